@@ -22,11 +22,11 @@ import { print } from "./terminal";
 export interface AddOptions {
   readonly handlers?: string;
   readonly project?: string;
-  /** How a child is changed. */
+  /** The way in which a child is changed. */
   readonly update?: string;
   /** The namespace of used objects, which is a constant. */
   readonly namespace?: string;
-  /** Of a schedule. */
+  /** The time zone of a schedule. */
   readonly timeZone?: string;
 }
 
@@ -110,7 +110,7 @@ export async function add(
   writeFileSync(file, changed);
   try {
     const added = loadOperator(operator.folder);
-    print(`${displayPath(file)}: ${[entry.field, entry.key].filter(Boolean).join(".")} has one entry more`);
+    print(`${displayPath(file)}: ${[entry.field, entry.key].filter(Boolean).join(".")} has a new entry`);
     print(rightsGained(operator, added));
     if (what === "event") print(EVENT_ADVICE);
   } catch (error) {
@@ -152,7 +152,7 @@ function unknown(what: string): UsageError {
   const meant = nearest(what, Object.keys(KINDS));
   const usages = Object.values(KINDS).map(({ usage }) => `  ${usage}`);
   const advice = meant === undefined ? `Write one of:\n${usages.join("\n")}` : `Did you mean ${meant}?`;
-  return new UsageError(`argosy add ${what}: there is nothing of this name to add. ${advice}`);
+  return new UsageError(`argosy add ${what}: nothing with this name can be added. ${advice}`);
 }
 
 function refuseTwice({ field, key, value }: Entry, definition: JsonObject, file: string): void {
@@ -162,7 +162,7 @@ function refuseTwice({ field, key, value }: Entry, definition: JsonObject, file:
     key === undefined
       ? Array.isArray(there) && there.some(same)
       : isJsonObject(there) && Object.hasOwn(there, key);
-  if (isThere) throw new CommandError(`${file}: ${field} has ${key ?? String(shortOf(value))} already.`);
+  if (isThere) throw new CommandError(`${file}: ${field} already has ${key ?? String(shortOf(value))}.`);
 }
 
 /** A kind in its short form. */
@@ -171,7 +171,7 @@ function shortOf(entry: Json): Json {
   return `${entry.apiVersion}/${entry.kind}`;
 }
 
-/** @throws OperatorError as for a mistake in the file */
+/** @throws OperatorError with the same messages as for a mistake in the file */
 function checkText(text: string, file: string): void {
   const problems = new Problems();
   check(DEFINITION, parse(text), problems.in(file));
@@ -182,11 +182,11 @@ function rightsGained(before: Operator, after: Operator): string {
   const account = { namespace: "argosy", serviceAccountName: `${after.name}-runner` };
   const [was, is] = [before, after].map((operator) => rightsIn(buildRoles(operator, account)));
   const { gained } = compareRights(was ?? [], is ?? []);
-  if (gained.length === 0) return "Its account gains no right by this.";
+  if (gained.length === 0) return "The operator's account gains no rights.";
   const lines = gained.map(({ namespace, resource, names, verbs }) => {
     const where = namespace === "" ? "everywhere" : `in ${namespace}`;
     const which = names.length === 0 ? "" : ` (${names.join(", ")})`;
     return `  ${verbs.join(", ")} ${resource}${which} ${where}`;
   });
-  return `Its account gains:\n${lines.join("\n")}`;
+  return `The operator's account gains:\n${lines.join("\n")}`;
 }

@@ -9,9 +9,9 @@ import { PROGRAM_COMMANDS } from "./commands/program";
 const COMMANDS: readonly Entry[] = [...PROGRAM_COMMANDS, ...CLUSTER_COMMANDS];
 
 const HELP = `
-argosy <command> --help names the options of a command.
+argosy <command> --help shows the options of a command.
 
-Exit codes: 0 it is done, 1 it failed, 2 the arguments are wrong, 3 something would change or break.`;
+Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 something would change or break.`;
 
 /**
  * The command `argosy`. Errors are printed.

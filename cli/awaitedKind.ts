@@ -12,7 +12,8 @@ export class AwaitedKindError extends CommandError {
 }
 
 /**
- * Makes sure that the cluster serves the kind that an operator watches. A kind of the operator's own comes with it.
+ * Makes sure that the cluster serves the kind that an operator watches. The operator's own kind is installed together with the
+ * operator.
  * @throws AwaitedKindError naming the operator and its definition; ApiError, ApiUnreachableError
  */
 export async function watchedKindServed(
@@ -26,7 +27,9 @@ export async function watchedKindServed(
   } catch (error) {
     if (!(error instanceof UnknownKindError)) throw error;
     throw new AwaitedKindError(
-      `${displayPath(definitionFile(folder))}: watch names the kind ${customResource.kind} (${apiVersion}), which the cluster does not serve. Check the spelling, or install what brings that kind: ${name} is started as soon as it is there.`,
+      `${displayPath(definitionFile(folder))}: watch names the kind ${customResource.kind} (${apiVersion}), which the ` +
+        `cluster does not serve. Check the spelling, or install the software that provides that kind. ${name} is started as ` +
+        `soon as the cluster serves the kind.`,
     );
   }
 }

@@ -4,7 +4,7 @@ import { interruptForClosedOutput, interruptible } from "./interruption";
 
 /** A command: its arguments, and its action. */
 export interface CommandLine {
-  /** Its arguments and options. Their values are in it when {@link run} is called. */
+  /** The arguments and options. They have their values when {@link run} is called. */
   readonly command: Command;
   /**
    * Runs the command.
@@ -18,7 +18,7 @@ export interface CommandLine {
 /**
  * Parses arguments, runs the command to its end, and prints an error: a foreseen one without its stack.
  *
- * @param environment the environment, in which npm leaves options that it took for its own
+ * @param environment the environment, in which npm leaves options that it mistook for its own
  * @returns the exit code
  */
 export async function runCommand(
@@ -36,7 +36,7 @@ export async function runCommand(
   }
 }
 
-/** Prints an error. Gives the exit code. */
+/** Prints an error. Returns the exit code. */
 function report(thrown: unknown): number {
   const error = asCommandError(thrown);
   if (error instanceof CommandError) {
@@ -48,7 +48,7 @@ function report(thrown: unknown): number {
   return EXIT_CODES.failed;
 }
 
-/** Anyone who reads our output may have seen enough: `argosy render | head`. */
+/** The program that reads our output may stop early: `argosy render | head`. */
 function endWhenNobodyReads(...streams: readonly NodeJS.WriteStream[]): void {
   for (const stream of streams) {
     if (!stream.listeners("error").includes(endQuietly)) stream.on("error", endQuietly);
@@ -61,7 +61,7 @@ function endQuietly(error: NodeJS.ErrnoException): void {
 }
 
 /**
- * npm takes every option before a "--" for its own, and leaves it only in the environment. The command would run without the
+ * npm takes every option before a "--" as its own, and leaves it only in the environment. The command would run without the
  * option.
  */
 function refuseOptionsOfNpm(command: Command, environment: NodeJS.ProcessEnv): void {
@@ -74,6 +74,7 @@ function refuseOptionsOfNpm(command: Command, environment: NodeJS.ProcessEnv): v
   if (!taken) return;
   const typed = script === "test" || script === "start" ? `npm ${script}` : `npm run ${script}`;
   throw new UsageError(
-    `npm took ${taken.long} for an option of its own. Write "--" before the options of the command: ${typed} -- ${taken.flags.replace(/^-\w, /, "")}`,
+    `npm mistook ${taken.long} for an option of its own. Write "--" before the options of the command: ${typed} -- ` +
+      `${taken.flags.replace(/^-\w, /, "")}`,
   );
 }

@@ -2,13 +2,13 @@ import { CommanderError } from "commander";
 
 /** The exit codes of a command. */
 export const EXIT_CODES = {
-  /** It succeeded. */
+  /** The command succeeded. */
   fine: 0,
-  /** It failed, or it found something that is wrong. */
+  /** The command failed, or it found a problem. */
   failed: 1,
   /** Its arguments, or its working folder, are wrong. Nothing was done. */
   usage: 2,
-  /** It found that something would change, or break. */
+  /** The command found that something would change, or break. */
   wouldChange: 3,
 } as const;
 
@@ -54,7 +54,7 @@ export type ForeseenError = (typeof FORESEEN_ERRORS)[number];
 
 const FORESEEN: ReadonlySet<string> = new Set(FORESEEN_ERRORS);
 
-/** Codes of the operating system's refusals that the user can do something about. */
+/** Errors of the operating system that the user can do something about. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EPERM: "permission denied",
@@ -67,7 +67,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
 
 /** The error as a {@link CommandError} if the user can do something about it. Any other error stays as it is. */
 export function asCommandError(error: unknown): unknown {
-  // Commander has printed it already. It treats help as an error too, with the code 0.
+  // Commander has already printed the error. It also treats help as an error, with the code 0.
   if (error instanceof CommanderError) {
     return new CommandError("", error.exitCode === 0 ? EXIT_CODES.fine : EXIT_CODES.usage);
   }
@@ -82,7 +82,7 @@ export function asCommandError(error: unknown): unknown {
 /** Why the operating system refused a file or a folder. Undefined for any other error. */
 export function complaintOfSystem(error: unknown): string | undefined {
   const { code = "", syscall } = error as NodeJS.ErrnoException;
-  // With this code Node refuses to make a folder with its parents, on a read-only file system too.
-  if (code === "ENOENT" && syscall === "mkdir") return "it cannot be made";
+  // Node gives this code if it cannot create a folder with its parents, even on a read-only file system.
+  if (code === "ENOENT" && syscall === "mkdir") return "it cannot be created";
   return SYSTEM_ERRORS[code];
 }

@@ -51,17 +51,17 @@ const style = styleFor(process.stdout);
 const CLOSING_MS = 5_000;
 
 /**
- * `argosy dev`: runs the operators of a folder or of a stack, and takes every edit of them in, until the signal aborts.
+ * `argosy dev`: runs the operators of a folder or of a stack, and applies every edit of them, until the signal aborts.
  * @throws UsageError, CommandError, OperatorError before any cluster is started; the signal's reason
  */
 export async function dev(options: DevOptions, signal: AbortSignal): Promise<number> {
   const source = await operatorSource(options);
-  // Workshop loads them again. If all of them are broken, the author should not wait for a control plane first.
+  // Workshop loads the operators again. If all of them are broken, the author should not have to wait for a control plane first.
   const { operators, error } = source.loadInOrder();
   if (operators.length === 0 && error) throw error;
   if (options.debug !== undefined && options.inImage)
     throw new UsageError(
-      "--debug and --in-image exclude each other: a debugger is attached to a process of this machine.",
+      "--debug and --in-image exclude each other: a debugger can only be attached to a process of this machine.",
     );
   if (options.debug !== undefined) checkDebug(options.debug, operators);
   const places = new HandlerPlaces({
@@ -91,15 +91,15 @@ async function keptData(
 ): Promise<KeptData | undefined> {
   if (fresh && !keep)
     throw new UsageError(
-      "--fresh throws away what --keep has kept. Without --keep each start is a fresh one.",
+      "--fresh deletes the objects that --keep has kept. Without --keep each start is fresh anyway.",
     );
   if (!keep) return undefined;
   if (context !== undefined || kubeconfig !== undefined)
     throw new UsageError(
-      "--keep is for the control plane of argosy dev. A cluster of yours keeps its objects.",
+      "--keep is for the control plane of argosy dev. Your own cluster keeps its objects anyway.",
     );
   const kept = await openKeptData(operators, cacheDirectory(), fresh === true);
-  progress(kept.isThere ? "with the objects of the last time" : "the objects are kept for the next time");
+  progress(kept.isThere ? "using the objects that were kept" : "the objects will be kept for the next start");
   return kept;
 }
 
@@ -176,16 +176,16 @@ async function work(
     const end = new AbortController();
     const either = AbortSignal.any([signal, end.signal]);
     return await Promise.race([aborted(either), gone(cluster, either)]).finally(() => {
-      // The other of the two would keep the process.
+      // Otherwise the other promise would keep the process alive.
       end.abort();
       return metrics.close();
     });
   } finally {
-    if (signal.aborted) print("stopping: running reconciles go on to their end (Ctrl-C again ends them)");
+    if (signal.aborted) print("stopping: waiting for running reconciles (Ctrl-C again stops them)");
     for (const watch of watches) watch.close();
-    // A handler that a debugger has stopped would never come to its end.
+    // A handler that a debugger has stopped would never end.
     debugging?.close();
-    // Without its control plane an engine cannot end what it has begun.
+    // Without its control plane, an engine cannot finish its work.
     await workshop.close(signal.aborted ? undefined : CLOSING_MS).finally(() => table?.close());
     await kubeconfig?.remove();
     await rm(scratch, { recursive: true, force: true });
@@ -240,7 +240,7 @@ function debuggedHandler(operator: Operator, debugging: Debugging): OtherHandler
     transport: (env, usual) => debugging.transport(operator, env, usual),
     timeoutMs: (question) => debugging.timeoutMs(operator, question),
     renew: () => debugging.renewToken(),
-    // The object in the debugger takes no place of other objects.
+    // The object in the debugger does not use up a place of other objects.
     concurrency: operator.concurrency + 1,
   };
 }
@@ -269,7 +269,7 @@ async function printInstructions(
     if (example) print(`  kubectl apply -f ${example}`);
   }
   print(`  curl ${metricsUrl}`);
-  print(style("dim", "Ctrl-C ends it.\n"));
+  print(style("dim", "Press Ctrl-C to stop.\n"));
 }
 
 /** Throws the signal's reason when it aborts. */

@@ -20,11 +20,11 @@ export interface PreviewCommandOptions extends ClusterOptions {
   readonly handlers?: string;
   readonly project?: string;
   readonly namespace?: string;
-  /** Which installation, if an operator is deployed more than once. */
+  /** The installation, if an operator is deployed more than once. */
   readonly installation?: string;
   /** Give handlers the values of Secrets. */
   readonly withSecrets?: true;
-  /** A line for each field that would change. */
+  /** Print a line for each field that would change. */
   readonly details?: true;
   readonly json?: true;
 }
@@ -85,7 +85,7 @@ export function show(preview: ObjectPreview, { json, details }: PreviewCommandOp
   return preview;
 }
 
-/** Prints how many there were. @returns the exit code */
+/** Prints the totals. @returns the exit code */
 export function conclude(found: readonly ObjectPreview[], { json }: PreviewCommandOptions): number {
   if (!json) print(formatTotal(found));
   if (found.some(({ result }) => result === "failed")) return EXIT_CODES.failed;
@@ -94,7 +94,7 @@ export function conclude(found: readonly ObjectPreview[], { json }: PreviewComma
 
 interface Choice {
   readonly operator: Operator;
-  /** Undefined: every live one. */
+  /** Undefined: every live object. */
   readonly objects?: readonly KubernetesObject[];
 }
 
@@ -111,7 +111,8 @@ async function chosen(
     for (const operator of chosenOperators(operators, named)) {
       const why = named.length === 0 ? whyLeftOut(operator) : undefined;
       if (why === undefined) choices.push({ operator });
-      else progress(`${operator.name}: left out, since ${why}. To include it: argosy diff ${operator.name}`);
+      else
+        progress(`${operator.name}: left out, because ${why}. To include it: argosy diff ${operator.name}`);
     }
   }
   for (const name of names.filter((each) => each.includes("/"))) {

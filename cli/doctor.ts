@@ -17,7 +17,7 @@ export interface DoctorOptions extends ClusterOptions {
 }
 
 /**
- * `argosy doctor`: what is missing on this machine, in the program and in the cluster, with the remedy.
+ * `argosy doctor`: the problems on this machine, in the program and in the cluster, with remedies.
  * @returns the exit code: 1 if there is a problem. A missing part that not everybody needs is a warning, and does not count
  */
 export async function doctor(options: DoctorOptions): Promise<number> {
@@ -33,14 +33,15 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return findings.some(({ state }) => state === "missing") ? EXIT_CODES.failed : EXIT_CODES.fine;
 }
 
-/** A cluster that the user names must exist. That of the current context need not. */
+/** The findings about the cluster. A cluster that the user names must exist. The cluster of the current context need not. */
 async function clusterFindings(options: DoctorOptions): Promise<Finding[]> {
   const isNamed = options.context !== undefined || options.kubeconfig !== undefined;
   try {
     return await withCluster(options, (client) => examineCluster(client));
   } catch (error) {
     if (!(error instanceof KubeconfigError || error instanceof CommandError)) throw error;
-    const remedy = "argosy start and argosy dev need no cluster. For a cluster of yours, name its --context.";
+    const remedy =
+      "argosy start and argosy dev need no cluster. To check your own cluster, name its --context.";
     return [(isNamed ? missing : warning)("cluster", error.message, remedy)];
   }
 }

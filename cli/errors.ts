@@ -26,7 +26,7 @@ function list(json: boolean): void {
       print(json ? JSON.stringify({ code, ...entry }) : `  ${code.padEnd(21)}${entry.happened}`);
     }
   }
-  if (!json) print("argosy errors CODE says where to look and what to do.");
+  if (!json) print("argosy errors CODE shows where to look and what to do.");
 }
 
 function tell(word: string, json: boolean): void {
@@ -35,7 +35,7 @@ function tell(word: string, json: boolean): void {
   if (!entry) {
     const advice = meant === undefined ? "argosy errors lists all codes." : `Did you mean ${meant}?`;
     throw new UsageError(
-      `There is no code ${word}. ${advice} The reason may also be one of a handler's own.`,
+      `There is no code ${word}. ${advice} It may be a reason that a handler chose itself.`,
     );
   }
   if (json) return print(JSON.stringify({ code, ...entry }));

@@ -13,8 +13,8 @@ export interface ExplainOptions extends ClusterOptions, NamespaceOptions {
 }
 
 /**
- * `argosy explain KIND/NAME`: why an object is not Ready, since when, and what to do; or what holds its deletion.
- * @returns the exit code: 1 if the object is not as it should be
+ * `argosy explain KIND/NAME`: why an object is not Ready, since when, and what to do; or what holds up its deletion.
+ * @returns the exit code: 1 if the object is not in order
  */
 export async function explain(text: string, options: ExplainOptions): Promise<number> {
   return withCluster(options, async (client) => {

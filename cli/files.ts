@@ -16,10 +16,10 @@ export interface FilesOptions {
 }
 
 /**
- * `argosy files`: writes the files of an operator as its handler finds them in a cluster, for an image of them.
+ * `argosy files`: writes the files of an operator as its handler finds them in a cluster, to build an image from them.
  *
- * @throws UsageError for an operator that is not there; CommandError if the folder is not empty; OperatorError if a
- *   file cannot be read
+ * @throws UsageError for an operator that does not exist; CommandError if the folder is not empty; OperatorError if a file cannot
+ *   be read
  */
 export async function files(name: string, options: FilesOptions): Promise<number> {
   const [operator] = chosenOperators(loadOperators(findHandlers(options)), [name]);
@@ -31,7 +31,7 @@ export async function files(name: string, options: FilesOptions): Promise<number
   for (const { path: file, content } of carried) {
     const target = path.join(out, file);
     mkdirSync(path.dirname(target), { recursive: true });
-    // Any file may be the one that is run, as in a ConfigMap's volume.
+    // Every file may be executed, as in a ConfigMap's volume.
     writeFileSync(target, content, { mode: 0o755 });
   }
   print(`${displayPath(out)}: ${carried.length} files of ${name}`);

@@ -29,7 +29,7 @@ export interface FixtureResult {
   readonly differences: readonly string[];
   /** Why there is no valid answer, with the end of the handler's standard error. */
   readonly failure?: string;
-  /** Where the expectation stands in its file. */
+  /** The place of the expectation in its file. */
   readonly place: FixturePlace;
 }
 
@@ -37,7 +37,8 @@ export interface FixtureResult {
  * Runs an operator's fixtures, one after another, in one living process of its real handler, just as the engine
  * would run it. After a failure the next fixture gets a fresh process.
  *
- * @param folder whose `fixtures/` are run. @default the operator's own
+ * @param folder whose `fixtures/` are run.
+ * @default the operator's own
  * @throws OperatorError if a fixture file cannot be understood
  */
 export async function runFixtures(operator: Operator, folder = operator.folder): Promise<FixtureResult[]> {
@@ -106,7 +107,7 @@ async function ask({
       : [NOTHING_EXPECTED];
     if (fixture.repeatable && now.event === "reconcile" && !("error" in actual)) {
       const again = await answerTo(situation, operator, pool);
-      found.push(...differences(actual, again, "whole").map((line) => `asked the same again: ${line}`));
+      found.push(...differences(actual, again, "whole").map((line) => `asked a second time: ${line}`));
     }
     return { ...result, passed: found.length === 0, actual, differences: found };
   } catch (error) {
@@ -136,9 +137,9 @@ export function knownObject(
 }
 
 const NOTHING_EXPECTED =
-  "it expects nothing yet. Write answer or expect, or let argosy test --update write what is answered";
+  "it expects nothing yet. Write answer or expect, or let argosy test --update write the answer";
 
-/** Children that a step names, and that are not there. */
+/** Children that a step names but that do not exist. */
 function missingChildren(
   { ready = [], observed = {} }: FixtureStep,
   children: readonly JsonObject[],
@@ -162,7 +163,7 @@ async function answerTo(situation: Situation, operator: Operator, pool: HandlerP
   return answer;
 }
 
-/** The engine's checks before it applies anything, as far as they need no cluster. */
+/** Those checks of the engine before applying anything that need no cluster. */
 function checkAgainstDefinition(answer: HandlerAnswer, object: JsonObject, operator: Operator): void {
   if ("children" in answer) desiredOf(answer, object, operator);
   const check = statusChecker(operator.customResource.statusSchema);

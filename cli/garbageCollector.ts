@@ -4,9 +4,9 @@ import type { Cluster } from "./openCluster";
 const NAME = "kube-controller-manager";
 
 /**
- * Makes the garbage collector of the embedded control plane know kinds that were just installed, so that children go at once when
- * their owner is deleted. By itself the collector looks for new kinds every 30 s from its start (fixed in
- * kube-controller-manager), and then tries with growing pauses, so it is restarted. A user's cluster is left alone.
+ * Makes the garbage collector of the embedded control plane notice kinds that were just installed, so that children are deleted
+ * at once with their owner. By itself, the collector looks for new kinds every 30 s from its start (this is fixed in
+ * kube-controller-manager), and then retries with growing pauses. So it is restarted. A user's cluster is not changed.
  */
 export async function renewGarbageCollector({ controlPlane }: Cluster): Promise<void> {
   if (!controlPlane) return;

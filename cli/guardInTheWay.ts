@@ -10,7 +10,7 @@ const POLICY = builtIn("admissionregistration.k8s.io/v1", "ValidatingAdmissionPo
 /**
  * A note for a user whose operator runs as an account that a guard of a deployed program refuses.
  * @param client with the rights of an administrator
- * @returns undefined if no guard refuses it, or nobody may see that
+ * @returns undefined if no guard refuses it, or if the guards cannot be read
  */
 export async function guardInTheWay(
   client: KubernetesClient,
@@ -32,7 +32,7 @@ export async function guardInTheWay(
     expressions.some(({ expression }) => expression.includes(JSON.stringify(text)));
   if (names(user) || names(group)) return undefined;
   return (
-    `the guard ${name} refuses what ${user} writes: children stay as they are. Work on a cluster without this guard, ` +
-    `or add ${group} to guards.exempt of the program that made it.`
+    `the guard ${name} refuses the writes of ${user}, so children will not change. Use a cluster without this guard, or ` +
+    `add ${group} to guards.exempt of the program that created it.`
   );
 }

@@ -7,13 +7,13 @@ import { handlerAccountOf, keepHandlerToken, replaceFile } from "../runtime/pod/
 import { HANDLER_ACCOUNT_VARIABLE, POD_LAYOUT } from "../runtime/pod/layout";
 import { Watchdog } from "./controlPlane/watchdog";
 
-/** The service account of a handler with `rules`, as a handler on this machine finds it. */
+/** The service account of a handler with `rules`, in the form that a handler on this machine finds. */
 export interface HandlerAccount {
   /** The folder of its files: token, ca.crt and namespace, as in a pod, and a kubeconfig with them. */
   readonly folder: string;
   /** The variables of the handler's environment that say where the API server and the token are. */
   readonly env: Readonly<Record<string, string>>;
-  /** The same for a handler in a container, which has the folder where a pod has it. */
+  /** The same for a handler in a container, where the folder has the same path as in a pod. */
   readonly envInPod: Readonly<Record<string, string>>;
   /** Removes the files, and stops renewing them. The files are also removed when this process ends for any reason. */
   close(): Promise<void>;
@@ -22,31 +22,34 @@ export interface HandlerAccount {
 /** @see openHandlerAccount */
 export interface HandlerAccountOptions {
   readonly operator: Operator;
-  /** The cluster as the operator's runner: it may fetch the handler's token, and nobody else's. */
+  /** A connection to the cluster as the operator's runner, which may fetch only the handler's token. */
   readonly runner: ClusterConnection;
   /** The namespace of both accounts. */
   readonly namespace: string;
-  /** Called when the token has been renewed. A process may have read the former one for good. */
+  /** Called when the token has been renewed. A process may have read the old token and keep it. */
   readonly onRenewed: () => void;
-  /** Called, in a sentence, with each failure to get a token, before the next try. */
+  /** Called with a sentence for each failure to get a token, before the next try. */
   readonly onNotice: (notice: string) => void;
-  /** Whether the handler runs as another user, in a container. Nobody else reaches the files then either. @default false */
+  /**
+   * Whether the handler runs as another user, in a container. Other users cannot reach the files in that case either.
+   * @default false
+   */
   readonly isForContainer?: boolean;
   /** Aborts the wait for the first token. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The names of the files beside those of a pod. */
+/** The name of the file that a pod does not have. */
 const KUBECONFIG = "kubeconfig";
-/** Only the author, and programs that run as the author. */
+/** Readable only for the author, and for programs that run as the author. */
 const PRIVATE = 0o600;
-/** Anybody who can reach the folder, which is in a folder of the author's. A container has it mounted. */
+/** Readable for everybody who can reach the folder, which is inside a folder of the author. A container mounts it. */
 const SHARED = 0o444;
 
 /**
  * Gets a token for a handler with `rules`, and renews it before it ends. The handler finds it as in a pod, by
- * `ARGOSY_SERVICE_ACCOUNT`, `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. Kubernetes' clients look for it at
- * a path of its own in a pod, where nothing can be written here: `KUBECONFIG` leads them to it.
+ * `ARGOSY_SERVICE_ACCOUNT`, `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`. In a pod, Kubernetes' clients look for the
+ * token at a fixed path, which cannot be written on this machine. So `KUBECONFIG` leads them to it.
  *
  * @returns undefined for a handler without `rules`
  * @throws the signal's reason
@@ -61,7 +64,7 @@ export async function openHandlerAccount({
   signal,
 }: HandlerAccountOptions): Promise<HandlerAccount | undefined> {
   if (operator.rules.length === 0) return undefined;
-  // Made for its owner alone, whatever the umask is.
+  // Only its owner can open the folder, whatever the umask is.
   const own = mkdtempSync(path.join(realpathSync(tmpdir()), "argosy-account-"));
   const watchdog = new Watchdog(own);
   const folder = isForContainer ? path.join(own, "account") : own;
@@ -116,8 +119,8 @@ export async function openHandlerAccount({
 }
 
 /**
- * A kubeconfig with a token, as JSON, which is YAML. The token stands in it and is named by its file: some clients read the file
- * again when it has changed, and others know only one of the two. Paths are from the kubeconfig's own folder.
+ * A kubeconfig with a token, as JSON, which is YAML. It contains both the token and the path of the token's file. Some clients
+ * read the file again when it has changed, and others support only one of the two. Paths are from the kubeconfig's own folder.
  */
 function kubeconfigOf(
   { server, serverName, skipVerification }: ClusterConnection,
@@ -148,8 +151,8 @@ function kubeconfigOf(
 }
 
 /**
- * The API server as the kubelet says it to a pod. Empty where its address has a path: these variables cannot say that, and
- * the kubeconfig does.
+ * The variables with the address of the API server that the kubelet gives a pod. Empty if the address has a path, which only the
+ * kubeconfig can express.
  */
 export function addressOf(server: string): Record<string, string> {
   const { hostname, port, pathname, protocol } = new URL(server);

@@ -3,10 +3,10 @@ import { Problems } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
 
 /**
- * The environment variables that a handler gets on this machine. What comes from a Secret in a cluster is taken from
- * the author's own environment, by the same variable's name.
+ * The environment variables that a handler gets on this machine. Variables that come from a Secret in a cluster are taken from
+ * the author's environment, with the same names.
  *
- * @throws OperatorError naming the variables that are not there
+ * @throws OperatorError naming the missing variables
  */
 export function handlerEnvironment(
   operator: Operator,
@@ -19,7 +19,7 @@ export function handlerEnvironment(
     const value = environment[name];
     if (value !== undefined) result[name] = value;
     else {
-      const complaint = `comes from key ${key} of Secret ${secret} in a cluster, and is not set here`;
+      const complaint = `comes from key ${key} of Secret ${secret} in a cluster, but is not set here`;
       report(`secretEnv.${name}`, complaint, `Export ${name} in this shell.`);
     }
   }

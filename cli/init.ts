@@ -14,10 +14,10 @@ export interface InitOptions {
 }
 
 /**
- * `argosy init`: makes the program of templates/typescript in an empty folder, as `pulumi new` does. It runs nothing and
+ * `argosy init`: creates the program of templates/typescript in an empty folder, as `pulumi new` does. It runs nothing and
  * installs nothing.
  *
- * @throws CommandError if the folder is not empty; UsageError if a name is none
+ * @throws CommandError if the folder is not empty; UsageError if the name is not valid
  */
 export async function init(folder = ".", { name, force }: InitOptions): Promise<number> {
   const place = path.resolve(folder);
@@ -28,8 +28,8 @@ export async function init(folder = ".", { name, force }: InitOptions): Promise<
   const others = existsSync(place) ? readdirSync(place).filter((each) => each !== ".git") : [];
   if (others.length > 0 && !force) {
     throw new CommandError(
-      `${place === process.cwd() ? "This folder" : displayPath(place)} is not empty: it has ${others.slice(0, 3).join(", ")}${others.length > 3 ? " and more" : ""}. ` +
-        "Name an empty folder. With --force, what is missing is added and what is there stays as it is.",
+      `${place === process.cwd() ? "This folder" : displayPath(place)} is not empty: it contains ${others.slice(0, 3).join(", ")}${others.length > 3 ? " and more" : ""}. ` +
+        "Name an empty folder. With --force, missing files are added and existing files stay as they are.",
     );
   }
   for (const [part, files] of templateParts(project)) print(add(place, part, files));
@@ -37,14 +37,14 @@ export async function init(folder = ".", { name, force }: InitOptions): Promise<
   return EXIT_CODES.fine;
 }
 
-/** Of a name that npm and Pulumi both take. */
+/** The form of a name that both npm and Pulumi accept. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 
 function projectName(given: string | undefined, folder: string): string {
   if (given !== undefined) {
     if (NAME.test(given)) return given;
     throw new UsageError(
-      `--name ${given}: it must begin with a letter or a digit, and have only small letters, digits, ".", "_" and "-".`,
+      `--name ${given}: it must begin with a letter or a digit, and contain only lower-case letters, digits, ".", "_" and "-".`,
     );
   }
   const made = path
@@ -55,7 +55,7 @@ function projectName(given: string | undefined, folder: string): string {
   return NAME.test(made) ? made : "operators";
 }
 
-/** Writes a file or a folder with all its files, unless there is one. Gives what became of it. */
+/** Writes a file, or a folder with all its files, unless it exists. Returns a line that says which. */
 function add(place: string, part: string, files: readonly TextFile[]): string {
   if (existsSync(path.join(place, part))) return `kept     ${part}`;
   for (const [file, text] of files) {
@@ -79,10 +79,13 @@ ${enter}  npm install
 
 type TextFile = readonly [file: string, text: string];
 
-/** A program with operators gets no others: this folder is written whole, or kept. */
+/** A program that has operators gets no others: this folder is either written as a whole, or kept. */
 const OPERATORS = "handlers/";
 
-/** The template's files by what is written or kept together: each by itself, and the operators as one. */
+/**
+ * The template's files, grouped by parts that are written or kept together. Each file is a part, and so are all operators
+ * together.
+ */
 function templateParts(project: string): ReadonlyMap<string, readonly TextFile[]> {
   const parts = new Map<string, TextFile[]>();
   for (const each of templateFiles(project)) {
@@ -116,7 +119,7 @@ function unpackedName(file: string): string {
   return name;
 }
 
-/** What `pulumi new` asks for, as templates have it. */
+/** The placeholders in templates for the values that `pulumi new` asks for. */
 const PROJECT = `$\{PROJECT}`;
 const DESCRIPTION = `$\{DESCRIPTION}`;
 
@@ -126,7 +129,7 @@ function filledIn(text: string, project: string): string {
     .replaceAll(DESCRIPTION, "Kubernetes operators from plain handler files.");
 }
 
-/** What only a template has in its Pulumi.yaml. */
+/** A Pulumi.yaml without the section that only a template has. */
 function withoutTemplate(text: string): string {
   const document = parseDocument(text);
   document.delete("template");

@@ -23,16 +23,16 @@ export const FIELD_MANAGER = "argosy";
 
 /** @see installOperator */
 export interface InstallOptions {
-  /** With the rights of an administrator. */
+  /** A client with the rights of an administrator. */
   readonly client: KubernetesClient;
   readonly operator: Operator;
   readonly account: RunnerAccount;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How long the API server may take to serve what it has accepted. */
+/** How long the API server may take to serve an accepted kind. */
 const DEADLINE_MS = 30_000;
-/** With it an account asks about its own rights. Every account may, by system:basic-user. */
+/** The kind with which an account asks about its own rights. Every account may do so, because of system:basic-user. */
 const ACCESS_REVIEW: Resource = {
   apiVersion: "authorization.k8s.io/v1",
   kind: "SelfSubjectAccessReview",
@@ -40,18 +40,18 @@ const ACCESS_REVIEW: Resource = {
   namespaced: false,
 };
 /**
- * The annotation of a manifest that takes an object's fields over from others. Pulumi's provider heeds it too
+ * The annotation of a manifest that takes over an object's fields from others. Pulumi's provider uses it as well
  * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
  */
 const TAKE_OVER = "pulumi.com/patchForce";
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /**
- * Applies the objects that an operator needs in a cluster, exactly those that `pulumi up` makes: its namespaces if they are
+ * Applies the objects that an operator needs in a cluster, exactly those that `pulumi up` creates: its namespaces if they are
  * missing, its CRD, its service accounts and roles. Resolves when the API server serves the CRD. An operator that watches others'
- * objects has no CRD, so that of its memories is installed.
+ * objects has no CRD, so the CRD of its memories is installed.
  *
- * @throws CommandError if another CRD has its names, or other values in a field of somebody else's
+ * @throws CommandError if another CRD has its names, or if somebody else has set other values in a field
  */
 export async function installOperator(options: InstallOptions): Promise<void> {
   const { client, operator, account } = options;
@@ -68,7 +68,7 @@ export async function installOperator(options: InstallOptions): Promise<void> {
 
 /**
  * Resolves when the applied roles have come into force for the account, which happens a moment later. An account that starts to
- * watch before that is refused, and waits until its next try.
+ * watch earlier is refused, and has to wait until its next try.
  *
  * @param client that of the account
  */
@@ -84,9 +84,9 @@ export async function rolesInForce(
   const listOf = (kind: Resource, namespace?: string) =>
     `${resourcePath(kind, namespace === undefined ? {} : { namespace })}?limit=1`;
   const paths = [
-    // The rights to objects that are not the operator's own hold in its namespaces only.
+    // The rights to objects that are not the operator's own apply only in its namespaces.
     ...(watch && within.length > 0 ? within : [undefined]).map((namespace) => listOf(resource, namespace)),
-    // With a list of namespaces all kinds of children are within one.
+    // With a list of namespaces, all kinds of children are namespaced.
     ...(child ? within.map((namespace) => listOf({ ...child, namespaced: true }, namespace)) : []),
     ...(watch ? [listOf(memoryResourceOf(operator), account.namespace)] : []),
     resourcePath(builtIn("coordination.k8s.io/v1", "Lease"), lease),
@@ -113,7 +113,7 @@ export async function rolesInForce(
 }
 
 /**
- * Resolves when the rules of a handler have come into force for its account: the handler asks but once.
+ * Resolves when the rules of a handler have come into force for its account: the handler asks only once.
  *
  * @param client that of the handler's account
  */
@@ -143,13 +143,13 @@ async function isGranted(
     const { status } = await client.create(ACCESS_REVIEW, {
       apiVersion: ACCESS_REVIEW.apiVersion,
       kind: ACCESS_REVIEW.kind,
-      // Metadata would be refused.
+      // Other metadata would be refused.
       metadata: { name: "" },
       spec: { resourceAttributes },
     });
     return (status as { allowed?: boolean } | undefined)?.allowed ? true : undefined;
   } catch (error) {
-    // A cluster that lets no account ask about itself.
+    // The cluster lets no account ask about its own rights.
     if (isApiError(error, 403)) return true;
     throw error;
   }
@@ -166,7 +166,7 @@ async function installDefinition({ client, signal }: InstallOptions, manifest: M
       throw new CommandError(`the cluster does not accept the names of ${name}: ${names.message}.`);
     }
     if (!conditions.some(({ type, status }) => type === "Established" && status === "True")) return undefined;
-    // Discovery follows a moment after, and the engine asks it.
+    // Discovery, which the engine uses, is updated a moment later.
     return discover(client, apiVersion, kind).catch((error: unknown) => {
       if (error instanceof UnknownKindError) return undefined;
       throw error;
@@ -194,13 +194,13 @@ async function apply(client: KubernetesClient, manifest: Manifest): Promise<void
     await client.apply(builtIn(apiVersion, kind), manifest, { fieldManager: FIELD_MANAGER, force });
   } catch (error) {
     if (!isApiError(error, 409)) throw error;
-    // With a CRD all its objects would go.
+    // Removing a CRD would delete all its objects.
     const remedy =
       kind === CRD.kind
-        ? `Use another cluster. If the CRD and its objects are to be taken over, add the annotation ${TAKE_OVER}: "true" to it in the operator's folder.`
+        ? `Use another cluster. To take over the CRD and its objects, add the annotation ${TAKE_OVER}: "true" to it in the operator's folder.`
         : "Remove it, or use another cluster.";
     throw new CommandError(
-      `${kind} ${metadata.name} is there already, made by others. ${remedy} ${error.message}`,
+      `${kind} ${metadata.name} already exists and was created by others. ${remedy} ${error.message}`,
     );
   }
 }

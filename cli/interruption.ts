@@ -15,18 +15,18 @@ const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGPIPE: 141, SIGTERM: 143 } a
 type Interruption = keyof typeof INTERRUPTIONS;
 
 /**
- * SIGPIPE is not among them. If a program stops listening for it, Node no longer ignores it, and the next write ends the process.
+ * SIGPIPE is not included: if a program stops listening for it, Node no longer ignores it, and the next write ends the process.
  */
 const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 
 const running = new Set<(by: Interruption) => void>();
 
-/** Interrupts what runs, since nobody reads the output any more. */
+/** Interrupts the running command, because nobody reads its output any more. */
 export function interruptForClosedOutput(): void {
   for (const interrupt of running) interrupt("SIGPIPE");
 }
 
-/** npm passes on a Ctrl-C that the terminal has sent us already: within this time it is the same one. */
+/** npm passes on a Ctrl-C that the terminal has already sent us. Within this time, it is the same Ctrl-C. */
 const SAME_INTERRUPTION_MS = 1_000;
 
 /**
@@ -35,7 +35,7 @@ const SAME_INTERRUPTION_MS = 1_000;
  */
 export async function interruptible<T>(action: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
-  // Each operator that runs listens, and each request on its way.
+  // Each running operator and each request in progress listens.
   setMaxListeners(0, abort.signal);
   let interruptedAt = Number.POSITIVE_INFINITY;
   const interrupt = (signal: Interruption): void => {

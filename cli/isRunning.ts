@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Whether a process of any user runs. A process that has ended does not run, even if its parent has not noticed that. A killed
- * process stays in that state for a moment, and in a container for ever.
+ * Whether a process of any user runs. A process that has ended does not count as running, even if its parent has not noticed its
+ * end. A killed process stays in that state for a moment, or in a container for ever.
  */
 export function isRunning(processId: number): boolean {
   try {
@@ -13,7 +13,7 @@ export function isRunning(processId: number): boolean {
   return !/\) [ZX] /.test(statusOf(processId));
 }
 
-/** What Linux says of a process. Empty where it has gone, or on other systems. */
+/** Linux' status of a process. Empty if the process no longer exists, or on other systems. */
 function statusOf(processId: number): string {
   try {
     return readFileSync(`/proc/${processId}/stat`, "utf8");

@@ -11,10 +11,11 @@ import type {
 } from "../runtime/handler/handlerTransport";
 
 /**
- * Runs an operator's handler as child processes of this one, without its image: a function in JavaScript as it lies in
- * its folder when a process begins.
+ * Runs an operator's handler as child processes of this one, without its image: a function in JavaScript uses the files that are
+ * in its folder when a process starts.
  *
- * @param started changes what is started: with a debugger, in a container. @default as it is
+ * @param started changes the command: with a debugger, in a container.
+ * @default the command is not changed
  */
 export function localHandler(
   operator: Pick<Operator, "handler" | "folder" | "include">,
@@ -31,7 +32,7 @@ export function localHandler(
   return new BundledFunction(transport, folder, handler.function);
 }
 
-/** Bundles a function again when one of its files has changed, and hands the bundle to each process. */
+/** Bundles a function again when one of its files has changed, and gives the bundle to each process. */
 class BundledFunction implements HandlerTransport {
   private bundle: { line: string; inputs: readonly string[]; version: string } | undefined;
 
@@ -64,7 +65,7 @@ class BundledFunction implements HandlerTransport {
   }
 }
 
-/** Changes with any of the files. */
+/** A version that changes with any of the files. */
 function versionOf(files: readonly string[]): string {
   return files
     .map((file) => {

@@ -5,7 +5,7 @@ import type {
 } from "../runtime/handler/handlerTransport";
 import { type Silence, untilAnswered } from "./dev/silence";
 
-/** Handler processes alive, of every transport here. */
+/** The living handler processes of all transports in this process. */
 const alive = new Set<HandlerProcess>();
 
 process.once("exit", () => {
@@ -13,13 +13,13 @@ process.once("exit", () => {
 });
 
 /**
- * Handlers as child processes, which do not outlive this process, however it exits. Standard error between two requests is in no
- * report, so it is passed on here.
+ * Handlers as child processes, which do not outlive this process for any reason. Standard error between two requests is not in
+ * any report, so it is passed on here.
  */
 export class LocalTransport implements HandlerTransport {
   /**
    * @param onStrayLog receives what was written between two requests
-   * @param onSilence told of a handler that has not answered for some seconds
+   * @param onSilence called if a handler has not answered for some seconds
    */
   constructor(
     private readonly transport: HandlerTransport,
@@ -35,7 +35,7 @@ export class LocalTransport implements HandlerTransport {
         listener.output(chunk);
         if (!chunk.includes("\n")) return;
         answered();
-        // The engine too takes what comes in this turn of the event loop for a part of the run.
+        // The engine also counts the output of this turn of the event loop as part of the run.
         setImmediate(() => {
           asked = false;
         });

@@ -22,8 +22,7 @@ export interface LogsOptions extends ClusterOptions, NamespaceOptions {
 const CONTAINERS = ["runner", "handler", "main", "resync"];
 
 /**
- * `argosy logs OPERATOR|KIND/NAME`: what an operator's engine and its handler wrote, or what its engine wrote about one
- * object.
+ * `argosy logs OPERATOR|KIND/NAME`: shows the logs of an operator's engine and handler, or the engine's lines about one object.
  *
  * @throws UsageError for an operator that is not installed
  */
@@ -81,7 +80,7 @@ async function podsOf(
   return client.listAll(PODS, { namespace: home, labelSelector });
 }
 
-/** All lines in the order of their times: the containers of a pod write beside each other. */
+/** Shows all lines in the order of time, because the containers of a pod write at the same time. */
 async function showOnce(
   transport: HttpTransport,
   sources: readonly LogSource[],
@@ -104,7 +103,7 @@ async function showOnce(
   for (const line of lines.sort((one, other) => one.time.localeCompare(other.time))) show(line);
 }
 
-/** The fields of a line of the engine's. Undefined for any other line. */
+/** The fields of a line that the engine wrote. Undefined for any other line. */
 function fieldsIn(text: string): Record<string, unknown> | undefined {
   if (!text.startsWith("{")) return undefined;
   try {
@@ -119,7 +118,7 @@ function objectIn(text: string): unknown {
   return fieldsIn(text)?.["object"];
 }
 
-/** A line for people. What is no line of the engine's stays as it is. */
+/** A line for people. Lines that the engine did not write stay as they are. */
 export function formatLine({ container, time, text }: PodLine, style: Style): string {
   const fields = fieldsIn(text);
   const at = style("dim", time.slice(11, 19) || "        ");

@@ -17,7 +17,7 @@ const HOST = "127.0.0.1";
  *
  * @param port 0: any free one
  * @param registries called for each request: engines come and go
- * @throws CommandError if the port cannot be had
+ * @throws CommandError if the port cannot be used
  */
 export async function startMetricsServer(
   port: number,
@@ -27,9 +27,9 @@ export async function startMetricsServer(
     if (request.url !== "/metrics") response.writeHead(404).end();
     else void answerMetrics(response, registries());
   }).catch((error: Error) => {
-    throw new CommandError(`there can be no metrics on port ${port}: ${error.message}`);
+    throw new CommandError(`metrics cannot be served on port ${port}: ${error.message}`);
   });
-  // Metrics alone keep nothing running.
+  // The server alone must not keep the process alive.
   listener.unref();
   return { url: `http://${HOST}:${listener.port}/metrics`, close: () => void listener.close() };
 }

@@ -25,10 +25,10 @@ export interface NewOptions {
 }
 
 /**
- * `argosy new`: writes an operator that works: its definition, its CRD, a handler, and a fixture that holds.
+ * `argosy new`: creates a working operator: its definition, its CRD, a handler, and a fixture that passes.
  *
  * @param args the kind, "shop.example.com/Cache", and the fields of its spec
- * @throws UsageError for what is no kind, field or language; CommandError if the operator's folder is there
+ * @throws UsageError for a wrong kind, field or language; CommandError if the operator's folder exists
  */
 export async function newOperator(
   [kindText = "", ...texts]: readonly string[],
@@ -40,13 +40,14 @@ export async function newOperator(
   const handlers = options.handlers ?? path.join(findProject(options.project), "handlers");
   const name = options.name ?? kind.kind.toLowerCase();
   if (!/^(?=.{1,40}$)[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
-    const remedy = "Give another with --name: at most 40 small letters, digits and -, a letter first.";
-    throw new UsageError(`${name}: no operator can have this name. ${remedy}`);
+    const remedy =
+      "Give another name with --name: at most 40 lower-case letters, digits and -, beginning with a letter.";
+    throw new UsageError(`${name}: this cannot be the name of an operator. ${remedy}`);
   }
   const folder = path.resolve(handlers, name);
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new CommandError(
-      `${displayPath(folder)} is there already. Nothing is overwritten: remove the folder, or give another name with --name.`,
+      `${displayPath(folder)} already exists. Nothing is overwritten: remove the folder, or give another name with --name.`,
     );
   }
   const isNamespaced = options.cluster !== true;
@@ -58,7 +59,7 @@ export async function newOperator(
     })}`,
     "crd.yaml": yaml(crdOf(kind, fields, isNamespaced)),
     [language.file]: language.source(kind.kind, isNamespaced ? BESIDE : IN_DEFAULT),
-    "fixtures/created.yaml": `# A new ${kind.kind}: nothing is there yet.\n${yaml(fixtureOf(kind, fields, isNamespaced))}`,
+    "fixtures/created.yaml": `# A new ${kind.kind}: there are no children yet.\n${yaml(fixtureOf(kind, fields, isNamespaced))}`,
   };
   for (const [file, text] of Object.entries(files)) {
     const target = path.join(folder, file);
@@ -68,7 +69,7 @@ export async function newOperator(
   }
   const operator = loadOperator(folder);
   print(nextSteps(name, displayPath(path.join(folder, language.file))));
-  // The handler's interpreter may not be on this machine. Then only its test has to wait.
+  // The handler's interpreter may not be on this machine. In that case only the test of the handler has to wait.
   checkCommand(operator);
   return EXIT_CODES.fine;
 }
@@ -142,6 +143,6 @@ function schemaFor(folder: string): string {
 function nextSteps(name: string, handler: string): string {
   return `
 Next:
-  npx argosy test ${name} --watch    its fixture holds; edit ${handler} and look
+  npx argosy test ${name} --watch    the fixture passes; edit ${handler} and watch
   npx argosy dev                     run it on this machine`;
 }

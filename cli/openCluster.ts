@@ -5,7 +5,7 @@ import { within } from "../runtime/within";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
 
-/** Which cluster, as the command line says it. */
+/** The choice of a cluster on the command line. */
 export interface ClusterOptions {
   /** A context of the kubeconfig. */
   readonly context?: string;
@@ -16,19 +16,20 @@ export interface ClusterOptions {
 /** A cluster to work on: the embedded control plane, or one of the user's. */
 export interface Cluster {
   readonly connection: ClusterConnection;
-  /** Whether it is a cluster of the user's: what we make there must be removed. */
+  /** Whether it is the user's cluster, where everything that we create must be removed. */
   readonly isUsers: boolean;
-  /** The embedded control plane, where it is that. */
+  /** The embedded control plane, if it is one. */
   readonly controlPlane?: ControlPlane;
-  /** Ends the embedded control plane; does nothing to a cluster of the user's. */
+  /** Stops the embedded control plane. Does nothing to the user's cluster. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the cluster that the options name, or starts an embedded control plane where they name none.
+ * Opens the cluster that the options name, or starts an embedded control plane if they name none.
  *
  * @param onProgress called with one line at a time
- * @param data where an embedded control plane keeps its objects. @default they go with the control plane
+ * @param data the folder where an embedded control plane keeps its objects.
+ * @default they are deleted with the control plane
  * @throws KubeconfigError, CommandError if there is none; the signal's reason
  */
 export async function openCluster(
@@ -42,7 +43,7 @@ export async function openCluster(
 }
 
 /**
- * Opens a cluster that is there: that of the options, else that of the current context.
+ * Opens an existing cluster: that of the options, or else that of the current context.
  * @throws KubeconfigError, CommandError if there is none, or if it does not answer
  */
 export async function openUsersCluster({ context, kubeconfig }: ClusterOptions): Promise<Cluster> {
@@ -53,7 +54,7 @@ export async function openUsersCluster({ context, kubeconfig }: ClusterOptions):
   await awaitAnswer(connection).catch((error: Error) => {
     throw new CommandError(
       `the cluster at ${connection.server} does not answer: ${error.message}. ` +
-        "Start it, or name another with --context or --kubeconfig.",
+        "Start it, or name another cluster with --context or --kubeconfig.",
       EXIT_CODES.failed,
       { cause: error },
     );

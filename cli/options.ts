@@ -11,39 +11,40 @@ export const projectOption = () =>
 const handlersOption = () =>
   new Option("--handlers <folder>", "the folder of the operators (default: handlers/ of the program)");
 
-/** `--stack`: whose configuration is read. */
+/** `--stack`: the stack whose configuration is read. */
 export const stackOption = () =>
   new Option(
     "--stack <name>",
     "the stack whose Pulumi.<name>.yaml is read, with the defaults of Pulumi.yaml",
   ).default("dev");
 
-/** `--stack`: whose operators are taken, as its program deploys them. */
+/** `--stack`: the stack whose operators are used, as its program deploys them. */
 const operatorsStackOption = () =>
   new Option(
     "--stack <name>",
-    "take the operators that the program deploys in this stack, with its overrides (default: as they are defined)",
+    "use the operators that the program deploys in this stack, with the stack's overrides (default: use their definitions " +
+      "alone)",
   );
 
 /** `--platform`: for a stack that has only operators. */
 export const platformOption = () =>
   new Option(
     "--platform <file>",
-    'with parts "operators": the platform stack\'s outputs, from pulumi stack output --json --stack <name>',
+    'with parts "operators": a file with the outputs of the platform stack, from pulumi stack output --json --stack <name>',
   );
 
 /** `--context`: the user's cluster. */
 const contextOption = () =>
-  new Option("--context <name>", "use a cluster of yours: a context of the kubeconfig");
+  new Option("--context <name>", "use your own cluster: a context of the kubeconfig");
 
-/** `--kubeconfig`: where that cluster is described. */
+/** `--kubeconfig`: the file that describes that cluster. */
 const kubeconfigOption = () =>
   new Option(
     "--kubeconfig <file>",
     "the kubeconfig of that cluster (default: $KUBECONFIG, else ~/.kube/config)",
   );
 
-/** `--namespace`: where an object is. */
+/** `--namespace`: the namespace of an object. */
 export const namespaceOption = (
   what = "the object's namespace (default: that of the kubeconfig's context)",
 ) => new Option("-n, --namespace <name>", what);
@@ -51,10 +52,10 @@ export const namespaceOption = (
 /** `--json`: for programs that read the output. */
 export const jsonOption = (what = "print JSON") => new Option("--json", what);
 
-/** Whose configuration is read, and of which program. */
+/** The stack whose configuration is read, and its program. */
 export const stackOptions = () => [stackOption(), platformOption(), projectOption()];
 
-/** Which operators: those of a folder, or those that a program deploys in a stack. */
+/** The choice of operators: those of a folder, or those that a program deploys in a stack. */
 export const stackOperatorsOptions = () => [
   handlersOption(),
   operatorsStackOption(),
@@ -62,22 +63,22 @@ export const stackOperatorsOptions = () => [
   projectOption(),
 ];
 
-/** Which operators, as their folder defines them, and of which program. */
+/** The choice of operators, as their folder defines them, and their program. */
 export const operatorsOptions = () => [handlersOption(), projectOption()];
 
-/** Which cluster, if not the embedded one. */
+/** The choice of a cluster other than the embedded one. */
 export const clusterOptions = () => [contextOption(), kubeconfigOption()];
 
-/** Which cluster, and where an object is in it. @param json what `--json` prints */
+/** The choice of a cluster, and the namespace of an object. @param json what `--json` prints */
 export const objectOptions = (json?: string) => [namespaceOption(), ...clusterOptions(), jsonOption(json)];
 
-/** An option's value that counts something, 0 included. */
+/** An option's value that is a number, 0 or more. */
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number, 0 or more.");
   return Number(text);
 }
 
-/** An option's value that counts what must be there. */
+/** An option's value that is a number, 1 or more. */
 export function positiveInteger(text: string): number {
   if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError("It must be a whole number above 0.");
   return Number(text);

@@ -9,10 +9,10 @@ import { UsageError } from "./commandError";
 export const PACKAGE_FOLDER = path.resolve(__dirname, "..");
 
 const PROJECT_FILE = "Pulumi.yaml";
-const REMEDY = "Name the program's folder with --project, or make a program with: argosy init";
+const REMEDY = "Name the program's folder with --project, or create a program with: argosy init";
 
 /**
- * The folder of the user's Pulumi program: the one that is named, else the nearest with a Pulumi.yaml, from the working
+ * The folder of the user's Pulumi program: the named folder, or else the nearest folder with a Pulumi.yaml, from the working
  * folder upward.
  *
  * @param named the folder, or its Pulumi.yaml
@@ -38,25 +38,19 @@ function nearestAbove(start: string): string {
   }
 }
 
-/**
- * The folder of the operators: the one that is named, else that of the program.
- * @throws UsageError if neither is there
- */
+/** The folder of the operators: the named folder, or else that of the program. @throws UsageError if the folder does not exist */
 export function findHandlers({ handlers, project }: { handlers?: string; project?: string }): string {
   const folder =
     handlers === undefined ? path.join(findProject(project), "handlers") : path.resolve(handlers);
   if (existsSync(folder)) return folder;
   throw new UsageError(
     handlers === undefined
-      ? `${displayPath(folder)}: the folder is missing. Make it, or name the folder of the operators with --handlers.`
+      ? `${displayPath(folder)}: the folder is missing. Create it, or name the folder of the operators with --handlers.`
       : `--handlers ${handlers}: there is no such folder.`,
   );
 }
 
-/**
- * The operators of these names; all where none is named.
- * @throws UsageError for one that is not there
- */
+/** The operators with these names. All if no name is given. @throws UsageError for an operator that does not exist */
 export function chosenOperators(
   operators: readonly Operator[],
   names: readonly string[],

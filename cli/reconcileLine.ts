@@ -3,13 +3,14 @@ import type { ReconcileReport } from "../runtime/reconcile/report";
 import { clean } from "../runtime/status/conditions";
 import { formatDuration, indent, lastLines, type Style } from "./terminal";
 
-/** How much of a run's standard error is shown: its end. */
+/** The most lines of a run's standard error that are shown, from its end. */
 const LOG_LINES = 12;
 
 /**
- * One reconcile in a line, with its handler's standard error below it. Undefined if there is nothing to show. Text of others is
- * made harmless for a terminal.
- * @param times how often it has failed in this way, one after another. Its log is shown only the first time. @default 1
+ * One reconcile in a line, with its handler's standard error below it. Undefined if there is nothing to show. Control characters
+ * in text from others are removed.
+ * @param times how often it has failed in this way, one after another. Its log is shown only the first time.
+ * @default 1
  */
 export function formatReconcile(
   report: ReconcileReport,
@@ -55,7 +56,7 @@ function describe(report: ReconcileReport, style: Style): string | undefined {
   }
 }
 
-/** What was changed: "created Deployment sessions, patched Service sessions". */
+/** The changes: "created Deployment sessions, patched Service sessions". */
 function formatChanges({ changes, namespace }: ReconcileReport): string {
   const names = changes.map(({ verb, kind, ...child }) => {
     return `${verb} ${kind} ${child.namespace === namespace ? child.name : formatName(child)}`;

@@ -27,18 +27,18 @@ import { indent, print, progress, styleFor } from "./terminal";
 export interface RecordOptions extends ClusterOptions, NamespaceOptions {
   readonly handlers?: string;
   readonly project?: string;
-  /** Which installation, if an operator is deployed more than once. */
+  /** The installation, if an operator is deployed more than once. */
   readonly installation?: string;
   /** A recorded run, instead of an object. */
   readonly run?: string;
   /** The file to write. @default fixtures/<name>.yaml in the operator's folder */
   readonly out?: string;
-  /** Overwrite a file that is there. */
+  /** Overwrite an existing file. */
   readonly force?: true;
   readonly json?: true;
 }
 
-/** A question that is to become a fixture, and its origin. */
+/** A question for a fixture, and its origin. */
 interface Source {
   readonly operator: Operator;
   readonly question: LiveQuestion;
@@ -48,11 +48,12 @@ interface Source {
 }
 
 /**
- * `argosy record OBJECT | --run RUN`: writes what a handler is asked about a live object, and what it answers, as a fixture.
- * The values of Secrets are fakes before anything is written.
+ * `argosy record OBJECT | --run RUN`: writes the question to a handler about a live object, and the handler's answer, as a
+ * fixture. The values of Secrets are replaced by fakes before anything is written.
  *
- * @returns the exit code: 1 if the fixture does not hold, since the handler gives no valid answer or each time another one
- * @throws UsageError, CommandError if there is no such object, or if the file is there already
+ * @returns the exit code: 1 if the fixture does not pass, because the handler gives no valid answer, or a different answer each
+ *   time
+ * @throws UsageError, CommandError if there is no such object, or if the file already exists
  */
 export async function record(of: string | undefined, options: RecordOptions): Promise<number> {
   if ((of === undefined) === (options.run === undefined))
@@ -80,7 +81,9 @@ async function fromObject(
   const { operator, object } = await liveObject(client, of, operators, installed, options);
   const isGoing = object.metadata.deletionTimestamp !== undefined;
   if (isGoing && !operator.finalize)
-    throw new CommandError(`${of} is being deleted, and its handler is not asked about that.`);
+    throw new CommandError(
+      `${of} is being deleted, and its definition has no finalize, so its handler is not asked.`,
+    );
   const deployed = deployedAs(operator, installed, options);
   const question = await liveQuestion(client, deployed, object, isGoing ? "finalize" : "reconcile");
   return sourceOf(client, operator, deployed.home, question, nameOf(object));
@@ -103,10 +106,11 @@ async function fromRun(
     return sourceOf(client, operator, deployed.home, question, from);
   }
   progress(
-    "A run holds no request: the object has not changed since (the same generation). Its status, its children and what it uses are taken as they are now.",
+    "A run does not contain the request. The object has not changed since then (the generation is the same). Its status, " +
+      "its children and the objects that it uses are recorded in their present state.",
   );
   if (Object.keys(operator.schedules ?? {}).length > 0 && request.due.length === 0)
-    progress("Which schedules were due then is not recorded. Add them by hand: due: [{ name, at }].");
+    progress("The run does not contain the schedules that were due. Add them by hand: due: [{ name, at }].");
   const question = await liveQuestion(client, deployed, object, request.event, request.due);
   return sourceOf(client, operator, deployed.home, question, from);
 }
@@ -121,7 +125,7 @@ async function sourceOf(
   const fakes = new Fakes();
   const unread = (name: string) =>
     progress(
-      `Secret ${name} of secretEnv cannot be read here. If children have copies of its values, look for them in the file.`,
+      `Secret ${name} of secretEnv cannot be read here. If children contain copies of its values, look for them in the file.`,
     );
   const secrets = [...secretsIn(question), ...(await secretsOfEnvironment(client, operator, home, unread))];
   for (const secret of secrets) fakes.learn(secret);
@@ -150,14 +154,14 @@ async function write({ operator, question, fakes, from }: Source, options: Recor
   return made.result.passed ? EXIT_CODES.fine : EXIT_CODES.failed;
 }
 
-/** @throws CommandError if something is there that is not to be overwritten */
+/** @throws CommandError if a file or folder is in the way */
 function checkFree(file: string, { force }: RecordOptions): void {
   if (!existsSync(file)) return;
   if (statSync(file).isDirectory())
     throw new CommandError(`${displayPath(file)} is a folder. Name a file with --out.`);
   if (force) return;
   throw new CommandError(
-    `${displayPath(file)} is there already. Overwrite it with --force, or name another file with --out.`,
+    `${displayPath(file)} already exists. Overwrite it with --force, or name another file with --out.`,
   );
 }
 
@@ -183,11 +187,10 @@ function tell(
     numbered(count, "used object", "used objects"),
   ];
   print(`${style("green", "✎")} ${file}: ${parts.join(", ")}${event === "finalize" ? ", to finalize" : ""}`);
-  if (fakes.size > 0) print(`  ${numbered(fakes.size, "value", "values")} of Secrets became fakes`);
-  if (extent !== "lean")
-    print("  uid and times are in it, since the handler answers otherwise without them or each time again");
+  if (fakes.size > 0) print(`  ${numbered(fakes.size, "value", "values")} of Secrets were replaced by fakes`);
+  if (extent !== "lean") print("  it contains uid and times, because the handler's answer depends on them");
   if (isError) print("  the handler answers an error, and the fixture expects that error");
-  if (!result.passed) print(`  ${style("red", "the fixture does not hold:")}\n${whyNot(result)}`);
+  if (!result.passed) print(`  ${style("red", "the fixture does not pass:")}\n${whyNot(result)}`);
   print(isRun ? `  run it: argosy test ${operator.name}` : `  argosy test runs only ${fixturesOf(operator)}`);
 }
 

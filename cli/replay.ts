@@ -16,14 +16,14 @@ import { until } from "./until";
 export interface ReplayOptions extends ClusterOptions, NamespaceOptions {
   /** Whether to wait for the run's end. */
   readonly wait: boolean;
-  /** How long, in seconds. */
+  /** How long to wait, in seconds. */
   readonly timeout: number;
   readonly json?: true;
 }
 
 /**
- * `argosy replay RUN`: submits a recorded run again, so that its object is reconciled as it is now. For KIND/NAME it asks
- * for a reconcile of the object by its annotation, which needs no Argo Workflows.
+ * `argosy replay RUN`: submits a recorded run again, so that its object is reconciled in its present state. For KIND/NAME it
+ * requests a reconcile by an annotation of the object, which does not need Argo Workflows.
  *
  * @returns the exit code: 1 if the run fails
  * @throws DeadlineError if it does not end in time
@@ -33,7 +33,7 @@ export async function replay(of: string, options: ReplayOptions, signal: AbortSi
     if (of.includes("/")) return reconcile(client, of, options);
     const submitted = await submitAgain(client, await findRun(client, of));
     if (!options.wait) return tell(runOf(submitted), options);
-    progress(`submitted ${submitted.metadata.name}, which ends when its operator has answered`);
+    progress(`submitted ${submitted.metadata.name}, which ends when its operator has finished`);
     return tell(runOf(await ended(client, submitted, options.timeout, signal)), options);
   });
 }
@@ -49,14 +49,14 @@ async function reconcile(client: KubernetesClient, text: string, options: Replay
   print(
     options.json
       ? JSON.stringify({ object, reconcileAt: at })
-      : `${object}: its operator reconciles it at once`,
+      : `${object}: its operator will reconcile it at once`,
   );
   return EXIT_CODES.fine;
 }
 
 /**
- * Submits the same again, as `argo resubmit` does: with the template and the parameters, and without the uid, since the
- * object may be another one by now.
+ * Submits the same run again, as `argo resubmit` does: with the template and the parameters, but without the uid, because the
+ * object may have been replaced meanwhile.
  */
 async function submitAgain(client: KubernetesClient, run: KubernetesObject): Promise<KubernetesObject> {
   const { workflowTemplateRef } = specOf(run);
@@ -92,7 +92,7 @@ async function ended(
       return isOver(now) ? now : undefined;
     },
     {
-      what: `the end of the run ${metadata.name}; argosy doctor says whether Workflow controller and runner are there`,
+      what: `the end of the run ${metadata.name}; argosy doctor checks the Workflow controller and the runner`,
       deadlineMs: seconds * 1_000,
       pollMs: 500,
       signal,

@@ -18,8 +18,8 @@ export interface RightsOptions {
 }
 
 /**
- * `argosy rights [OPERATOR]`: what every account of the program, or of one operator, may do, from the manifests that
- * `pulumi up` would make. With `--against`, what of that is new or gone since a git ref.
+ * `argosy rights [OPERATOR]`: the rights of every account of the program, or of one operator, from the manifests that `pulumi up`
+ * would deploy. With `--against`, the rights that were gained or lost since a git ref.
  *
  * @returns the exit code: 3 if an account gains a right
  * @throws UsageError for an operator without accounts
@@ -47,7 +47,7 @@ export async function rights(operator: string | undefined, options: RightsOption
   return gained.length > 0 ? EXIT_CODES.wouldChange : EXIT_CODES.fine;
 }
 
-/** An operator may be in one of the two alone. */
+/** The rights of one operator. It may exist only before or only after the change. */
 function ofOperator(
   all: readonly Right[],
   programs: readonly (readonly Manifest[])[],

@@ -25,23 +25,23 @@ import { connectionAs } from "./serviceAccountToken";
 /** @see runOperator */
 export interface RunOptions {
   readonly operator: Operator;
-  /** The cluster, with the rights of an administrator. */
+  /** A connection to the cluster with the rights of an administrator. */
   readonly connection: ClusterConnection;
-  /** Where the runner's service account and its lease are. @default "argosy" */
+  /** The namespace of the runner's service account and its lease. @default "argosy" */
   readonly namespace?: string;
   /** How long a lease holds without renewal, in seconds. @default 15 */
   readonly leaseSeconds?: number;
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
-  /** Called with a notice that no object shows: a lost watch, a lost lease. */
+  /** Called with a notice that is on no object, such as a lost watch or a lost lease. */
   readonly onNotice?: (notice: string) => void;
   /** Called with the handler's standard error between two requests. The rest is in the reports. */
   readonly onHandlerLog?: (text: string) => void;
-  /** Called when the handler has not answered for some seconds, and then more and more seldom. */
+  /** Called if the handler has not answered for some seconds, and then less and less often. */
   readonly onSilence?: (silence: Silence) => void;
   /** Another way to run the handler. @default a child process */
   readonly handler?: OtherHandler;
-  /** Runs the handler in its image, which must be there. @default on this machine, which must have its program */
+  /** Runs the handler in its image, which must exist. @default on this machine, which must have the handler's program */
   readonly containers?: Pick<Containers, "transport"> | undefined;
   /** Aborts the start. */
   readonly signal?: AbortSignal;
@@ -51,12 +51,12 @@ export interface RunOptions {
 export interface OtherHandler {
   /**
    * The transport of the handler.
-   * @param usual child processes, as they would be without
+   * @param usual the usual transport, with child processes
    */
   transport(env: Readonly<Record<string, string>>, usual: HandlerTransport): HandlerTransport;
   /** How long the handler may take to answer a question, in milliseconds. @default the operator's `timeoutSeconds` */
   timeoutMs?(question: HandlerQuestion): number;
-  /** How many objects are worked on at once. @default the operator's `concurrency` */
+  /** How many objects are reconciled at the same time. @default the operator's `concurrency` */
   readonly concurrency?: number;
   /** Replaces processes that the transport keeps, because their environment is outdated. @default it keeps none */
   renew?(): void;
@@ -64,7 +64,7 @@ export interface OtherHandler {
 
 const DEFAULT_NAMESPACE = "argosy";
 
-/** An engine on this machine, with what its handler needs here. */
+/** An engine on this machine, with everything that its handler needs here. */
 class LocalEngine extends Engine {
   constructor(
     options: EngineOptions,
@@ -77,20 +77,21 @@ class LocalEngine extends Engine {
     try {
       await super.stop(graceMs);
     } finally {
-      // Not earlier, because runs in progress may need it.
+      // Only now, because runs in progress may need the account.
       await this.account?.close();
     }
   }
 }
 
 /**
- * Runs an operator on this machine against a cluster as it would run there: its CRD and roles are those that
- * `pulumi up` makes, the engine acts as the runner's service account with nothing but its rights, and the handler is
- * a child process, with a token of its own account if it has `rules`. Resolves when the engine watches. Kinds of children that
- * the cluster does not serve yet are awaited beside the work. To be ended by the controller's `stop()`; what was installed stays.
+ * Runs an operator on this machine against a cluster as it would run there: its CRD and roles are those that `pulumi up` creates,
+ * the engine acts as the runner's service account with only its rights, and the handler is a child process, which has a token of
+ * its own account if it has `rules`. Resolves when the engine watches. Kinds of children that the cluster does not serve yet are
+ * awaited in the background. The controller's `stop()` ends it. Installed objects stay.
  *
- * @throws OperatorError, before anything is installed, where the handler's program or a variable of its environment is
- *   not on this machine; AwaitedKindError if the cluster does not serve the kind that it watches; CommandError, ApiError where the cluster does not take what is to be installed
+ * @throws OperatorError, before anything is installed, where the handler's program or a variable of its environment is not on
+ *   this machine; AwaitedKindError if the cluster does not serve the kind that it watches; CommandError, ApiError where the
+ *   cluster does not take what is to be installed
  */
 export async function runOperator(options: RunOptions): Promise<Engine> {
   const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog, onSilence } = options;
@@ -154,14 +155,14 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   return controller;
 }
 
-/** The handler of an operator with `rules` asks the API server itself, and does not ask again where it is refused. */
+/** The handler of an operator with `rules` calls the API server itself, and does not retry if it is refused. */
 async function handlerRightsInForce({ operator, connection, signal }: RunOptions, namespace: string) {
   if (operator.rules.length === 0) return;
   const handler = connectionAs({ namespace, name: handlerAccountOf(operator.name) }, connection);
   await withClient(handler, (client) => rulesInForce(client, { operator, signal }));
 }
 
-/** A controller that waits for an API server which does not answer would do so for ever: an abort stops it. */
+/** A controller would wait for ever for an API server that does not answer, so an abort stops it. */
 async function startController(controller: Engine, signal: AbortSignal | undefined): Promise<void> {
   const stop = () => void controller.stop();
   signal?.addEventListener("abort", stop, { once: true });

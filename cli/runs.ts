@@ -32,7 +32,8 @@ export async function runs(of: string | undefined, options: RunsOptions): Promis
     }
     if (chosen.length === 0) {
       progress(
-        "There are no such runs. Runs are kept for an hour, failed ones for a day, and not without Argo Workflows.",
+        "There are no such runs. Runs are kept for an hour, and failed runs for a day. Without Argo Workflows no runs are " +
+          "kept.",
       );
     }
     return EXIT_CODES.fine;
@@ -46,7 +47,7 @@ async function runsOf(
 ): Promise<Run[]> {
   if (of === undefined) return listRuns(client, {});
   if (!of.includes("/")) {
-    // Of every installation, unless one is named: "argosy.memcached".
+    // Runs of every installation, unless the name includes one: "argosy.memcached".
     return (await listRuns(client, {})).filter(
       ({ operator }) => operator === of || operator.endsWith(`.${of}`),
     );

@@ -6,10 +6,10 @@ import {
 } from "../runtime/kubernetes/tokenRequest";
 
 /**
- * The same cluster as somebody else: as a service account, by a token that is asked for when the first request needs
- * one, and again before it expires.
+ * A connection to the same cluster as a service account. The token is requested for the first request, and again before it
+ * expires.
  *
- * @param admin who may create tokens for the account
+ * @param admin a connection that may create tokens for the account
  */
 export function connectionAs(account: ServiceAccount, admin: ClusterConnection): ClusterConnection {
   const { certificate: _certificate, privateKey: _privateKey, ...cluster } = admin;

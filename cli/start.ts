@@ -11,8 +11,8 @@ export interface StartOptions extends ClusterOptions {
 }
 
 /**
- * `argosy start`: plays the life of a Memcached, each step in a line.
- * @returns the exit code: 1 where a step does not hold
+ * `argosy start`: plays the life of a Memcached, and prints a line for each step.
+ * @returns the exit code: 1 if a step does not hold
  */
 export async function start({ json, ...clusterOptions }: StartOptions, signal: AbortSignal): Promise<number> {
   const startedAt = performance.now();

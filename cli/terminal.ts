@@ -1,23 +1,23 @@
 import { styleText } from "node:util";
 
-/** Takes the output for the terminal, instead of the streams. */
+/** The writer that receives the output instead of the streams, if there is one. */
 let above: ((text: string) => void) | undefined;
 
-/** Prints a line of what a command gives, on standard output. */
+/** Prints a line of a command's result on standard output. */
 export function print(line: string): void {
   if (above) above(`${line}\n`);
   else process.stdout.write(`${line}\n`);
 }
 
-/** Prints a line about how far a command is, on standard error: standard output is for what the command gives. */
+/** Prints a line about a command's progress on standard error, because standard output is for the command's result. */
 export function progress(line: string): void {
   if (above && process.stderr.isTTY) above(`${line}\n`);
   else process.stderr.write(`${line}\n`);
 }
 
 /**
- * Gives the output to a writer that writes it to the terminal with lines below it.
- * @returns a function that gives the streams back
+ * Redirects the output to a writer that writes it to the terminal above further lines.
+ * @returns a function that restores the streams
  */
 export function printAbove(write: (text: string) => void): () => void {
   above = write;
@@ -26,7 +26,7 @@ export function printAbove(write: (text: string) => void): () => void {
   };
 }
 
-/** Sets a text off from others. */
+/** Highlights a text. */
 export type Style = (format: "dim" | "bold" | "red" | "green" | "yellow", text: string) => string;
 
 /** The style for a stream: colours on a terminal, unless NO_COLOR is set (https://no-color.org). */

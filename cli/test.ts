@@ -12,18 +12,18 @@ import { indent, print, progress, type Style, styleFor } from "./terminal";
 /** @see test */
 export interface TestOptions extends OperatorsOptions {
   readonly json?: true;
-  /** Again after each edit, until the signal aborts. */
+  /** Run the fixtures again after each edit, until the signal aborts. */
   readonly watch?: true;
-  /** Write what is answered as what is expected. */
+  /** Write the answers as the expectations. */
   readonly update?: true;
 }
 
 /**
  * `argosy test`: runs the fixtures of operators.
  *
- * @param names only these operators; all where there are none
- * @returns the exit code: 1 where a handler answers something else than a fixture says
- * @throws UsageError for an operator that is not there; OperatorError if one is not in order; the signal's reason with
+ * @param names only these operators. All if there are none
+ * @returns the exit code: 1 if a handler's answer differs from its fixture
+ * @throws UsageError for an operator that does not exist; OperatorError if an operator has a mistake; the signal's reason with
  *   --watch
  */
 export async function test(
@@ -45,7 +45,7 @@ async function runAll(
   for (const operator of operators) checkCommand(operator);
   const style = styleFor(process.stdout);
   let [passed, failed] = [0, 0];
-  // Each has a process of its own. What they say comes in their order all the same.
+  // Each operator has a process of its own. The results are printed in the operators' order nevertheless.
   const running = operators.map(async (operator) => ({ operator, results: await runFixtures(operator) }));
   for (const { operator, results } of await Promise.all(running)) {
     if (results.length === 0) progress(`${operator.name}: it has no fixtures in ${operator.name}/fixtures/`);
@@ -60,7 +60,7 @@ async function runAll(
   return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
 }
 
-/** A line for a fixture that passed; a line for each field that differs below that of one that failed. */
+/** A line for a fixture. If the fixture failed, a line for each field that differs follows. */
 function formatted(
   { name: operator }: Operator,
   result: FixtureResult,
@@ -72,13 +72,13 @@ function formatted(
   if (json) return JSON.stringify({ operator, ...told, ...(isWritten && { written: true }) });
   const { name, passed, differences, failure } = result;
   if (passed) return `${style("green", "✔")} ${operator} ${name}`;
-  if (isWritten) return `${style("yellow", "✎")} ${operator} ${name}: what is answered is written to it`;
+  if (isWritten) return `${style("yellow", "✎")} ${operator} ${name}: the answer is written into it`;
   const lines =
     failure === undefined ? differences.map((line) => `${name}: ${line}`) : [`failed:`, indent(failure)];
   return `${style("red", "✘")} ${operator} ${name}\n${indent(lines.join("\n"), "  ")}`;
 }
 
-/** Runs now and after each edit of the folders, until the signal aborts. What goes wrong is printed, and mended by an edit. */
+/** Runs now and after each edit of the folders, until the signal aborts. Mistakes are printed, and an edit can correct them. */
 async function watched(
   folders: readonly string[],
   signal: AbortSignal,
@@ -94,11 +94,11 @@ async function watched(
         if (!(error instanceof OperatorError)) throw error;
         print(error.message);
       })
-      .then(() => progress("waiting for an edit (Ctrl-C ends it)"));
+      .then(() => progress("waiting for an edit (press Ctrl-C to stop)"));
     return tail;
   };
   const watches: FolderWatch[] = [];
-  // A watch of folders alone may keep no process alive.
+  // A watch of folders alone may not keep the process alive.
   const timer = setInterval(() => {}, 60_000);
   try {
     return await new Promise<never>((_resolve, reject) => {

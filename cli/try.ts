@@ -22,8 +22,8 @@ export interface TryOptions extends PreviewCommandOptions {
 }
 
 /**
- * `argosy try -f FILE`: what the handlers of this working tree would make of objects in a file. An object that is live is
- * tried as the file has it, with its live children. Nothing is written.
+ * `argosy try -f FILE`: what the handlers of this working tree would do for objects in a file. A live object is tried in the form
+ * that is in the file, with its live children. Nothing is written.
  *
  * @returns the exit code: 3 if something would change, 1 if a handler fails or a child is refused
  * @throws OperatorError if the file cannot be understood; ApiError if the API server refuses an object
@@ -56,7 +56,7 @@ export async function tryFile(options: TryOptions, signal?: AbortSignal): Promis
   });
 }
 
-/** The object as the API server would have it: with its defaults, and with the identity and the status of a live one. */
+/** The object as the API server would store it: with defaults, and with the identity and the status of the live object. */
 async function admitted(
   client: DryRunClient,
   { customResource }: Pick<Operator, "customResource">,
@@ -70,7 +70,7 @@ async function admitted(
   return client.replace(resource, { ...manifest, status: live["status"], metadata });
 }
 
-/** @throws OperatorError if the file cannot be read, or has something else in it than objects */
+/** @throws OperatorError if the file cannot be read, or contains something else than objects */
 function readManifests(file: string): Manifest[] {
   const problems = new Problems();
   const documents = readYaml(path.resolve(file), "Name a file with an object by -f.", problems) ?? [];
@@ -86,7 +86,7 @@ function readManifests(file: string): Manifest[] {
     return [];
   });
   if (documents.length === 0 && !problems.found)
-    problems.in(path.resolve(file))("the file", "has no object in it", "Write one.");
+    problems.in(path.resolve(file))("the file", "contains no object", "Write one.");
   if (problems.found) throw problems.toError();
   return manifests;
 }

@@ -17,7 +17,7 @@ import { typescriptTypes } from "./types/typescript";
 export interface TypesOptions {
   readonly handlers?: string;
   readonly project?: string;
-  /** Write nothing, and fail where a file is not as it would be written. */
+  /** Write nothing, and fail if a file differs from the result. */
   readonly check?: true;
   /** The language for a handler that is a program. */
   readonly in?: string;
@@ -33,9 +33,10 @@ export interface TypesFile {
 /**
  * `argosy types`: writes the types of the operators' custom resources for their handlers.
  *
- * @param names only these operators; all where there are none
- * @returns the exit code: 1 where, with --check, a file is missing or not current
- * @throws UsageError for an operator that is not there, or of which nobody knows the language
+ * @param names only these operators. All if there are none
+ * @returns the exit code: 1 if a file is missing or outdated, with
+ * --check
+ * @throws UsageError for an operator that does not exist, or whose language is not known
  */
 export async function types(names: readonly string[], options: TypesOptions): Promise<number> {
   let isCurrent = true;
@@ -57,7 +58,7 @@ export async function types(names: readonly string[], options: TypesOptions): Pr
 /**
  * The types of an operator's custom resource, in the language of its handler.
  * @param language "python" or "typescript", for a handler that is a program
- * @throws UsageError for a program without one
+ * @throws UsageError for a program without a language
  */
 export function typesOf(operator: Operator, language?: string): TypesFile {
   const { handler, folder, customResource, crd } = operator;
@@ -78,7 +79,7 @@ export function typesOf(operator: Operator, language?: string): TypesFile {
     default:
       throw new UsageError(
         own === undefined
-          ? `${operator.name}: its handler is a program. Say in which language the types are to be: --in python or --in typescript.`
+          ? `${operator.name}: its handler is a program. Choose the language of the types: --in python or --in typescript.`
           : `--in ${own}: there are types for python and typescript.`,
       );
   }

@@ -14,10 +14,9 @@ export interface UntilOptions {
 }
 
 /**
- * Asks repeatedly until there is an answer, which is neither undefined nor false. A question that is not
- * answered by the deadline is given up.
+ * Calls `probe` repeatedly until its result is neither undefined nor false. After the deadline, a pending call is abandoned.
  *
- * @throws DeadlineError after the deadline; the signal's reason; what `probe` throws
+ * @throws DeadlineError after the deadline; the signal's reason; the errors of `probe`
  */
 export async function until<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,
@@ -32,7 +31,7 @@ export async function until<T>(
     if (performance.now() >= deadline) {
       throw new DeadlineError(typeof what === "string" ? what : what(), deadlineMs);
     }
-    // The error of an ended pause says less than the signal's reason.
+    // The error of an aborted pause is ignored, because the signal's reason is better.
     await pause(pollMs, undefined, signal && { signal }).catch(() => {});
   }
 }
@@ -42,7 +41,7 @@ export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 
   constructor(
-    /** What was waited for. */
+    /** The awaited event. */
     readonly what: string,
     deadlineMs: number,
   ) {

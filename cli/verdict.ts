@@ -21,7 +21,7 @@ export async function verdict(
   { stack, platform, project, json }: VerdictOptions,
 ): Promise<number> {
   const folder = findProject(project);
-  // Argo's own are none of the operators'.
+  // Argo's CRDs do not belong to the operators.
   const now = manifestsOf(await renderStack(folder, stack, platform)).filter(
     ({ kind, metadata }) => kind === "CustomResourceDefinition" && !metadata.name.endsWith(".argoproj.io"),
   );

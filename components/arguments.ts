@@ -25,7 +25,8 @@ export interface PodArgs {
   /** Tolerations of the pods. @default [] */
   readonly tolerations?: readonly Toleration[];
   /**
-   * Which nodes the pods need or prefer. @default members of an event bus prefer to run on different nodes and in different zones
+   * Which nodes the pods need or prefer.
+   * @default members of an event bus prefer to run on different nodes and in different zones
    */
   readonly affinity?: Affinity;
   /** The PriorityClass of the pods. @default the cluster's default */
@@ -36,7 +37,8 @@ export interface PodArgs {
   readonly annotations?: Readonly<Record<string, pulumi.Input<string>>>;
   /**
    * Annotations of the service account that the pods run as, such as `eks.amazonaws.com/role-arn`. Clouds use them to give the
-   * account a cloud identity. @default none
+   * account a cloud identity.
+   * @default none
    */
   readonly serviceAccountAnnotations?: Readonly<Record<string, pulumi.Input<string>>>;
 }
@@ -55,7 +57,8 @@ export interface WorkloadArgs extends Pick<WorkloadOptions, "images" | "resource
   readonly placement?: PlacementArgs;
   /**
    * Fields for the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
-   * added to those of all pods. An affinity or a priority class replaces the general one. @default as for all pods
+   * added to those of all pods. An affinity or a priority class replaces the general one.
+   * @default as for all pods
    */
   readonly pods?: Readonly<Partial<Record<PodPart, PodArgs>>> & {
     readonly operators?: Readonly<Record<string, PodArgs>>;
@@ -84,7 +87,8 @@ export interface TracesArgs {
   readonly endpoint: string;
   /**
    * A Secret in the operators' namespace, and its key that contains headers for the collector, in the form of
-   * `OTEL_EXPORTER_OTLP_HEADERS`: `key=value,key=value`. @default no headers
+   * `OTEL_EXPORTER_OTLP_HEADERS`: `key=value,key=value`.
+   * @default no headers
    */
   readonly headers?: TracesHeadersArgs;
   /** With 20, one run in 20 is traced. @default 1 */
@@ -117,8 +121,8 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
   readonly createNamespaces?: boolean;
   /**
    * How Argo Events comes into the cluster: "install" (Argosy installs the CRDs and the controller), "share" (the CRDs exist
-   * already, Argosy installs the controller), "adopt" (both exist already), "none" (operators do without Argo Events). @default
-   * "install"
+   * already, Argosy installs the controller), "adopt" (both exist already), "none" (operators do without Argo Events).
+   * @default "install"
    */
   readonly argoEvents?: ArgoMode;
   /**
@@ -138,12 +142,14 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
   readonly jetStreamVersion?: string;
   /**
    * A PostgreSQL in which Argo Workflows keeps runs for longer: host, database and secret, and if needed port, sslMode, keptDays
-   * and cluster. @default none
+   * and cluster.
+   * @default none
    */
   readonly archive?: ArchiveArgs;
   /**
    * The monitoring: podMonitor, alertRules and dashboard, each true if wanted; labels and dashboardLabels, by which the
-   * Prometheus Operator and Grafana find them; and the namespace that Prometheus runs in. @default none
+   * Prometheus Operator and Grafana find them; and the namespace that Prometheus runs in.
+   * @default none
    */
   readonly monitoring?: MonitoringArgs;
   /** How many Workflows run at the same time under the Workflow controller that Argosy installs. The others wait. @default 500 */
@@ -163,8 +169,8 @@ export interface EventBusArgs {
   /** The number of members of the event bus: 1, or an odd number from 3. @default 1 */
   readonly replicas?: number;
   /**
-   * The size of each member's volume, such as "1Gi". @default none: each member keeps events in its pod, and loses them with the
-   * pod
+   * The size of each member's volume, such as "1Gi".
+   * @default none: each member keeps events in its pod, and loses them with the pod
    */
   readonly storage?: string;
   /** The storage class of these volumes. @default the cluster's default */
@@ -177,7 +183,8 @@ export interface OutsideEventsArgs {
   readonly replicas?: number;
   /**
    * The size of each member's volume, such as "1Gi". Required if an operator has `on`, because only the bus has an event after it
-   * was accepted. @default none
+   * was accepted.
+   * @default none
    */
   readonly storage?: string;
   /** The storage class of these volumes. @default the cluster's default */
@@ -219,7 +226,8 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly handlers: string | readonly Operator[];
   /**
    * Values that this stack uses instead of those in the operators' definitions, by the names of the operators. If the operators
-   * are already loaded, give this argument to `loadOperators`. @default nothing
+   * are already loaded, give this argument to `loadOperators`.
+   * @default nothing
    */
   readonly overrides?: Readonly<Record<string, OperatorOverrides | undefined>>;
   /**
@@ -231,24 +239,27 @@ export interface OperatorsArgs extends WorkloadArgs {
   /**
    * The name that distinguishes these operators from all others in the same cluster. It is part of finalizers, labels, field
    * managers and leases, and is the name of the event bus, the event source and the sensor. At most 20 characters. A change of
-   * this name renames every operator: see formerNames. @default "argosy"
+   * this name renames every operator: see formerNames.
+   * @default "argosy"
    */
   readonly installation?: string;
   /** The size of the event bus. @default one member, without a volume */
   readonly eventBus?: EventBusArgs;
   /**
    * Rules of the API server that keep everybody but Argosy from changing Argosy's objects: children as true, annotations with the
-   * groups that may set them, and exempt with the groups that no guard stops. @default none
+   * groups that may set them, and exempt with the groups that no guard stops.
+   * @default none
    */
   readonly guards?: GuardsArgs;
   /**
-   * The event bus and the intake that bring events from outside to operators that have `on`. @default a bus with one member,
-   * without a volume, and one intake
+   * The event bus and the intake that bring events from outside to operators that have `on`.
+   * @default a bus with one member, without a volume, and one intake
    */
   readonly outsideEvents?: OutsideEventsArgs;
   /**
    * The limits for all pods of an operator's runs together, by the names of operators with execution "pod". Runs that do not fit
-   * into the limits wait. @default no limit except the operator's concurrency
+   * into the limits wait.
+   * @default no limit except the operator's concurrency
    */
   readonly quotas?: Readonly<Record<string, Quota>>;
   /** The number of runners of each resident operator. One leads, the others stand by. @default 1 */
@@ -259,7 +270,8 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly failedRunsKeptSeconds?: number;
   /**
    * Where runs are sent as traces, by OTLP over HTTP: endpoint, and if needed headers (the Secret and its key that contains them)
-   * and oneIn (with 20, one run in 20 is traced). @default none
+   * and oneIn (with 20, one run in 20 is traced).
+   * @default none
    */
   readonly traces?: TracesArgs;
   /**

@@ -60,8 +60,8 @@ export function bundleFunction(folder: string, file: string): FunctionBundle {
 }
 
 /**
- * Checks that a function can be bundled, and that its file seems to define the required functions. @param functions the functions
- * that the file must export: "reconcile"
+ * Checks that a function can be bundled, and that its file seems to define the required functions.
+ * @param functions the functions that the file must export: "reconcile"
  */
 export function checkFunction(
   folder: string,

@@ -146,8 +146,8 @@ export function anyObject(remedy: string) {
 }
 
 /**
- * An object of known fields. Any other field is refused, with the name of the field that was probably meant. @param refused
- * complaint and remedy for unknown fields that authors are likely to write
+ * An object of known fields. Any other field is refused, with the name of the field that was probably meant.
+ * @param refused complaint and remedy for unknown fields that authors are likely to write
  */
 export function fields<Shape extends z.core.$ZodShape>(
   shape: Shape,

@@ -12,8 +12,10 @@ const DEFAULT_PATH = "/bin:/usr/bin";
  * The file that would run as `command`, found as execvp does. A command with a slash is a path. Any other command is searched in
  * each directory of PATH. An empty directory in PATH is the current directory.
  *
- * @param env - the environment with the PATH. @default that of this process
- * @param folder - the directory that the command would run in. @default the current directory
+ * @param env - the environment with the PATH.
+ * @default that of this process
+ * @param folder - the directory that the command would run in.
+ * @default the current directory
  * @returns an absolute path. Undefined if nothing can be executed
  */
 export function commandOnPath(

@@ -132,7 +132,11 @@ function checkGroup(group: string, problem: Report): void {
   }
   // Protected by the API server unless annotated with an approval (KEP-1111).
   if (/(^|\.)(k8s|kubernetes)\.io$/.test(group)) {
-    problem("spec.group", `is "${group}", which is kept for Kubernetes' own kinds`, "Use a domain of yours.");
+    problem(
+      "spec.group",
+      `is "${group}", which is reserved for Kubernetes' own kinds`,
+      "Use a domain of yours.",
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * The candidate that a mistyped word most likely means. Undefined if none is close.
- * @param letters how many letters may differ at most. @default as many as in a typing mistake
+ * @param letters how many letters may differ at most.
+ * @default as many as in a typing mistake
  */
 export function nearest(
   word: string,

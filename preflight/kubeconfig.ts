@@ -14,9 +14,11 @@ export class KubeconfigError extends Error {
  * The connection that a kubeconfig describes: client certificates, tokens, and the login programs of the cloud providers, which
  * are asked again when their token has expired.
  *
- * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both. @default `$KUBECONFIG`, else
+ * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
+ * @default `$KUBECONFIG`, else
  *   `~/.kube/config`
- * @param context the context to use. @default the kubeconfig's current context
+ * @param context the context to use.
+ * @default the kubeconfig's current context
  * @throws KubeconfigError if it cannot be read, or has no such context
  */
 export async function connectionFromKubeconfig(

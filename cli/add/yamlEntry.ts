@@ -17,7 +17,7 @@ export function withEntry(text: string, field: string, key: string | undefined, 
   else if (document.hasIn(path)) document.addIn(path, document.createNode(value));
   else document.setIn(path, document.createNode([value]));
   const spliced = splice(text, field, key, value);
-  // Whatever the form of the file, the content is right: if need be, in the form of the library.
+  // The content is always right. If the entry cannot be spliced in, the file gets the layout of the library.
   return spliced !== undefined && saysTheSame(spliced, document.toJS() as JsonObject)
     ? spliced
     : document.toString();
@@ -43,7 +43,7 @@ function entryOf(key: string | undefined, value: Json, indent: string | undefine
   return `${key}:\n${lines.map((each) => `${indent}  ${each}`).join("\n")}`;
 }
 
-/** The text with the entry after the last one. Undefined if that cannot be told. */
+/** The text with the entry after the last one. Undefined if that place cannot be found. */
 function splice(text: string, field: string, key: string | undefined, value: Json): string | undefined {
   const node = parseDocument(text).get(field, true);
   if (node === undefined) {

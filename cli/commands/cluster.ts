@@ -10,26 +10,29 @@ import {
 } from "../options";
 import type { Entry } from "./entry";
 
-/** The options of commands that show changes without making them. */
+/** The options of commands that preview changes. */
 const previewOptions = () => [
-  new Option("--details", "a line for each field that would change"),
+  new Option("--details", "print a line for each field that would change"),
   new Option("--with-secrets", "give the handlers the values of Secrets; they are never shown"),
-  new Option("--installation <name>", "which one, if an operator is deployed more than once"),
-  namespaceOption("only this namespace; of one object, its namespace (default: all; that of the context)"),
+  new Option("--installation <name>", "the installation, if an operator is deployed more than once"),
+  namespaceOption(
+    "only this namespace; for a single object, its namespace (default: all namespaces; for an object, that of the context)",
+  ),
   ...operatorsOptions(),
   ...clusterOptions(),
   jsonOption("print a line of JSON for each object"),
 ];
 
-/** Commands that look into a cluster. */
+/** Commands that work with a cluster. */
 export const CLUSTER_COMMANDS: readonly Entry[] = [
   {
     name: "diff",
-    summary: "say what this working tree's handlers would change for live objects",
+    summary: "show what the handlers of this working tree would change for live objects",
     description:
-      "Asks the handlers of this folder about every live object of their operators, and tries their answers child by child as " +
-      "server-side dry runs: nothing is written. The exit code is 3 if something would change. Handlers are told dryRun, and get " +
-      "fakes for the values of Secrets. Operators with rules or secretEnv are left out unless they are named.",
+      "Asks the handlers of this folder about every live object of their operators, and tries each child of the answers as " +
+      "a server-side dry run. Nothing is written. The exit code is 3 if something would change. Handlers get the field " +
+      "dryRun, and fakes instead of the values of Secrets. Operators with rules or secretEnv are left out unless they are " +
+      "named.",
     argument: ["[names...]", "operators, or objects as KIND/NAME (default: all operators)"],
     options: previewOptions(),
     run: (options, names, signal) =>
@@ -37,12 +40,12 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
   },
   {
     name: "try",
-    summary: "say what this working tree's handler would make of an object in a file",
+    summary: "show what the handler of this working tree would do for an object in a file",
     description:
-      "Asks the handler of this folder about an object in a file, new or changed, as argosy diff does about live ones: nothing is " +
-      "written. The exit code is 3 if something would change.",
+      "Asks the handler of this folder about a new or changed object in a file, like argosy diff does about live objects. " +
+      "Nothing is written. The exit code is 3 if something would change.",
     options: [
-      new Option("-f, --file <file>", "the objects, in YAML").makeOptionMandatory(),
+      new Option("-f, --file <file>", "a YAML file with the objects").makeOptionMandatory(),
       ...previewOptions(),
     ],
     run: (options, _, signal) =>
@@ -52,18 +55,18 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     name: "record",
     summary: "write a live object as a fixture of its handler",
     description:
-      "Writes what the handler is asked about a live object (the object, its children, what it uses) as a fixture, with what " +
-      "this folder's handler answers as what is expected. Fakes take the place of the values of Secrets. The exit code is 1 " +
-      "if the fixture does not hold.",
+      "Writes a fixture from a live object: the question is the object, its children and the objects that it uses, and the " +
+      "expectation is the answer of this folder's handler. Fakes replace the values of Secrets. The exit code is 1 if the " +
+      "fixture does not pass.",
     argument: ["[object]", "KIND/NAME, for example memcached/sessions"],
     options: [
-      new Option("--run <run>", "in place of an object: a recorded run, as argosy runs names it"),
+      new Option("--run <run>", "a recorded run instead of an object, by its name in argosy runs"),
       new Option(
         "--out <file>",
         "the file to write (default: fixtures/<name>.yaml in the operator's folder)",
       ),
-      new Option("--force", "overwrite a file that is there"),
-      new Option("--installation <name>", "which one, if an operator is deployed more than once"),
+      new Option("--force", "overwrite an existing file"),
+      new Option("--installation <name>", "the installation, if an operator is deployed more than once"),
       namespaceOption(),
       ...operatorsOptions(),
       ...clusterOptions(),
@@ -73,10 +76,10 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
   },
   {
     name: "doctor",
-    summary: "say what is missing here or in the cluster, and what to do",
+    summary: "find problems on this machine and in the cluster, with remedies",
     description:
-      "Looks at this machine, at the program's operators and at the cluster of the kubeconfig: what is missing, which runners do " +
-      "not lead, which deletions are held. With a remedy for each. The exit code is 1 if something is in the way.",
+      "Checks this machine, the program's operators and the cluster of the kubeconfig: missing parts, operators without a " +
+      "leader, and deletions that are held up. Each problem comes with a remedy. The exit code is 1 if there is a problem.",
     options: [
       ...operatorsOptions(),
       ...clusterOptions(),
@@ -86,20 +89,21 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
   },
   {
     name: "errors",
-    summary: "say what an error code means, where to look and what to do",
+    summary: "explain an error code: what happened, where to look and what to do",
     description:
-      "Says of a code, such as the reason of a Ready condition or of a Warning Event, what happened, where to look and what to " +
-      "do. Without a code it lists all of them.",
+      "Explains a code, such as the reason of a Ready condition or of a Warning Event: what happened, where to look and " +
+      "what to do. Without a code, it lists all codes.",
     argument: ["[code]", "for example HandlerCrashed (default: all)"],
     options: [jsonOption("print a line of JSON for each code")],
     run: (options, [code]) => (require("../errors") as typeof import("../errors")).errors(code, options),
   },
   {
     name: "explain",
-    summary: "say why an object is not Ready, or what holds its deletion",
+    summary: "explain why an object is not Ready, or what holds up its deletion",
     description:
-      "Says why an object in a cluster is not Ready: since when, which attempt is next, the handler's last words with file " +
-      "and line, its runs; or what holds its deletion, and by whom. With what to do. The exit code is 1 if it is not Ready.",
+      "Explains why an object in a cluster is not Ready: since when, which attempt is next, the end of the handler's log " +
+      "with file and line, and the runs of the object. Or explains what holds up its deletion. It also says what to do. " +
+      "The exit code is 1 if the object is not Ready.",
     argument: ["<object>", "KIND/NAME, for example memcached/sessions"],
     options: objectOptions(),
     run: (options, [object = ""]) =>
@@ -109,12 +113,12 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     name: "runs",
     summary: "list the runs of an operator or of an object",
     description:
-      "Lists the recorded runs of a cluster, the newest first: of all operators, of one, or of one object.",
+      "Lists the recorded runs of a cluster, the newest first: those of all operators, of one operator, or of one object.",
     argument: ["[of]", "an operator's name, or KIND/NAME (default: all)"],
     options: [
-      new Option("--failed", "only those that failed"),
-      new Option("--log", "with the end of what the handler wrote to standard error"),
-      new Option("--limit <number>", "how many").argParser(positiveInteger).default(20),
+      new Option("--failed", "only failed runs"),
+      new Option("--log", "show the end of the handler's standard error for each run"),
+      new Option("--limit <number>", "the most runs to list").argParser(positiveInteger).default(20),
       ...objectOptions("print a line of JSON for each run"),
     ],
     run: (options, [of]) =>
@@ -122,29 +126,34 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
   },
   {
     name: "logs",
-    summary: "show what an operator's engine and handler wrote",
+    summary: "show the logs of an operator's engine and handler",
     description:
-      "Shows the logs of all pods of an operator in the order of their times, the engine's and the handler's; or what the " +
-      "engine wrote about one object.",
+      "Shows the logs of all pods of an operator, from the engine and the handler, in the order of time. For KIND/NAME it " +
+      "shows only the engine's lines about this object.",
     argument: ["<of>", "an operator's name, or KIND/NAME"],
     options: [
-      new Option("-f, --follow", "go on until Ctrl-C, with the pods of a roll-out too"),
-      new Option("--tail <lines>", "how many lines of each container").argParser(wholeNumber).default(100),
-      ...objectOptions("print a line of JSON for each line"),
+      new Option("-f, --follow", "follow the logs until Ctrl-C, including those of new pods"),
+      new Option("--tail <lines>", "how many of the last lines of each container")
+        .argParser(wholeNumber)
+        .default(100),
+      ...objectOptions("print each line as JSON"),
     ],
     run: (options, [of = ""], signal) =>
       (require("../logs") as typeof import("../logs")).logs(of, options as { tail: number }, signal),
   },
   {
     name: "replay",
-    summary: "submit a recorded run again, or have an object reconciled at once",
+    summary: "submit a recorded run again, or reconcile an object at once",
     description:
-      "Submits a recorded run again and waits for its end: its object is reconciled as it is now. For KIND/NAME it asks for " +
-      "a reconcile of the object, which needs no Argo Workflows. The exit code is 1 if the run fails.",
-    argument: ["<of>", "a run, as argosy runs names it, or KIND/NAME"],
+      "Submits a recorded run again and waits until it has ended. The object is reconciled in its present state. For " +
+      "KIND/NAME it requests a reconcile of the object, which does not need Argo Workflows. The exit code is 1 if the run " +
+      "fails.",
+    argument: ["<of>", "a run, by its name in argosy runs, or KIND/NAME"],
     options: [
-      new Option("--no-wait", "do not wait for the end of the run"),
-      new Option("--timeout <seconds>", "how long to wait").argParser(positiveInteger).default(120),
+      new Option("--no-wait", "do not wait until the run has ended"),
+      new Option("--timeout <seconds>", "how long to wait, in seconds")
+        .argParser(positiveInteger)
+        .default(120),
       ...objectOptions(),
     ],
     run: (options, [of = ""], signal) =>
@@ -156,16 +165,16 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
   },
   {
     name: "pause",
-    summary: "leave objects alone until they are resumed",
+    summary: "stop reconciling objects until they are resumed",
     description:
-      "Pauses objects: nothing is done for them, not even when they are deleted, until argosy resume.",
+      "Pauses objects: until argosy resume, their operator does nothing for them, not even if they are deleted.",
     argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
     options: objectOptions(),
     run: (options, objects) => (require("../pause") as typeof import("../pause")).pause(objects, options),
   },
   {
     name: "resume",
-    summary: "look after paused objects again",
+    summary: "reconcile paused objects again",
     description: "Resumes paused objects: their operator reconciles them at once.",
     argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
     options: objectOptions(),

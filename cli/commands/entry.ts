@@ -1,11 +1,11 @@
 import type { Option, OptionValues } from "commander";
 
-/** A command as it is typed. Its action is loaded only when it runs, because Pulumi alone takes a second to load. */
+/** A command as users type it. Its action is loaded only when the command runs, because Pulumi alone takes a second to load. */
 export interface Entry {
   readonly name: string;
-  /** For the list of the commands. */
+  /** The text in the list of commands. */
   readonly summary: string;
-  /** For its own help. */
+  /** The text in the command's own help. */
   readonly description: string;
   /** The argument after the name, and its meaning. */
   readonly argument?: readonly [name: string, description: string];

@@ -16,7 +16,7 @@ export interface InImage {
   readonly env: Readonly<Record<string, string>>;
   /** The account of a handler with `rules`. */
   readonly account: HandlerAccount | undefined;
-  /** The API server, as this machine reaches it. */
+  /** The address of the API server for this machine. */
   readonly server: string;
 }
 
@@ -24,7 +24,7 @@ export interface InImage {
 export class Containers {
   private readonly images: Images;
   private readonly session: ContainerSession;
-  /** A folder for its owner alone, whatever the umask is. The containers may read the files in it. */
+  /** A folder that only its owner can open, whatever the umask is. The containers may read the files in it. */
   private readonly scratch = mkdtempSync(path.join(tmpdir(), "argosy-containers-"));
   private readonly removeScratch = () => rmSync(this.scratch, { recursive: true, force: true });
 
@@ -45,19 +45,19 @@ export class Containers {
   static async open(onProgress: (line: string) => void, signal?: AbortSignal): Promise<Containers> {
     const engine = await findEngine(signal);
     const count = await removeLeftOvers(engine);
-    if (count > 0) onProgress(`containers that an earlier argosy dev has left are removed: ${count}`);
+    if (count > 0) onProgress(`removing ${count} containers that an earlier argosy dev has left`);
     return new Containers(engine, onProgress);
   }
 
   /**
-   * Pulls an operator's image if it is not there.
+   * Pulls an operator's image if it is missing.
    * @throws ContainerEngineError if it cannot be pulled; the signal's reason
    */
   async prepare({ handler }: Pick<Operator, "handler">, signal?: AbortSignal): Promise<void> {
     await this.images.ensure(handler.image, signal);
   }
 
-  /** The processes of a handler, each in a container. Its image must be there. */
+  /** The processes of a handler, each in a container. Its image must exist. */
   transport({ operator, env, account, server }: InImage): HandlerTransport {
     const { engine, session, scratch } = this;
     return new ImageTransport({
@@ -71,7 +71,7 @@ export class Containers {
     });
   }
 
-  /** Removes all containers that are left. */
+  /** Removes all remaining containers. */
   async close(): Promise<void> {
     await this.session.close();
     process.off("exit", this.removeScratch);
@@ -79,7 +79,7 @@ export class Containers {
   }
 }
 
-/** Whether an address leads to this machine only from this machine. A container has a loopback of its own. */
+/** Whether an address leads to this machine only from this machine. A container has its own loopback. */
 export function isLoopback(server: string): boolean {
   const { hostname } = new URL(server);
   return hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);

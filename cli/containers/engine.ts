@@ -12,7 +12,7 @@ export class ContainerEngineError extends Error {
   override readonly name = "ContainerEngineError";
 }
 
-/** How a command of an engine has ended. */
+/** The result of an engine's command. */
 export interface EngineAnswer {
   readonly code: number | null;
   readonly output: string;
@@ -40,7 +40,7 @@ const COMPLAINTS: readonly (readonly [
 ])[] = [
   [
     /permission denied/i,
-    "may not be used by you",
+    "does not allow you to use it",
     (engine) =>
       engine === "docker"
         ? "Add yourself to the group docker (sudo usermod -aG docker $USER) and log in again, or use Docker's rootless mode or Podman."
@@ -56,7 +56,7 @@ const COMPLAINTS: readonly (readonly [
   ],
 ];
 
-/** How a handler is run without its image. */
+/** The advice to run a handler without its image. */
 export const WITHOUT = "Or run argosy dev without --in-image.";
 
 /** The engines whose programs are on this machine, whether they work or not. */
@@ -65,7 +65,7 @@ export function enginesOnPath(environment = process.env): EngineName[] {
 }
 
 /**
- * The engine of this machine: Docker, else Podman.
+ * The engine of this machine: Docker, or else Podman.
  * @throws ContainerEngineError if there is none, or none that answers; the signal's reason
  */
 export async function findEngine(signal?: AbortSignal, environment = process.env): Promise<ContainerEngine> {
@@ -79,7 +79,7 @@ export async function findEngine(signal?: AbortSignal, environment = process.env
     const run: RunEngine = (args, during) => runEngine(name, args, environment, during);
     const limit = AbortSignal.timeout(ANSWER_MS);
     const { code, complaint } = await run(
-      // Every engine knows it, and it takes no time.
+      // Every engine has this command, and it is fast.
       ["ps", "--quiet", "--filter", "label=argosy.dev/none"],
       signal ? AbortSignal.any([signal, limit]) : limit,
     ).catch((error: Error) => {
@@ -99,13 +99,13 @@ export function engineComplaint(name: string, complaint: string): string {
   const known = COMPLAINTS.find(([pattern]) => pattern.test(complaint));
   if (!known) return `${name} does not work: ${said} See what ${name} info says.`;
   const [, meaning, remedy] = known;
-  return `${name} is installed and ${meaning}: ${said} ${remedy(name)}`;
+  return `${name} is installed, but ${meaning}: ${said} ${remedy(name)}`;
 }
 
 /** The last line of a program's output, as a sentence. */
 export function lastSentence(text: string): string {
   const said = text.trim().split("\n").at(-1) ?? "";
-  return /[.?!]$/.test(said) ? said : `${said || "it says nothing"}.`;
+  return /[.?!]$/.test(said) ? said : `${said || "there is no message"}.`;
 }
 
 function runEngine(

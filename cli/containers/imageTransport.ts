@@ -19,21 +19,21 @@ export interface ImageTransportOptions {
   readonly operator: Operator;
   readonly engine: ContainerEngine;
   readonly session: ContainerSession;
-  /** A folder that nobody else may look into. */
+  /** A folder that nobody else may open. */
   readonly scratch: string;
   /** The handler's environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** The folder of the handler's account. @default it has none */
+  /** The folder of the handler's account. @default no account */
   readonly account?: string | undefined;
   readonly onHostNetwork: boolean;
 }
 
-/** The same modes as in a volume of a ConfigMap: anybody who can reach the folder may read and run its files. */
+/** The same modes as in a volume of a ConfigMap: everybody who can open the folder may read and run its files. */
 const MODE = 0o555;
 
 /**
  * Runs each process of a handler in a container of its image, by an engine's program. That program is a child process whose
- * streams are the container's. The container has the files that a pod would have now.
+ * streams are the container's. The container gets the files that a pod would get at that time.
  */
 export class ImageTransport implements HandlerTransport {
   private readonly loops: string;
@@ -83,14 +83,14 @@ export class ImageTransport implements HandlerTransport {
       write: (text) => inner.write(text),
       end: () => inner.end(),
       kill: () => {
-        // If the engine's program is killed, the container goes on.
+        // If the engine's program is killed, the container goes on running.
         session.remove(name);
         inner.kill();
       },
     };
   }
 
-  /** A new folder with the author's files. A running process keeps its own. */
+  /** Creates a new folder with the author's files. A running process keeps its own folder. */
   private filesNow(): string {
     const { operator, scratch } = this.options;
     const files = imageFiles(operator);
@@ -101,7 +101,7 @@ export class ImageTransport implements HandlerTransport {
       writeFileSync(target, content);
       chmodSync(target, MODE);
     }
-    // The folders in between get the umask, which may keep others out.
+    // The folders in between are created with the umask, which may exclude others.
     for (const { path: file } of files)
       for (let folder = path.dirname(file); folder !== "."; folder = path.dirname(folder))
         chmodSync(path.join(root, folder), 0o755);

@@ -1,8 +1,8 @@
 import { type ContainerEngine, ContainerEngineError, lastSentence, WITHOUT } from "./engine";
 
 /**
- * After a failure the registry is not asked again for this time, in milliseconds. `argosy dev` tries every few seconds to start
- * an operator that could not be started.
+ * How long the registry is not asked again after a failure, in milliseconds. `argosy dev` tries every few seconds to start an
+ * operator that could not be started.
  */
 const AGAIN_MS = 60_000;
 
@@ -14,19 +14,19 @@ const AWAY =
  */
 const MISSING = /manifest unknown|not found|denied|unauthorized|does not exist|name unknown/i;
 
-/** The images of an engine: each is pulled once, if it is not there. */
+/** The images of an engine. Each is pulled once, if it is missing. */
 export class Images {
   private readonly failures = new Map<string, { readonly error: Error; readonly at: number }>();
 
   constructor(
     private readonly engine: ContainerEngine,
-    /** Called for each image that is pulled, since that takes a while. */
+    /** Called for each image that is pulled, because that takes a while. */
     private readonly onPull: (image: string) => void,
     private readonly now: () => number = Date.now,
   ) {}
 
   /**
-   * Pulls an image if it is not there. An existing image is not looked up again, so that no network is needed.
+   * Pulls an image if it is missing. An existing image is not looked up in the registry, so that no network is needed.
    * @throws ContainerEngineError if it cannot be pulled; the signal's reason
    */
   async ensure(image: string, signal?: AbortSignal): Promise<void> {
@@ -50,6 +50,6 @@ export function pullComplaint(engine: string, image: string, complaint: string):
   if (AWAY.test(complaint))
     return `${begin} its registry cannot be reached: ${said} Connect this machine, or load the image (${engine} load --input FILE). ${WITHOUT}`;
   if (MISSING.test(complaint))
-    return `${begin} its registry does not give it: ${said} Correct the image in operator.yaml, build it here, or log in (${engine} login). ${WITHOUT}`;
+    return `${begin} its registry does not deliver it: ${said} Correct the image in operator.yaml, build it here, or log in (${engine} login). ${WITHOUT}`;
   return `${begin} ${engine} cannot pull it: ${said} ${WITHOUT}`;
 }

@@ -1,6 +1,6 @@
 import type { Operator } from "../../runtime/definition/definition";
 
-/** How much longer a container takes to begin than a process in a pod, whose container runs already, in seconds. */
+/** How much longer a container takes to start than a process in a pod whose container is already running, in seconds. */
 const BEGINS_SECONDS = 10;
 
 /** How long a handler in a container may take to answer, in seconds. */

@@ -6,11 +6,11 @@ import { POD_LAYOUT } from "../../runtime/pod/layout";
 
 /** The folders of one container on this machine. */
 export interface ContainerSources {
-  /** The author's files, as a pod gets them. */
+  /** The author's files, in the form that a pod gets. */
   readonly handler: string;
   /** The loops around functions. */
   readonly engine: string;
-  /** The files of the handler's account. @default it has none */
+  /** The files of the handler's account. @default no account */
   readonly account?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface HandlerContainer {
   readonly sources: ContainerSources;
   /** The handler's environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whether it needs a server that listens only on this machine: an API server on 127.0.0.1. */
+  /** Whether it needs the network of this machine, because the API server listens on 127.0.0.1. */
   readonly onHostNetwork: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface EngineCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Variables that the engine's own program reads. They must not be changed for it. */
+/** Variables that the engine's own program reads. A handler's variables must not change them. */
 const OF_ENGINE =
   /^(PATH|HOME|USER|LANG|LC_.*|TMPDIR|.*_proxy|(DOCKER|CONTAINER|CONTAINERS|BUILDAH|PODMAN|XDG|SSH|REGISTRY|DBUS|STORAGE|LD)_.*)$/i;
 
@@ -85,8 +85,8 @@ function programInImage(operator: HandlerContainer["operator"]): readonly string
 }
 
 /**
- * Values may be secrets, and everybody sees the words of a command. So the engine takes values from its own environment, by name.
- * Only variables that would change the engine itself are given as words.
+ * Values may be secret, and everybody can see the words of a command. So the engine takes values from its own environment, by
+ * name. Only variables that would change the engine itself are given as words.
  */
 function passedOn(env: Readonly<Record<string, string>>): EngineCommand {
   const entries = Object.entries(env);

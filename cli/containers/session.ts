@@ -10,9 +10,9 @@ const PROCESS = `${DOMAIN}/dev-process`;
 const HOST = `${DOMAIN}/dev-host`;
 
 /**
- * A script that waits for the end of standard input, which comes when the process with the other end is gone, for any reason.
- * Then it removes all containers with a label, and a folder. It does that more than once, because the engine may be about to make
- * a container for a killed process.
+ * A script that waits for the end of standard input, which comes when the process at the other end has ended for any reason. Then
+ * it removes all containers with a label, and a folder. It does that more than once, because the engine may be about to make a
+ * container for a killed process.
  */
 const GUARD = `trap '' HUP INT TERM
 while read -r _; do :; done
@@ -48,7 +48,7 @@ export class ContainerSession {
       detached: true,
       cwd: "/",
     });
-    // Without it, the next session removes what is left.
+    // Without the guard, the next session removes the remaining containers.
     this.guard.on("error", () => undefined);
     this.guard.unref();
     (this.guard.stdin as unknown as { unref?: () => void }).unref?.();
@@ -67,17 +67,14 @@ export class ContainerSession {
     child.unref();
   }
 
-  /** Removes what is left of the session. */
+  /** Removes all containers of the session. */
   async close(): Promise<void> {
     await removeAll(this.engine, await idsOf(this.engine, `${SESSION}=${this.id}`));
     this.guard.stdin?.end();
   }
 }
 
-/**
- * Removes the containers of processes of this machine that are gone.
- * @returns how many there were
- */
+/** Removes the containers of processes of this machine that no longer exist. @returns the number of removed containers */
 export async function removeLeftOvers(engine: ContainerEngine): Promise<number> {
   const ids = await idsOf(engine, `${HOST}=${hostname()}`);
   if (ids.length === 0) return 0;

@@ -12,8 +12,9 @@ export interface Answer {
 const timeoutMilliseconds = 5_000;
 
 /**
- * The few calls that the start of a control plane needs, with cluster-admin rights. Unlike the engine's client it accepts answers
- * that are not JSON, and soon gives up on a server that does not answer, because another program may have the port.
+ * The few calls that the start of a control plane needs, with cluster-admin rights. Unlike the engine's client, this client
+ * accepts answers that are not JSON, and soon gives up on a server that does not answer, because another program may have the
+ * port.
  */
 export class ApiClient {
   private constructor(
@@ -23,7 +24,7 @@ export class ApiClient {
 
   /**
    * @param server "https://127.0.0.1:PORT"
-   * @throws as long as kwokctl has not made the certificates
+   * @throws Error as long as kwokctl has not created the certificates
    */
   static async open(server: string, directory: string): Promise<ApiClient> {
     const {
@@ -34,7 +35,7 @@ export class ApiClient {
     return new ApiClient(server, new Agent({ ca, cert, key, keepAlive: true }));
   }
 
-  /** @throws if nobody answers. A refusal is an answer */
+  /** @throws Error if there is no answer. A refusal is an answer */
   call(method: "GET" | "POST", path: string, body?: object): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const options = { method, agent: this.agent, headers: { "Content-Type": "application/json" } };
@@ -59,7 +60,7 @@ export class ApiClient {
     });
   }
 
-  /** Whether a GET is answered with 200. False also if nobody answers. */
+  /** Whether the answer to a GET is 200. Also false if there is no answer. */
   async succeeds(path: string): Promise<boolean> {
     return this.call("GET", path).then(
       (answer) => answer.status === 200,

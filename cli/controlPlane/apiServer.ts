@@ -23,13 +23,13 @@ const killMilliseconds = 10_000;
  */
 export async function killApiServer(directory: string, server: string): Promise<void> {
   await killComponent(directory, await apiServerOf(directory));
-  const what = `${server} refuses connections, since its process was killed`;
+  const what = `${server} refuses connections, because its process was killed`;
   await until(async () => !(await isListening(server)), { what, deadlineMs: killMilliseconds });
 }
 
 /**
- * Starts the API server again, unless it runs, and resolves when it is ready. Controllers and other watchers retry with
- * a growing delay, as in any cluster: after an outage of many seconds they take up to a minute to notice.
+ * Starts the API server again, unless it is running, and resolves when it is ready. Controllers and other watchers retry with a
+ * growing delay, as in any cluster: after an outage of many seconds they take up to a minute to notice.
  *
  * @throws if it ends or is not ready within a minute: its last words
  */

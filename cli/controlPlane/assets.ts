@@ -3,15 +3,18 @@ import type { Program } from "./programs";
 /** A file that is published for download. */
 export interface Asset {
   readonly url: string;
-  /** Path of the program in it, if it is an archive. */
+  /** The path of the program in the archive, if the file is one. */
   readonly member?: string;
-  /** Where the publisher gives the file's SHA-256: a file with it, a list of several, or GitHub's description of a release. */
+  /**
+   * The address of the file's SHA-256 from its publisher: a file with it, a list of several, or GitHub's description of a
+   * release.
+   */
   readonly checksum: string;
 }
 
 /**
- * Where a program can be downloaded for a platform. Undefined if nobody publishes it. Outside Linux the Kubernetes
- * project publishes kubectl alone: kwok's authors publish the rest.
+ * The download of a program for a platform. Undefined if nobody publishes it. For other systems than Linux, the Kubernetes
+ * project publishes only kubectl, and kwok's authors publish the rest.
  */
 export function assetOf(
   program: Program,
@@ -38,7 +41,7 @@ export function assetOf(
   return releaseAsset("kwok-ci/k8s", `${version}-kwok.0-${platform}-${goArchitecture}`, program.name);
 }
 
-/** A file of a release on GitHub, which computes a digest of each when it is uploaded. */
+/** A file of a release on GitHub. GitHub computes a digest of each file when it is uploaded. */
 function releaseAsset(repository: string, tag: string, file: string): Asset {
   return {
     url: `https://github.com/${repository}/releases/download/${tag}/${file}`,

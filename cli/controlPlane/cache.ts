@@ -16,13 +16,13 @@ export function cacheDirectory(
   return platform === "darwin" ? join(home, "Library", "Caches", "argosy") : join(home, ".cache", "argosy");
 }
 
-/** Path of a program in the cache, whether it is there or not; its folder is that version's own. */
+/** The path of a program in the cache, whether it exists or not. Each version has its own folder. */
 export function programPath(cache: string, program: Program): string {
   const { name, version } = program.release;
   return join(cache, `${name}-${version}-${process.platform}-${process.arch}`, program.name);
 }
 
-/** Paths of all programs in the cache. */
+/** The paths of all programs in the cache. */
 export function programPaths(cache: string): ProgramPaths {
   const entries = programs.map((program) => [program.name, programPath(cache, program)]);
   return Object.fromEntries(entries) as ProgramPaths;

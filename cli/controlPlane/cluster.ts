@@ -29,8 +29,8 @@ export function serverUrl(ports: Ports): string {
 /**
  * Starts the cluster in a directory and resolves when its node is Ready and pods can be created.
  *
- * @throws {@link PortTakenError}; the signal's reason; what kwokctl or the components said last, if they fail or are
- * not ready within two minutes
+ * @throws {@link PortTakenError}; the signal's reason; the last messages of kwokctl or the components, if they fail or are not
+ *   ready within two minutes
  */
 export async function startCluster(
   directory: string,
@@ -63,7 +63,7 @@ async function createCluster(
   ports: Ports,
   data: string | undefined,
 ): Promise<{ readonly code: number | undefined }> {
-  // They are started by links of our own, so that the watchdog knows them by their paths, as it knows the components.
+  // They are started through links, so that the watchdog recognizes them by their paths, like the components.
   const links = join(directory, "bin");
   await mkdir(links);
   for (const name of ["kwokctl", "kubectl"] as const) await symlink(programs[name], join(links, name));
@@ -99,7 +99,7 @@ function kwokctlEnvironment(directory: string, links: string): NodeJS.ProcessEnv
   return { ...Object.fromEntries(entries), PATH: path, KWOK_WORKDIR: directory };
 }
 
-/** How far the start has come. */
+/** The progress of the start. */
 class Start {
   private client: ApiClient | undefined;
   private components: Component[] = [];
@@ -120,7 +120,7 @@ class Start {
       await createNode(this.client);
       this.hasNode = true;
     }
-    // Without its service account a namespace takes no pods.
+    // A namespace without its service account accepts no pods.
     const account = "/api/v1/namespaces/default/serviceaccounts/default";
     return (await isNodeReady(this.client)) && (await this.client.succeeds(account));
   }

@@ -14,7 +14,7 @@ export interface Component {
   readonly args: readonly string[];
 }
 
-/** The components of the cluster; none as long as kwokctl has not written down all of them. */
+/** The components of the cluster. None as long as kwokctl has not recorded all of them. */
 export async function readComponents(directory: string): Promise<Component[]> {
   const text = await readFile(join(clusterDirectory(directory), "kwok.yaml"), "utf8").catch(() => "");
   for (const document of parseAllDocuments(text)) {
@@ -39,13 +39,15 @@ function processIdPath(directory: string, component: Component): string {
   return join(clusterDirectory(directory), "pids", `${basename(component.binary)}.pid`);
 }
 
-/** Process id that kwokctl or {@link startComponent} wrote down; undefined before the component's first start. */
+/** The process id that kwokctl or {@link startComponent} recorded. Undefined before the component's first start. */
 export async function processIdOf(directory: string, component: Component): Promise<number | undefined> {
   const text = await readFile(processIdPath(directory, component), "utf8").catch(() => "");
   return Number.parseInt(text, 10) || undefined;
 }
 
-/** Starts a component as kwokctl did: same arguments, same log (continued), its process id written down. */
+/**
+ * Starts a component as kwokctl did: with the same arguments and the same log, which it continues. The process id is recorded.
+ */
 export async function startComponent(directory: string, component: Component): Promise<void> {
   const log = await open(logPath(directory, component), "a");
   try {

@@ -11,7 +11,7 @@ export interface Ports {
   readonly kwok: number;
 }
 
-/** Names a list of six ports. */
+/** Gives names to a list of six ports. */
 export function portsFrom(numbers: readonly number[]): Ports {
   const [apiServer, etcd, etcdPeer, controllerManager, scheduler, kwok] = numbers;
   return { apiServer, etcd, etcdPeer, controllerManager, scheduler, kwok } as Ports;
@@ -29,7 +29,8 @@ export function clusterDirectory(directory: string): string {
  * The configuration for kwokctl. Leader election is off: when a test leaves the API server down for longer than a lease, a
  * component would lose its lease and exit, and nobody would start it again.
  *
- * @param data the folder of etcd's data. @default one that is removed with the cluster
+ * @param data the folder of etcd's data.
+ * @default one that is removed with the cluster
  */
 export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports, data?: string): object {
   return {
@@ -53,10 +54,10 @@ export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports, data?
       disableQPSLimits: true,
     },
     componentsPatches: [
-      // A control plane lives as long as one command: losing its data with the machine's power does not matter, unless they
-      // are to be kept.
+      // A control plane lives only as long as one command, so it does not matter if a power failure loses its data, unless they
+      // should be kept.
       patch("etcd", data === undefined ? { "unsafe-no-fsync": "true" } : { "data-dir": data }),
-      // Works without any network but the loopback; nothing reads the endpoints of the service "kubernetes".
+      // This works without any network except the loopback. Nothing reads the endpoints of the service "kubernetes".
       patch("kube-apiserver", { "advertise-address": "127.0.0.1", "endpoint-reconciler-type": "none" }),
       patch("kube-controller-manager", { "leader-elect": "false" }),
       patch("kube-scheduler", { "leader-elect": "false" }),

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { clusterDirectory } from "./configuration";
 
-/** How the last line of a certificate or key begins. A file without that line is being written. */
+/** How the last line of a certificate or key begins. A file without that line is still being written. */
 const PEM_END = "\n-----END ";
 
 /**
- * The connection with cluster-admin rights, by the certificates that kwokctl has made.
+ * The connection with cluster-admin rights, with the certificates that kwokctl has created.
  *
  * @param server "https://127.0.0.1:PORT"
- * @throws as long as kwokctl has not made them
+ * @throws Error as long as kwokctl has not created them
  */
 export async function readConnection(server: string, directory: string) {
   const folder = join(clusterDirectory(directory), "pki");

@@ -8,14 +8,14 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import type { Asset } from "./assets";
 
-/** How long the network may take to answer, when we ask whether there is one, in milliseconds. */
+/** How long to wait for an answer when we check whether there is a network, in milliseconds. */
 export const probeMilliseconds = 5_000;
 
 /** A download that receives nothing for this long has failed, in milliseconds. */
 const stalledMilliseconds = 30_000;
 
 /**
- * Whether a file can be downloaded from here: asked once, with a HEAD request.
+ * Whether a file can be downloaded from here. This makes one HEAD request.
  *
  * @param options.milliseconds how long to wait for an answer; default: {@link probeMilliseconds}
  */
@@ -34,7 +34,7 @@ export async function canDownload(
 
 /** The paths of {@link downloadProgram}. */
 export interface DownloadOptions {
-  /** The path of the program. Nothing is there unless the download succeeds and the program runs. */
+  /** The path of the program. The file is created only if the download succeeds and the program runs. */
   readonly target: string;
   /** Existing folder for temporary files, on the target's file system. */
   readonly workDirectory: string;
@@ -42,12 +42,12 @@ export interface DownloadOptions {
 }
 
 /**
- * Downloads a program, checks it against its publisher's SHA-256, unpacks it if it comes in an archive, and tries whether it runs
+ * Downloads a program, checks it against its publisher's SHA-256, unpacks it if it comes in an archive, and checks that it runs
  * here. Nothing of a file with another checksum is unpacked or run.
  *
  * The checksum comes over https from the publisher too. It protects against a file that is damaged, or that was replaced on its
- * way or in its store. It does not protect against a publisher who was deceived. The user chooses the versions of Kubernetes, so
- * their checksums cannot be part of this code.
+ * way or in its store. It does not protect against a compromised publisher. The user chooses the versions of Kubernetes, so their
+ * checksums cannot be part of this code.
  *
  * @throws if the server refuses, the connection stalls or breaks off, there is no checksum, or the file is not that program
  */
@@ -61,7 +61,7 @@ export async function downloadProgram(asset: Asset, options: DownloadOptions): P
     if (actual !== expected) {
       throw new Error(
         `${asset.url}: its SHA-256 is ${actual}, not ${expected} as ${asset.checksum} says. It was not run. ` +
-          "Something between here and the publisher has changed it.",
+          "Something between this machine and the publisher has changed the file.",
       );
     }
     if (asset.member !== undefined) await promisify(execFile)("tar", ["-xf", file, "-C", directory]);

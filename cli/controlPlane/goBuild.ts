@@ -9,7 +9,7 @@ const linesShown = 20;
 
 /** The paths of {@link buildProgram}. */
 export interface BuildOptions {
-  /** The path of the program. Nothing is there unless the build succeeds. */
+  /** The path of the program. The file is created only if the build succeeds. */
   readonly target: string;
   /** Existing folder for temporary files, on the target's file system. A killed compiler leaves some there. */
   readonly workDirectory: string;
@@ -65,7 +65,7 @@ export async function buildProgram(program: Program, options: BuildOptions): Pro
 async function buildError(program: Program, log: string, code: number): Promise<Error> {
   const lines = (await readFile(log, "utf8")).trimEnd().split("\n").slice(-linesShown);
   return new Error(
-    `building ${program.name} ${program.release.version} failed (go ended with code ${code}). ` +
-      `All it said is in ${log}, at its end:\n${lines.map((line) => `  ${line}`).join("\n")}`,
+    `building ${program.name} ${program.release.version} failed (go ended with code ${code}). The whole output is in ` +
+      `${log}. Its last lines:\n${lines.map((line) => `  ${line}`).join("\n")}`,
   );
 }

@@ -7,7 +7,7 @@ export type GoInstallation =
   | { readonly usable: true; readonly version: string }
   | { readonly usable: false; readonly why: string };
 
-/** Looks for a Go that is new enough. Never lets it download another toolchain, which could hang. */
+/** Looks for a Go that is new enough. Never lets Go download another toolchain, because that could hang. */
 export async function findGo(): Promise<GoInstallation> {
   const environment = { ...process.env, GOTOOLCHAIN: "local" };
   try {
@@ -20,7 +20,7 @@ export async function findGo(): Promise<GoInstallation> {
   }
 }
 
-/** Whether a Go version such as "1.26.8" or "1.26rc1" is that of `minimum` ("1.26") or a later one. */
+/** Whether a Go version such as "1.26.8" or "1.26rc1" is `minimum` ("1.26") or later. */
 export function isAtLeast(version: string, minimum: string): boolean {
   const [major = 0, minor = 0] = version.split(/[^0-9]+/).map(Number);
   const [minimumMajor = 0, minimumMinor = 0] = minimum.split(".").map(Number);

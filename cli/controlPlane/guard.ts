@@ -9,7 +9,7 @@ export interface GuardedOptions {
   readonly directory: string;
   /** Its whole environment. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Takes standard output and standard error. */
+  /** Receives standard output and standard error. */
   readonly output: Writable;
   /** Kills the command and everything it started. */
   readonly signal?: AbortSignal | undefined;
@@ -17,7 +17,7 @@ export interface GuardedOptions {
 
 /**
  * Runs a command whose whole process group is killed when `signal` aborts and when this process ends for any reason. So no
- * compiler works on after Ctrl-C.
+ * compiler goes on after Ctrl-C.
  *
  * @returns its exit code
  * @throws the signal's reason, after an abort; the error of spawn, if there is no `sh`
@@ -34,7 +34,7 @@ export async function runGuarded(
     stdio: ["pipe", "pipe", "pipe"],
     detached: true,
   });
-  child.stdin.on("error", () => undefined); // it has ended before us
+  child.stdin.on("error", () => undefined); // the child ended before us
   child.stdout.pipe(options.output, { end: false });
   child.stderr.pipe(options.output, { end: false });
   const abort = (): void => void child.stdin.end();

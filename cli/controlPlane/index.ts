@@ -13,7 +13,7 @@ import { type Report, reportWhile } from "./progress";
 import { providePrograms } from "./provide";
 import { Watchdog } from "./watchdog";
 
-/** A running Kubernetes control plane of this process: real, but for its node, whose pods are simulated. */
+/** A running Kubernetes control plane of this process. It is real, except that its node and the pods are simulated. */
 export interface ControlPlane {
   /** Path of a kubeconfig with cluster-admin rights. */
   readonly kubeconfig: string;
@@ -23,7 +23,7 @@ export interface ControlPlane {
   readonly server: string;
   /** The same rights as {@link kubeconfig}, for a client in this process. */
   readonly connection: ClusterConnection;
-  /** Kills the API server process (SIGKILL), as a crash would; etcd and the rest live on. For fault tests. */
+  /** Kills the API server process (SIGKILL), like a crash. etcd and the rest go on. For fault tests. */
   killApiServer(): Promise<void>;
   /** Starts the API server again with the same arguments and resolves when /readyz answers. */
   startApiServer(): Promise<void>;
@@ -38,8 +38,9 @@ export interface ControlPlaneOptions {
   /** Aborts the start. A control plane that has started is not affected. */
   readonly signal?: AbortSignal;
   /**
-   * The folder of etcd's data, which stays when the control plane goes: the next one has the same objects. Only one control
-   * plane may have it. @default one that goes with the control plane
+   * The folder of etcd's data. It stays after the control plane has stopped, so that the next one has the same objects. Only one
+   * control plane may use it.
+   * @default a folder that is removed with the control plane
    */
   readonly data?: string;
 }
@@ -47,8 +48,8 @@ export interface ControlPlaneOptions {
 const attempts = 5;
 
 /**
- * Starts a control plane with one simulated node, Ready. Programs that are not on this machine yet are downloaded or
- * built first, once. The control plane ends with this process, however that ends, if stop() did not end it before.
+ * Starts a control plane with one simulated node, Ready. Programs that are not on this machine yet are first downloaded or built,
+ * once. The control plane ends with this process for any reason, if stop() has not ended it before.
  *
  * @throws if the programs can be neither downloaded nor built; if they do not start; the signal's reason
  */
@@ -78,7 +79,7 @@ async function start(
   for (let attempt = 1; ; attempt += 1) {
     signal?.throwIfAborted();
     const ports = portsFrom(await freePorts(6));
-    // Without symbolic links (macOS has one in this path), and short: etcd's socket paths must not be long.
+    // The path has no symbolic links (on macOS the folder is one), and is short, because etcd's socket paths must not be long.
     const directory = await realpath(await mkdtemp(join(tmpdir(), "argosy-cluster-")));
     const watchdog = new Watchdog(directory);
     try {

@@ -9,7 +9,7 @@ import { type Report, reportWhile } from "./progress";
 const heartbeatMilliseconds = 2_000;
 const pollMilliseconds = 250;
 
-/** A lock whose owner has not touched it for this long has no living owner, whatever its process id says. */
+/** If the owner of a lock has not touched it for this long, the owner no longer exists, whatever its process id says. */
 const staleMilliseconds = 30_000;
 
 interface Owner {
@@ -20,10 +20,10 @@ interface Owner {
 
 /**
  * Runs a step while holding a lock file, so that only one of several processes runs it at a time. The others wait. The lock of a
- * process that is gone (its id is unknown on this host, or its heartbeat has stopped) is taken over.
+ * process that no longer exists (its id is unknown on this host, or its heartbeat has stopped) is taken over.
  *
  * @param report called every 15 s with the process that holds the lock
- * @throws the signal's reason, if it aborts while waiting; what the step throws
+ * @throws the signal's reason, if it aborts while waiting; the error of the step
  */
 export async function withLock<T>(
   path: string,
@@ -49,13 +49,11 @@ export async function withLock<T>(
 /** A lock that this process holds, or the process that holds it. Undefined if that is not known. */
 export type TakenLock = { readonly release: () => Promise<void> } | { readonly owner: number | undefined };
 
-/**
- * Takes a lock as {@link withLock} does, but waits for nobody. The lock of a process that is gone is taken over.
- */
+/** Takes a lock as {@link withLock} does, but does not wait. The lock of a process that no longer exists is taken over. */
 export async function takeLock(path: string): Promise<TakenLock> {
   const owner: Owner = { processId: process.pid, host: hostname(), token: randomUUID() };
   await mkdir(dirname(path), { recursive: true });
-  // The first try may only remove the lock of a process that is gone.
+  // The first try may only remove the lock of a process that no longer exists.
   const isTaken = (await tryLock(path, owner)) || (await tryLock(path, owner));
   return isTaken ? { release: hold(path, owner) } : { owner: (await readOwner(path))?.processId };
 }
@@ -64,7 +62,7 @@ export async function takeLock(path: string): Promise<TakenLock> {
 function hold(path: string, owner: Owner): () => Promise<void> {
   const heartbeat = setInterval(() => {
     const now = new Date();
-    // A lock that is gone was taken over while this process was suspended. The guarded step tolerates that.
+    // If the lock has vanished, it was taken over while this process was suspended. The guarded step tolerates that.
     utimes(path, now, now).catch(() => clearInterval(heartbeat));
   }, heartbeatMilliseconds);
   heartbeat.unref();
@@ -100,7 +98,7 @@ async function isStale(path: string, owner: Owner | undefined): Promise<boolean>
   return status !== undefined && Date.now() - status.mtimeMs > staleMilliseconds;
 }
 
-/** Removes the lock, unless another process has meanwhile done so and taken it: then it is put back. */
+/** Removes the lock. If another process has meanwhile removed it and taken it, the lock is restored. */
 async function removeLockOf(path: string, stale: Owner | undefined, token: string): Promise<void> {
   const aside = `${path}.${token}`;
   await rename(path, aside).catch(() => undefined);

@@ -7,8 +7,8 @@ const lowest = 10_000;
 const highest = 32_000;
 
 /**
- * Picks different TCP ports on which nobody listens right now. They are random, so that control planes that start at the same
- * time rarely pick the same. Another process may still be quicker to bind one.
+ * Picks different TCP ports on which nobody is listening. They are random, so that control planes that start at the same time
+ * rarely pick the same. Another process may still be quicker to bind one.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();

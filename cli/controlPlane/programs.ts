@@ -14,7 +14,7 @@ export const programNames = [
 /** One of {@link programNames}. */
 export type ProgramName = (typeof programNames)[number];
 
-/** Where each program lies on this machine, as absolute paths. */
+/** The absolute path of each program on this machine. */
 export type ProgramPaths = Readonly<Record<ProgramName, string>>;
 
 /** A version of a Go module from which one or more programs are built. */

@@ -17,18 +17,17 @@ export interface ProvideOptions {
   readonly signal?: AbortSignal | undefined;
   /** Default: {@link cacheDirectory}. */
   readonly cache?: string;
-  /** Whether programs can be downloaded; default: tried with the first that is missing. */
+  /** Whether programs can be downloaded; default: the first missing program is tried. */
   readonly online?: () => Promise<boolean>;
-  /** Default: looked for. */
+  /** Default: the installation on this machine. */
   readonly go?: () => Promise<GoInstallation>;
 }
 
 /**
- * Makes sure that every program is in the cache: downloads those that are missing or, where that is not possible,
- * builds them with Go. Safe to call from several processes at once: one does the work, the others wait.
+ * Makes sure that every program is in the cache: downloads missing programs or, if that is not possible, builds them with Go.
+ * Several processes may call it at the same time: one does the work, and the others wait.
  *
- * @throws CommandError if the cache cannot be written; Error if a program can be had neither way, with the remedy, or if
- *   a build fails
+ * @throws CommandError if the cache cannot be written; Error, with the remedy, if a program can be neither downloaded nor built
  */
 export async function providePrograms(options: ProvideOptions): Promise<ProgramPaths> {
   const cache = options.cache ?? cacheDirectory();
@@ -39,7 +38,7 @@ export async function providePrograms(options: ProvideOptions): Promise<ProgramP
   return programPaths(cache);
 }
 
-/** @throws CommandError if nothing can be kept in the cache */
+/** @throws CommandError if the cache cannot be written */
 async function checkWritable(cache: string): Promise<void> {
   try {
     await mkdir(cache, { recursive: true });
@@ -47,7 +46,7 @@ async function checkWritable(cache: string): Promise<void> {
   } catch (error) {
     throw new CommandError(
       `the cache folder ${cache} cannot be written: ${complaintOfSystem(error) ?? (error as Error).message}. ` +
-        "Set ARGOSY_CACHE to a folder that can.",
+        "Set ARGOSY_CACHE to a folder that can be written.",
       EXIT_CODES.failed,
       { cause: error },
     );
@@ -113,7 +112,7 @@ async function isOnline(first: Program, signal: AbortSignal | undefined): Promis
   return asset !== undefined && (await canDownload(asset.url, { signal }));
 }
 
-/** @returns why the download failed, or undefined if it succeeded; throws only if it was aborted */
+/** @returns the reason why the download failed, or undefined if it succeeded. It throws only if it was aborted */
 async function attemptDownload(asset: Asset, where: Where): Promise<Error | undefined> {
   try {
     await downloadProgram(asset, where);
@@ -133,10 +132,10 @@ async function prepareToBuild(
   const names = missing.map((program) => program.name).join(", ");
   if (!go.usable) {
     throw new Error(
-      `The control plane needs programs that are not there yet: ${names}. They cannot be downloaded (github.com did ` +
-        `not give them within ${probeMilliseconds / 1000} s), and not be built either: ${go.why}. Remedy: install ` +
-        `Go ${minimumGoVersion} or newer (https://go.dev/dl), or allow HTTPS to github.com and dl.k8s.io, or copy ` +
-        `${cache} from a machine of the same kind that has them.`,
+      `The control plane needs programs that are missing: ${names}. They cannot be downloaded (github.com did not deliver ` +
+        `them within ${probeMilliseconds / 1000} s), and cannot be built either: ${go.why}. Remedy: install Go ` +
+        `${minimumGoVersion} or newer (https://go.dev/dl), or allow HTTPS to github.com and dl.k8s.io, or copy ${cache} from ` +
+        `a machine of the same kind that has these programs.`,
     );
   }
   options.report(

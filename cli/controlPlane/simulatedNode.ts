@@ -24,13 +24,13 @@ const node = {
   status: { allocatable: capacity, capacity, nodeInfo: { architecture: "amd64", operatingSystem: "linux" } },
 };
 
-/** Creates the one node, for kwok to simulate: what `kwokctl scale node --replicas 1` does, without its start-up time. */
+/** Creates the one node that kwok simulates. This is the same as `kwokctl scale node --replicas 1`, without its start-up time. */
 export async function createNode(client: ApiClient): Promise<void> {
   const answer = await client.call("POST", "/api/v1/nodes", node);
   if (answer.status !== 201 && answer.status !== 409) throw new Error(`the node was refused: ${answer.text}`);
 }
 
-/** Whether kwok has made the node Ready; false also while nobody answers. */
+/** Whether kwok has made the node Ready; also false while there is no answer. */
 export async function isNodeReady(client: ApiClient): Promise<boolean> {
   const answer = await client.call("GET", `/api/v1/nodes/${name}`).catch(() => undefined);
   if (answer?.status !== 200) return false;

@@ -17,11 +17,11 @@ export const etcdVersion = "v3.6.6";
 /** Version of the kwok controller and of kwokctl. */
 export const kwokVersion = "v0.8.0";
 
-/** The oldest Go that builds all of them; kwok asks for the newest one. */
+/** The oldest Go that builds all programs. kwok needs the newest Go of them. */
 export const minimumGoVersion = "1.26";
 
 function versionOf(variable: string, usual: string): string {
-  // A matrix of CI without a value for it leaves it empty.
+  // The variable is empty if a matrix in CI has no value for it.
   const version = process.env[variable] || usual;
   if (/^v1\.\d+\.\d+$/.test(version)) return version;
   throw new UsageError(

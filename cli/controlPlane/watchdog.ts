@@ -7,14 +7,14 @@ import { assetPath } from "../../components/assets";
 const script = assetPath("watchdog.sh");
 
 /**
- * Removes a directory, and every process whose program was started by a path below it, when this process is gone: after stop(),
- * and otherwise for any reason, SIGKILL included.
+ * Removes a directory, and every process whose program was started by a path below it, when this process has ended: by stop(), or
+ * for any other reason, including SIGKILL.
  */
 export class Watchdog {
   private readonly child: ChildProcess;
   private stopping: Promise<void> | undefined;
 
-  /** @param directory an absolute path without symbolic links, by which the processes will be started */
+  /** @param directory an absolute path without symbolic links, which the paths of the started programs begin with */
   constructor(private readonly directory: string) {
     // Its standard input is the whole mechanism: the other end closes with this process. Its own session keeps
     // Ctrl-C in the terminal away from it.
@@ -23,9 +23,9 @@ export class Watchdog {
       detached: true,
       cwd: "/",
     });
-    this.child.on("error", () => undefined); // stop() and the exit handler do without it
+    this.child.on("error", () => undefined); // stop() and the exit handler do not need it
     this.child.unref();
-    // A process that has nothing else to do must be able to end.
+    // The watchdog must not keep the process alive.
     if (this.child.stdin instanceof Socket) this.child.stdin.unref();
     process.once("exit", this.stopAtExit);
   }
@@ -54,7 +54,7 @@ export class Watchdog {
       throw new Error(`the control plane's ${this.directory} could not be removed`);
   }
 
-  /** The watchdog does the same a moment later. But nobody who looks right after our end should find anything. */
+  /** The watchdog does the same a moment later. But nothing should be left right after this process has ended. */
   private readonly stopAtExit = (): void => {
     spawnSync("sh", [script, this.directory], { stdio: "ignore", cwd: "/", timeout: 10_000 });
   };

@@ -11,15 +11,15 @@ export interface DebugTransportOptions {
   /** Handler processes as they are without a debugger. */
   readonly others: HandlerTransport;
   readonly debugged: DebuggedHandler;
-  /** Whether a request, as its line, is for the debugged process. */
+  /** Whether a request, given as its line, is for the debugged process. */
   readonly isDebugged: (line: string) => boolean;
-  /** How many requests the other processes get at once. A request that waits in a debugger takes no place of theirs. */
+  /** How many requests the other processes get at the same time. A request that waits in a debugger does not count. */
   readonly atOnce: number;
 }
 
 /**
- * Gives the requests about one object to the process to which a debugger is attached, and all others to other processes, which go
- * on meanwhile.
+ * Gives the requests about one object to the process to which a debugger is attached, and all others to other processes, which
+ * are not held up.
  */
 export class DebugTransport implements HandlerTransport {
   private asked = 0;

@@ -10,22 +10,22 @@ export interface DebuggedCommand {
   readonly command: readonly string[];
 }
 
-/** The ports that editors take for granted. */
+/** The ports that editors use by default. */
 export const USUAL_PORTS: Readonly<Record<Debugger, number>> = { node: 9229, debugpy: 5678 };
 
 /**
- * The address on which debuggers listen. Anyone who reaches a debugger can run any code as the author, so nobody else may reach
- * it.
+ * The address on which debuggers listen. Everybody who can reach a debugger can run any code as the author, so no other machine
+ * may reach it.
  */
 export const DEBUG_HOST = "127.0.0.1";
 
 /** Node's message when a debugger is attached. debugpy has none. */
 export const NODE_ATTACHED = /^Debugger attached\.$/m;
 
-/** Options of Python's own that have a value in the next word. */
+/** Python's own options that have their value in the next word. */
 const WITH_VALUE = ["-X", "-W"];
 
-/** Which debugger a program can be attached to, by its name. Undefined: none that we know. */
+/** The debugger for a program, by the program's name. Undefined if we know none. */
 export function debuggerOf([program = ""]: readonly string[]): Debugger | undefined {
   const name = path.basename(program);
   if (name === "node") return "node";
@@ -34,7 +34,7 @@ export function debuggerOf([program = ""]: readonly string[]): Debugger | undefi
 
 /**
  * A handler's command with a debugger that listens on this machine. The process does nothing until a debugger is attached.
- * @returns undefined if the program is one that we cannot debug
+ * @returns undefined if we cannot debug the program
  */
 export function debuggedCommand(command: readonly string[], port: number): DebuggedCommand | undefined {
   const [program = "", ...args] = command;
@@ -53,7 +53,7 @@ export function debuggedCommand(command: readonly string[], port: number): Debug
   }
 }
 
-/** The words before the script, "-m" or "-c": they are Python's, and not the script's. */
+/** The words before the script, "-m" or "-c", which are options of Python itself. */
 function optionsOfPython(args: readonly string[]): string[] {
   let count = 0;
   while (args[count]?.startsWith("-") && !/^-[mc]/.test(args[count] ?? ""))

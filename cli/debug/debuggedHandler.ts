@@ -18,7 +18,7 @@ export interface DebuggedHandlerOptions {
   readonly onWait: (object: string) => void;
   /** The message of the process when a debugger is attached. Undefined: it has none, and waits by itself. */
   readonly attached?: RegExp | undefined;
-  /** How long until a process is started again that ended by itself, in milliseconds. @default 500 */
+  /** The pause before a process that ended by itself is started again, in milliseconds. @default 500 */
   readonly againMs?: number;
 }
 
@@ -26,12 +26,12 @@ export interface DebuggedHandlerOptions {
 interface Request {
   readonly line: string;
   readonly listener: HandlerProcessListener;
-  /** Called when nobody waits for the answer any more. */
+  /** Called when nobody is waiting for the answer any more. */
   readonly over: () => void;
 }
 
 const AGAIN_MS = 500;
-/** An editor learns of a script, and sets its breakpoints there, a moment after it is attached. */
+/** An editor sets its breakpoints in a script a moment after it was attached. */
 const BREAKPOINTS_MS = 1_000;
 /** A debugger's port can stay in use for a moment after its process has ended. After this many tries, another program has the port. */
 const MOST_TRIES = 10;
@@ -45,7 +45,7 @@ const OF_INSPECTOR =
  */
 export class DebuggedHandler {
   private process: HandlerProcess | undefined;
-  /** Whether the process has been killed. It may exist for a moment longer, and gets no more requests. */
+  /** Whether the process has been killed. It may exist a moment longer, but gets no more requests. */
   private isEnding = false;
   private asked: Request | undefined;
   private readonly waiting: Request[] = [];
@@ -54,12 +54,12 @@ export class DebuggedHandler {
   private tries = 0;
   private again: NodeJS.Timeout | undefined;
   private lastWords = "";
-  /** Whether a debugger is attached, as far as the process says that. */
+  /** Whether a debugger is attached, according to the process. */
   private isAttached = false;
 
   constructor(private readonly options: DebuggedHandlerOptions) {}
 
-  /** Starts the process, unless it is there. */
+  /** Starts the process, unless it is running. */
   start(): void {
     if (this.process || this.closed) return;
     clearTimeout(this.again);
@@ -100,9 +100,10 @@ export class DebuggedHandler {
 
   /**
    * The handler's files or its environment have changed: another process replaces this one, once this one has answered.
-   * @param news what happens then, as the beginning of a sentence. @default "the edit is taken in"
+   * @param news what happens then, as the beginning of a sentence.
+   * @default "the edit is applied"
    */
-  renew(news = "the edit is taken in"): void {
+  renew(news = "the edit is applied"): void {
     this.tries = 0;
     if (this.asked) {
       this.outdated = true;
@@ -111,7 +112,7 @@ export class DebuggedHandler {
     else this.start();
   }
 
-  /** Ends the process. What it is asked fails. */
+  /** Ends the process. Its pending requests fail. */
   close(): void {
     this.closed = true;
     clearTimeout(this.again);
@@ -169,7 +170,9 @@ export class DebuggedHandler {
     }
   }
 
-  /** @param isMeant whether the process was replaced on purpose, or failed at a request, and is not broken by itself */
+  /**
+   * @param isMeant whether the process was replaced on purpose, or failed during a request, so that it is not broken by itself
+   */
   private startAgain(isMeant: boolean): void {
     if (this.closed) return this.refuseWaiting({ code: null, signal: "SIGKILL" });
     this.tries = isMeant ? 0 : this.tries + 1;

@@ -31,7 +31,7 @@ export interface DebugTarget {
   readonly folder: string;
   readonly operator: string;
   readonly kind: string;
-  /** Undefined: objects of the kind have none. */
+  /** Undefined if the kind has no namespaces. */
   readonly namespace: string | undefined;
   readonly name: string;
 }
@@ -40,7 +40,7 @@ export interface DebugTarget {
 export interface DebuggingOptions {
   readonly target: DebugTarget;
   readonly port: number;
-  /** Receives what the debugged process writes to standard error while it is asked nothing. */
+  /** Receives the standard error of the debugged process while it has no request. */
   readonly onLog: (text: string) => void;
   /** Called with a sentence when the debugged process ends or is replaced. */
   readonly onNotice: (notice: string) => void;
@@ -51,12 +51,14 @@ const CHECK_MS = 60_000;
 /**
  * The object that KIND/NAME names, by the operators of the working tree. Their kinds need not be served yet.
  * @param namespace the object's, if its kind has namespaces
- * @throws UsageError if no operator here looks after such a kind
+ * @throws UsageError if no operator here handles such a kind
  */
 export function debugTarget(text: string, operators: readonly Operator[], namespace: string): DebugTarget {
   const [word = "", name = "", ...more] = text.split("/");
   if (word === "" || name === "" || more.length > 0)
-    throw new UsageError(`--debug ${text} names no object. Write KIND/NAME, for example memcached/sessions.`);
+    throw new UsageError(
+      `--debug ${text} does not name an object. Write KIND/NAME, for example memcached/sessions.`,
+    );
   const names = ({ customResource: { kind, plural, group } }: Operator) =>
     [kind.toLowerCase(), plural].flatMap((each) => [each, `${each}.${group}`]);
   const operator = operators.find((each) => names(each).includes(word.toLowerCase()));
@@ -64,7 +66,7 @@ export function debugTarget(text: string, operators: readonly Operator[], namesp
     const kinds = operators.map(({ customResource }) => customResource.kind.toLowerCase());
     const meant = nearest(word.toLowerCase(), kinds);
     const advice = meant === undefined ? `There is: ${kinds.join(", ")}.` : `Did you mean ${meant}?`;
-    throw new UsageError(`--debug ${text}: no operator here looks after ${word}. ${advice}`);
+    throw new UsageError(`--debug ${text}: no operator here handles ${word}. ${advice}`);
   }
   const { kind, namespaced } = operator.customResource;
   const place = namespaced ? namespace : undefined;
@@ -73,7 +75,7 @@ export function debugTarget(text: string, operators: readonly Operator[], namesp
 
 /**
  * The port on which a debugger listens.
- * @param wanted 0: the usual port of editors, or a free one if another program has that
+ * @param wanted 0 means the usual port of editors, or a free port if another program has that one
  * @throws UsageError if another program has the wanted port
  */
 export async function debugPort(wanted: number, kind: Debugger): Promise<number> {
@@ -102,7 +104,9 @@ export function checkedDebugger(operator: Operator): Debugger {
   const kind = debuggerOf(command);
   if (kind === undefined)
     throw new CommandError(
-      `The handler of ${operator.name} is the program ${command[0]}. argosy dev --debug knows handlers in Python, JavaScript and TypeScript, and programs that begin with python3 or node. Attach a debugger of your own to the processes of argosy dev.`,
+      `The handler of ${operator.name} is the program ${command[0]}. argosy dev --debug supports handlers in Python, ` +
+        `JavaScript and TypeScript, and programs whose command begins with python3 or node. For others, attach your own ` +
+        `debugger to the processes of argosy dev.`,
     );
   if (kind === "debugpy") checkDebugpy(operator, command[0] ?? "python3");
   return kind;
@@ -120,7 +124,7 @@ function checkDebugpy({ env, folder }: Operator, python: string): void {
   const found = commandOnPath(python, environment, folder) ?? python;
   throw new CommandError(
     `debugpy, the debugger for Python, is not installed for ${found}. Install it: ${python} -m pip install debugpy. ` +
-      "Where pip refuses that, do it in a virtual environment, and start argosy dev in the same shell: " +
+      "If pip refuses to, use a virtual environment, and start argosy dev in the same shell: " +
       `${python} -m venv .venv && . .venv/bin/activate && pip install debugpy`,
   );
 }
@@ -131,7 +135,7 @@ export class Debugging {
 
   constructor(private readonly options: DebuggingOptions) {}
 
-  /** Whether an operator is the one that looks after the object. */
+  /** Whether an operator is the one that handles the object. */
   isFor({ folder }: Pick<Operator, "folder">): boolean {
     return folder === this.options.target.folder;
   }
@@ -149,7 +153,7 @@ export class Debugging {
     const kind = checkedDebugger(operator);
     this.current?.close();
     const { port, onLog, onNotice } = this.options;
-    // Otherwise Python writes into each log that its own modules are frozen.
+    // Without this, Python writes a warning about its frozen modules into each log.
     const own = { PYDEVD_DISABLE_FILE_VALIDATION: "1", ...env };
     const started = (command: readonly string[]) => debuggedCommand(command, port)?.command ?? command;
     const where = `${DEBUG_HOST}:${port}`;
@@ -158,7 +162,9 @@ export class Debugging {
       onLog,
       onNotice,
       onWait: (object) =>
-        onNotice(`${object}: the handler is asked. It waits for a debugger at ${where}, or in one`),
+        onNotice(
+          `${object}: the handler has a request. It waits for a debugger at ${where}, or in a debugger`,
+        ),
       attached: kind === "node" ? NODE_ATTACHED : undefined,
     });
     debugged.start();
@@ -167,19 +173,19 @@ export class Debugging {
     return new DebugTransport({ others, debugged, isDebugged, atOnce: operator.concurrency });
   }
 
-  /** How long the handler may take. It is unlimited while a person looks at it in a debugger. */
+  /** How long the handler may take. There is no limit while a person uses the debugger. */
   timeoutMs(operator: Operator, question: HandlerQuestion): number {
     return this.isAbout(question) ? Number.POSITIVE_INFINITY : operator.timeoutSeconds * 1000;
   }
 
-  /** Takes an edit of the operator's handler in. One of another operator changes nothing. */
+  /** Applies an edit of the operator's handler. Edits of other operators change nothing. */
   renew(operator: Operator): void {
     if (this.isFor(operator)) this.current?.renew();
   }
 
-  /** Gives the handler its new token, once it has answered. */
+  /** Gives the handler its new token as soon as it has answered. */
   renewToken(): void {
-    this.current?.renew("the new token is given");
+    this.current?.renew("the handler gets its new token");
   }
 
   /** Ends the debugged process. */
@@ -198,8 +204,8 @@ export class Debugging {
 }
 
 /**
- * What to do to attach a debugger, in lines. Writes `.vscode/launch.json`.
- * @param folder that of the program, which is open in the editor
+ * Instructions to attach a debugger, as lines. Writes `.vscode/launch.json`.
+ * @param folder the program's folder, which is open in the editor
  */
 export function attachInstructions(
   target: DebugTarget,
@@ -215,7 +221,7 @@ export function attachInstructions(
     `${target.kind} ${place} is handled by one process that waits for a debugger at ${DEBUG_HOST}:${port} (${how}).`,
     ...(result.kind === "left"
       ? [
-          `${displayPath(result.file)} is left as it is: ${result.why}. Add this to its configurations:`,
+          `${displayPath(result.file)} was not changed: ${result.why}. Add this to its configurations:`,
           JSON.stringify(entry, undefined, 2),
         ]
       : [`VS Code: Run and Debug, "${entry.name}" (${displayPath(result.file)} ${wordOf(result.kind)})`]),
@@ -223,5 +229,5 @@ export function attachInstructions(
 }
 
 function wordOf(kind: "written" | "unchanged"): string {
-  return kind === "written" ? "was written" : "has it already";
+  return kind === "written" ? "was written" : "already has it";
 }

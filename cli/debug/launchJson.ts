@@ -14,7 +14,7 @@ export interface LaunchConfiguration {
 /** What was done with launch.json. */
 export type LaunchJsonResult =
   | { readonly kind: "written" | "unchanged"; readonly file: string }
-  /** It could not be completed, and was left as it is. */
+  /** The entry could not be added, and the file was not changed. */
   | { readonly kind: "left"; readonly file: string; readonly why: string };
 
 /** How VS Code attaches to an operator's debugged handler. */
@@ -35,7 +35,7 @@ export function launchConfiguration(operator: string, kind: Debugger, port: numb
     request: "attach",
     address: DEBUG_HOST,
     port,
-    // After an edit another process waits at the same port.
+    // After an edit, a new process waits at the same port.
     restart: true,
     skipFiles: ["<node_internals>/**"],
   };
@@ -60,19 +60,19 @@ export function writeLaunchJson(folder: string, entry: LaunchConfiguration): Lau
 }
 
 /**
- * The text of launch.json with an entry in it.
- * @param before the text as it is. Undefined or empty: there is none
- * @throws Error if it is not launch.json
+ * The text of launch.json with an added entry.
+ * @param before the present text. Undefined or empty if there is no file
+ * @throws Error if the text is not a launch.json
  */
 export function withEntry(before: string | undefined, entry: LaunchConfiguration): string {
   if (before === undefined || before.trim() === "")
     return `${JSON.stringify({ version: "0.2.0", configurations: [entry] }, undefined, 2)}\n`;
   const errors: ParseError[] = [];
   const found: unknown = parse(before, errors, { allowTrailingComma: true });
-  if (errors.length > 0 || !isRecord(found)) throw new Error("it is not JSON with comments");
+  if (errors.length > 0 || !isRecord(found)) throw new Error("the file is not JSON with comments");
   const { configurations } = found;
   if (configurations !== undefined && !Array.isArray(configurations))
-    throw new Error("its configurations are no list");
+    throw new Error("its configurations are not a list");
   const list: unknown[] = configurations ?? [];
   const formattingOptions = formattingOf(before);
   const set = (text: string, place: (string | number)[], value: unknown, isArrayInsertion = false) =>
@@ -81,7 +81,7 @@ export function withEntry(before: string | undefined, entry: LaunchConfiguration
   const index = list.findIndex((each) => isRecord(each) && each.name === entry.name);
   // After the last entry, the layout of that entry and the comments beside it would change.
   if (index < 0) return set(before, ["configurations", 0], entry, true);
-  // What the author has added to our entry stays.
+  // Fields that the author has added to our entry stay.
   const there = list[index] as Record<string, unknown>;
   const changed = Object.entries(entry).filter(([key, value]) => !isDeepStrictEqual(there[key], value));
   return changed.reduce((text, [key, value]) => set(text, ["configurations", index, key], value), before);

@@ -7,7 +7,7 @@ import { knownObject } from "../fixtures";
 import { readFixtures } from "../fixtures/fixture";
 
 /**
- * Writes an object to try the operator with, out of its first fixture that the handler does not refuse.
+ * Writes an object to try the operator with, from its first fixture that the handler does not refuse.
  *
  * @returns the file. Undefined if there is no such fixture
  */
@@ -19,7 +19,7 @@ export async function writeExample(operator: Operator, folder: string): Promise<
   if (!fixture) return undefined;
   const { apiVersion, kind, metadata, spec } = knownObject(fixture.object, operator).object;
   const { name, labels, annotations } = isRecord(metadata) ? metadata : {};
-  // The fixture's namespace is made up.
+  // The fixture's namespace may not exist.
   const namespace = operator.namespaces === "all" ? undefined : operator.namespaces[0];
   const object = { apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec };
   const file = path.join(folder, `${operator.name}.yaml`);

@@ -12,8 +12,9 @@ const IGNORED = [
 ];
 
 /**
- * Whether a change of this file, relative to the watched folder, says nothing about an operator.
- * @param but names that count all the same. @default none
+ * Whether a change of this file, relative to the watched folder, does not affect an operator.
+ * @param but names that count nevertheless.
+ * @default none
  */
 export function isIgnored(file: string, but: readonly string[] = []): boolean {
   return file
@@ -38,7 +39,8 @@ export class FolderWatch {
 
   /**
    * @param onChange receives the changed files' absolute paths
-   * @param but names of folders that count although edits of them mostly say nothing. @default none
+   * @param but names of folders that count, although edits in them usually do not matter.
+   * @default none
    */
   constructor(
     private readonly root: string,
@@ -66,7 +68,7 @@ export class FolderWatch {
         if (entry.isDirectory() && !isIgnored(path.relative(this.root, inner), this.but)) this.follow(inner);
       }
     } catch {
-      // It has gone again already.
+      // It is already gone again.
       this.leave(folder);
     }
   }

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** A terminal, as `process.stdout` is one. */
+/** A terminal, such as `process.stdout`. */
 export interface Screen {
   write(text: string): unknown;
-  /** Undefined or 0 if the terminal does not say. */
+  /** Undefined or 0 if the width is not known. */
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
   on(event: "resize", listener: () => void): unknown;
@@ -13,11 +13,11 @@ export interface Screen {
 /** The content of a {@link Footer}, and its terminal. */
 export interface FooterOptions {
   readonly screen: Screen;
-  /** The lines as they are now, without a line's end, each no wider than `width`, and no more than `height`. */
+  /** The current lines, without line breaks. Each is at most `width` wide, and there are at most `height`. */
   readonly frame: (width: number, height: number) => readonly string[];
-  /** How long at least between two frames, in milliseconds. @default 250 */
+  /** The shortest time between two frames, in milliseconds. @default 250 */
   readonly pauseMs?: number;
-  /** How often the lines are looked at although nothing was said to have changed, in milliseconds. @default 1000 */
+  /** How often the lines are checked if no change was announced, in milliseconds. @default 1000 */
   readonly periodMs?: number;
 }
 
@@ -43,12 +43,12 @@ const END = "\u001b[?2026l";
  * Guarantees, each with a test in tests/unit/cliDevTable.test.ts:
  * - What is written is written in full and in order, and stands above the lines.
  * - Each frame is one write. If no line has changed, nothing is written.
- * - After another size of the terminal the screen is drawn again: no remains of the lines stay.
+ * - After a change of the terminal's size the screen is drawn again, so that no old lines remain.
  * - After {@link close} the lines are gone, and the cursor stands where the next line of the log begins.
  *
  * Assumption: nobody else writes to the terminal. Enter, typed into it, leaves a blank line or a line of the old frame.
  *
- * Caveat: the cursor is not hidden, and no mode of the terminal is left on: a process that is killed has nothing to restore.
+ * The cursor is not hidden, and no mode of the terminal is changed. So a killed process leaves nothing to restore.
  */
 export class Footer {
   /** The lines that the terminal shows now, below which the cursor stands. */
@@ -73,7 +73,7 @@ export class Footer {
     this.period.unref();
   }
 
-  /** Writes text above the lines. Also when it is closed. */
+  /** Writes text above the lines. Works after closing, too. */
   readonly write = (text: string): void => {
     if (this.isClosed) return void this.options.screen.write(text);
     const end = text.lastIndexOf("\n") + 1;
@@ -86,7 +86,7 @@ export class Footer {
     this.changed();
   };
 
-  /** The lines may be others now. They are drawn at once, or soon if they were drawn just now. */
+  /** To be called if the lines may have changed. They are drawn at once, or soon if they were drawn just before. */
   changed(): void {
     if (this.isClosed || this.next) return;
     const waitMs = this.lastFrameAt + (this.options.pauseMs ?? PAUSE_MS) - performance.now();
@@ -117,7 +117,7 @@ export class Footer {
     this.changed();
   };
 
-  /** A shell has written below the lines. They stay where they are, and are drawn again below that. */
+  /** After a shell has written below the lines. The old lines stay, and the lines are drawn again below the shell's text. */
   private readonly continued = (): void => {
     this.drawn = [];
     this.changed();

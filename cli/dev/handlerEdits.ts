@@ -6,8 +6,8 @@ import type { Operator } from "../../runtime/definition/definition";
 import { languageOf } from "../../runtime/definition/handlerProgram";
 
 /**
- * Whether edits of these files are edits of an operator's handler: of its folder, of a folder that it includes, or of what its
- * function imports in JavaScript.
+ * Whether edits of these files affect an operator's handler. The files may be in its folder, in a folder that it includes, or be
+ * imports of its function in JavaScript.
  * @param files absolute paths of files and folders, without symbolic links
  */
 export function areOfHandler(
@@ -24,13 +24,13 @@ export function areOfHandler(
   return imported === "unknown" || others.some((file) => imported.some((each) => isWithin(each, file)));
 }
 
-/** The files that a function in JavaScript or TypeScript is bundled of. "unknown" if it cannot be bundled now. */
+/** The files in the bundle of a function in JavaScript or TypeScript. "unknown" if it cannot be bundled now. */
 function importsOf({ folder, handler }: Pick<Operator, "folder" | "handler">): readonly string[] | "unknown" {
   if ("command" in handler || languageOf(handler.function) === "python") return [];
   try {
     return bundleFunction(folder, handler.function).inputs;
   } catch {
-    // What it imports may be what was edited.
+    // The edited file may be an import of the function.
     return "unknown";
   }
 }

@@ -17,9 +17,9 @@ export interface HandlerPlacesOptions {
 }
 
 /**
- * Where handlers run: as processes of this machine, which start at once and can be debugged, or in their images, in which
- * everything is as in a pod. Unless the user asks for images, a handler runs in its image only if it could not run at all
- * without.
+ * Decides where handlers run: as processes of this machine, which start at once and can be debugged, or in their images, where
+ * everything is as in a pod. Unless the user asks for images, a handler runs in its image only if it cannot run without the
+ * image.
  */
 export class HandlerPlaces {
   private containers: Promise<Containers> | undefined;
@@ -48,7 +48,8 @@ export class HandlerPlaces {
     try {
       const containers = await this.prepared(operator, signal);
       this.sayOnce(
-        `${operator.name}: ${missing} is not on this machine. The handler runs in its image ${operator.handler.image}, by ${containers.engine.name}.`,
+        `${operator.name}: ${missing} is not on this machine. The handler runs in its image ${operator.handler.image} with ` +
+          `${containers.engine.name}.`,
       );
       return containers;
     } catch (error) {
@@ -62,7 +63,7 @@ export class HandlerPlaces {
     }
   }
 
-  /** Removes all containers that are left. */
+  /** Removes all remaining containers. */
   async close(): Promise<void> {
     await (await this.containers?.catch(() => undefined))?.close();
   }
@@ -76,7 +77,7 @@ export class HandlerPlaces {
   private opened(signal: AbortSignal | undefined): Promise<Containers> {
     const { open = Containers.open, onProgress } = this.options;
     this.containers ??= open(onProgress, signal).catch((error: unknown) => {
-      // It may be started meanwhile.
+      // The engine may be started later.
       this.containers = undefined;
       throw error;
     });

@@ -14,7 +14,7 @@ export interface KeptData {
   readonly etcd: string;
   /** Whether an earlier start has left objects there. */
   readonly isThere: boolean;
-  /** Lets the next `argosy dev --keep` of the folder have the data. */
+  /** Releases the data for the next `argosy dev --keep` of the folder. */
   release(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function openKeptData(
   if ("owner" in lock) {
     const who = lock.owner === undefined ? "another process" : `process ${lock.owner}`;
     throw new CommandError(
-      `argosy dev --keep runs already for these operators, in ${who}. End it first, or start this one without --keep.`,
+      `argosy dev --keep is already running for these operators, in ${who}. Stop it first, or start this one without --keep.`,
     );
   }
   try {
@@ -83,7 +83,7 @@ function checkVersions(kept: Partial<Versions>, now: Versions): void {
     const of = typeof before === "string" ? `of ${name} ${before}` : "of an unknown version";
     throw new CommandError(
       `The kept objects are ${of}, and this is ${name} ${version}, which may not be able to read them. ` +
-        "Throw them away with argosy dev --keep --fresh.",
+        "Delete them with argosy dev --keep --fresh.",
     );
   }
 }

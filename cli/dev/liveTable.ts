@@ -5,7 +5,7 @@ import { ObjectRows } from "./objectRows";
 import { renderTable } from "./objectTable";
 import type { Running } from "./workshop";
 
-/** A table of all objects, at the bottom of the terminal, while lines of the log go by above. */
+/** A table of all objects at the bottom of the terminal, below the lines of the log. */
 export class LiveTable {
   private readonly rows = new ObjectRows();
   private readonly footer: Footer;
@@ -21,7 +21,7 @@ export class LiveTable {
     this.printAsBefore = printAbove(this.footer.write);
   }
 
-  /** Takes in the report of a run. */
+  /** Updates the table with the report of a run. */
   report(report: ReconcileReport): void {
     this.rows.report(report);
     this.footer.changed();
@@ -42,12 +42,12 @@ export class LiveTable {
     const rows = this.rows.rows(sources);
     if (height < ROOMY) return renderTable(rows, width, height, this.style);
     const lines = renderTable(rows, width, height - 1, this.style);
-    // A rule sets the table off from the log.
+    // A line separates the table from the log.
     return lines.length > 0 ? [this.style("dim", "─".repeat(width)), ...lines] : [];
   }
 }
 
-/** A shorter table has no line to spare for a rule. */
+/** The least height of a table with a separating line. */
 const ROOMY = 5;
 
 /**

@@ -3,12 +3,12 @@ import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { CommandError } from "../commandError";
 import { awaitAnswer } from "../openCluster";
 
-/** How {@link lost} looks. */
+/** The options of {@link lost}. */
 export interface LostOptions {
   readonly signal: AbortSignal;
-  /** The pause between two questions, in milliseconds. @default 2000 */
+  /** The pause between two requests, in milliseconds. @default 2000 */
   readonly everyMs?: number;
-  /** How long no question may be answered, in milliseconds. @default 15000 */
+  /** After how long without an answer the control plane counts as lost, in milliseconds. @default 15000 */
   readonly silentMs?: number;
 }
 
@@ -29,7 +29,7 @@ export async function lost(
     } catch (error) {
       if (performance.now() - answeredAt > silentMs) {
         throw new CommandError(
-          `The control plane is gone: ${(error as Error).message}. Begin again: what was in it is lost.`,
+          `The control plane is gone: ${(error as Error).message}. Start again: its objects are lost.`,
           1,
           { cause: error },
         );

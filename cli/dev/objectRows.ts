@@ -3,7 +3,7 @@ import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { clean } from "../../runtime/status/conditions";
 import type { ObjectRow } from "./objectTable";
 
-/** An operator, and its objects as far as they are known. */
+/** An operator, and its known objects. */
 export interface RowSource {
   readonly operator: string;
   /** The objects' kind. */
@@ -26,7 +26,7 @@ export class ObjectRows {
   /** @param now a monotonic clock, in milliseconds. @default performance.now */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Takes in the report of a run. */
+  /** Records the report of a run. */
   report(report: ReconcileReport): void {
     const verdict = verdictOf(report);
     if (!verdict) return;
@@ -95,7 +95,7 @@ function nextOf(
   const again = attempt > 1 ? `try ${attempt}` : "";
   switch (state) {
     case "working":
-      // Most runs are over before anybody could read about them.
+      // Most runs end before anybody could read about them.
       return workingMs < 1_000 ? again : `${again || "running"} ${seconds(workingMs)}`;
     case "ready":
       return again ? `${again} waits` : "waits";

@@ -5,7 +5,7 @@ export interface ObjectRow {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: string;
-  /** Its Ready condition, as far as the runs of this process say it. */
+  /** Its Ready condition, according to the runs of this process. */
   readonly ready: "True" | "False" | "Unknown";
   /** Its reason, in one word. A message is never shown, because it may contain text of others. */
   readonly reason: string;
@@ -22,7 +22,7 @@ interface Column {
   readonly cell: (row: ObjectRow) => string;
   /** @default as it is */
   readonly colour?: (row: ObjectRow) => Parameters<Style>[0] | undefined;
-  /** It is cut to this width before a column is left out. @default never cut */
+  /** The column is cut to this width before another column is left out. @default it is never cut */
   readonly leastWidth?: number;
 }
 
@@ -55,7 +55,7 @@ const TOOK: Column = {
   colour: () => "dim",
 };
 
-/** The columns that a narrow terminal leaves out, the first of them first. */
+/** The columns that a narrow terminal leaves out, in this order. */
 const EXPENDABLE = [TOOK, LAST_RUN, CHILDREN, NEXT, NAMESPACE, READY];
 const GAP = "  ";
 
@@ -86,7 +86,7 @@ export function renderTable(
       .map((text, column) => {
         const room = widths[column] ?? 0;
         const cell = cut(text, room);
-        // The last column is not filled up.
+        // The last column is not padded.
         const padding = column === cells.length - 1 ? "" : " ".repeat(room - cell.length);
         return cell === "" ? padding : format(cell, column) + padding;
       })
@@ -124,7 +124,7 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** The columns that have room, each with something in it. */
+/** The columns that fit and are not empty. */
 function columnsFor(rows: readonly ObjectRow[], width: number): Column[] {
   const namespaces = new Set(rows.map(({ namespace }) => namespace));
   const all = [OBJECT, NAMESPACE, READY, REASON, CHILDREN, NEXT, LAST_RUN, TOOK];
@@ -166,7 +166,7 @@ function widthsOf(columns: readonly Column[], rows: readonly ObjectRow[], width:
   return widths;
 }
 
-/** A name that is cut shorter than this says nothing. */
+/** A name that is cut shorter than this is useless. */
 const SHORTEST = 8;
 
 function cut(text: string, width: number): string {

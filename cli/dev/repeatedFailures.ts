@@ -2,7 +2,7 @@ import { formatName } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 
 interface Failing {
-  /** What it said. */
+  /** The text of the failure. */
   readonly text: string;
   count: number;
 }

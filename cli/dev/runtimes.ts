@@ -21,7 +21,8 @@ const ANSWER_MS = 10_000;
  * A note that a handler runs here in another version of its language than in its image. Undefined: the version is the same, or
  * the image's name does not contain it.
  *
- * @param versionOf the version of a program on this machine, as "Python 3.11.7" or "v20.20.2". @default the program is asked
+ * @param versionOf the version of a program on this machine, as "Python 3.11.7" or "v20.20.2".
+ * @default the program is asked
  */
 export function runtimeDifference(
   operator: Pick<Operator, "name" | "handler" | "include" | "folder" | "env">,
@@ -35,10 +36,10 @@ export function runtimeDifference(
   const [here] = /\d+(\.\d+)+/.exec(versionOf(command[0] ?? "", operator)) ?? [];
   if (there === undefined || here === undefined) return undefined;
   const [one, other] = [there, here].map((version) => version.split(".").slice(0, parts));
-  // "python:3" says less than a whole version does.
+  // "python:3" is less exact than a whole version.
   const isSame = one?.every((part, index) => part === other?.[index]);
   if (isSame) return undefined;
-  return `${operator.name}: the handler runs in ${name} ${here} here, and in ${name} ${there} in its image ${operator.handler.image}. With --in-image it runs there, by Docker or Podman.`;
+  return `${operator.name}: the handler runs in ${name} ${here} here, and in ${name} ${there} in its image ${operator.handler.image}. Use --in-image to run it in the image, with Docker or Podman.`;
 }
 
 function versionHere(program: string, { folder, env }: Pick<Operator, "folder" | "env">): string {

@@ -8,7 +8,7 @@ import { secondsInImage } from "../containers/patience";
  * while.
  */
 const FIRST_MS = 5_000;
-/** It is reported again after this many times as long. */
+/** It is reported again after this many times as much time. */
 const FACTOR = 3;
 
 /** A handler that has not answered yet. */
@@ -22,7 +22,8 @@ export interface Silence {
  * Waits for the answer to a request, and reports if it has not come: after 5 s, and then less and less often.
  *
  * @param request the line that the handler got
- * @param firstMs after how long it is reported first, in milliseconds. @default 5000
+ * @param firstMs after how long it is reported first, in milliseconds.
+ * @default 5000
  * @returns a function to call when the answer has come, or never will
  */
 export function untilAnswered(
@@ -51,13 +52,13 @@ export function untilAnswered(
 export function formatSilence(operator: Operator, { object, seconds }: Silence, isInImage: boolean): string {
   const { name, concurrency, timeoutSeconds } = operator;
   const limit = isInImage
-    ? `${secondsInImage(operator)} s (timeoutSeconds, and what a container takes to begin)`
+    ? `${secondsInImage(operator)} s (timeoutSeconds, and the time that a container takes to start)`
     : `${timeoutSeconds} s (timeoutSeconds)`;
   const others =
     concurrency === 1
-      ? "This operator's other objects wait, since concurrency is 1."
+      ? "This operator's other objects wait, because concurrency is 1."
       : "Other objects do not wait for it.";
-  return `${name}: the handler has not answered about ${object} for ${seconds} s. ${others} It is ended after ${limit}.`;
+  return `${name}: the handler has not answered about ${object} for ${seconds} s. ${others} The handler will be stopped after ${limit}.`;
 }
 
 function objectOf(request: string): string {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-/** The path, without its ending, of files that belong to a folder of operators and stay from one start to the next. */
+/** The path, without an extension, of files that belong to a folder of operators and stay from one start to the next. */
 export function placeOf(operators: string, cache: string): string {
   const hash = createHash("sha256").update(operators).digest("hex").slice(0, 8);
   return path.join(cache, "dev", `${path.basename(path.dirname(operators)) || "root"}-${hash}`);
@@ -29,7 +29,7 @@ export async function stableKubeconfig(
   const content = await readFile(kubeconfig, "utf8");
   const file = `${placeOf(operators, cache)}.kubeconfig`;
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  // It has a key in it. Anyone who reads it meanwhile finds the old one or the new one.
+  // The file contains a key. Anybody who reads it meanwhile finds either the old or the new file.
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, content, { mode: 0o600 });
   await rename(draft, file);

@@ -21,7 +21,7 @@ export interface WorkshopOptions {
   readonly onRenew?: (operator: Operator) => void;
   /** Called with each step of the workshop: "memcached started". */
   readonly onNotice: (notice: string) => void;
-  /** Called for an edit that cannot be used. The earlier version runs on. */
+  /** Called for an edit that cannot be used. The earlier version goes on running. */
   readonly onError: (error: Error) => void;
   /** How long until an operator that could not be started is tried again, in milliseconds. @default 3000 */
   readonly againMs?: number;
@@ -43,10 +43,10 @@ export interface Running {
 /** Runs operators and keeps them in step with their files. */
 export class Workshop {
   private readonly engines = new Map<string, Running>();
-  /** Edits are taken in one after another. */
+  /** Edits are applied one after another. */
   private tail: Promise<void> = Promise.resolve();
   private closed = false;
-  /** Operators that are in order and could not be started, by their folders, and why. */
+  /** Valid operators that could not be started, by their folders, with the reason. */
   private readonly failed = new Map<string, string>();
   private again: NodeJS.Timeout | undefined;
 
@@ -75,13 +75,15 @@ export class Workshop {
     const last = this.engines.size === 0 && !waits ? errors.pop() : undefined;
     for (const each of errors) this.options.onError(each as Error);
     if (last) throw last;
-    const others = this.engines.size === 0 ? "None runs yet." : "The others run.";
+    const others = this.engines.size === 0 ? "No operator is running yet." : "The others are running.";
     if (errors.length > 0)
-      this.options.onNotice(`${others} What is not in order is started as soon as it is mended.`);
+      this.options.onNotice(
+        `${others} An operator with a mistake is started as soon as the mistake is corrected.`,
+      );
     this.tryAgain();
   }
 
-  /** Takes an edit in: a handler is renewed, or an operator with a changed definition is replaced. */
+  /** Applies an edit: a handler is renewed, or an operator with a changed definition is replaced. */
   edited(files: readonly string[]): Promise<void> {
     this.tail = this.tail
       .then(() => (this.closed ? undefined : this.takeIn(files)))
@@ -91,7 +93,8 @@ export class Workshop {
 
   /**
    * Stops every operator, when the edit that is being taken in has been.
-   * @param graceMs how long runs in progress may take, and the edit. @default for ever
+   * @param graceMs how long runs in progress may take, and the edit.
+   * @default for ever
    */
   async close(graceMs?: number): Promise<void> {
     this.closed = true;
@@ -118,7 +121,7 @@ export class Workshop {
       }
     }
     this.tryAgain();
-    // Also where a definition is broken: the last good one goes on with the handler as it is now.
+    // Also if a definition is broken: the last good definition goes on with the current handler.
     for (const { operator, controller } of this.running) {
       if (renewed.has(operator.folder) || !areOfHandler(files, operator)) continue;
       this.options.onRenew?.(operator);
@@ -138,7 +141,7 @@ export class Workshop {
     }, this.options.againMs ?? AGAIN_MS);
   }
 
-  /** Says only what is new. */
+  /** Reports only new problems. */
   private async startFailed(): Promise<void> {
     const { operators } = this.options.load();
     for (const operator of operators.filter(({ folder }) => this.failed.has(folder))) {
@@ -162,7 +165,7 @@ export class Workshop {
     try {
       await this.start(operator);
     } catch (error) {
-      // Nobody who edits the kind that is watched wants the former one.
+      // An author who edits the watched kind does not want the former kind.
       if (!before || error instanceof AwaitedKindError) throw error;
       this.options.onError(error as Error);
       await this.start(before.operator);

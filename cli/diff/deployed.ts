@@ -43,7 +43,7 @@ export function asDeployed(
       throw new UsageError(`${name} is not deployed in installation ${installation}. There is: ${names}.`);
     }
     const identity = { installation: installation ?? DEFAULT_INSTALLATION };
-    const note = `${name}: it is not deployed to this cluster, or this kubeconfig may not see that. Its objects are looked for as argosy dev leaves them.`;
+    const note = `${name}: it is not deployed to this cluster, or this kubeconfig may not see it. Its objects are expected to be as argosy dev leaves them.`;
     return { operator: { ...operator, ...identity }, home: DEFAULT_INSTALLATION, notes: [note] };
   }
   const { namespaces, home, env = {} } = deployed as InstalledOperator & Partial<Pick<Operator, "env">>;
@@ -58,9 +58,9 @@ export function asDeployed(
   };
 }
 
-/** Why an operator is left out unless it is named: its handler may act, or gets Secrets. Undefined: it is not. */
+/** Why an operator is left out unless it is named: its handler may act, or gets Secrets. Undefined: it is not left out. */
 export function whyLeftOut({ rules, secretEnv }: Operator): string | undefined {
-  if (rules.length > 0) return "its handler has rules, and may act on the cluster";
+  if (rules.length > 0) return "its handler has rules, and may change the cluster";
   if (Object.keys(secretEnv).length > 0) return "its handler gets Secrets by secretEnv";
   return undefined;
 }

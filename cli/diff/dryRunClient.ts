@@ -18,7 +18,7 @@ export interface TriedWrite {
   readonly name: ObjectName;
   /** The object as it is. Undefined: there is none. */
   readonly live: KubernetesObject | undefined;
-  /** The object as the API server would have it then. Undefined: it would be deleted. */
+  /** The object as the API server would then store it. Undefined: it would be deleted. */
   readonly wanted: KubernetesObject | undefined;
   /** The manifest to apply. */
   readonly manifest?: Manifest;
@@ -43,7 +43,7 @@ export class DryRunClient extends KubernetesClient {
   readonly tried: TriedWrite[] = [];
   /** Objects in versions that exist only in this dry run, by their names and versions. */
   private readonly imagined = new Map<string, KubernetesObject>();
-  /** What was created for a trial, by its name. */
+  /** Objects that were created for a trial, by their names. */
   private readonly trials = new Map<string, KubernetesObject>();
 
   /** A client on the same connections that remembers its own writes. {@link close} of either closes both. */
@@ -139,7 +139,7 @@ export class DryRunClient extends KubernetesClient {
 export function asDryRun(request: ApiRequest): ApiRequest {
   const { method, path, body } = request;
   if (method === "GET") return request;
-  // A deletion with a body does not look at the query (apiserver, pkg/endpoints/handlers/delete.go).
+  // For a deletion with a body, the API server ignores the query (apiserver, pkg/endpoints/handlers/delete.go).
   if (method === "DELETE") return { ...request, body: { ...(body as object | undefined), dryRun: ["All"] } };
   const [place = "", query = ""] = path.split("?");
   const parameters = new URLSearchParams(query);

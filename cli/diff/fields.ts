@@ -7,11 +7,11 @@ export interface FieldChange {
   readonly path: string;
   /** Undefined: the field is not there. */
   readonly live?: unknown;
-  /** Undefined: the field would go. */
+  /** Undefined: the field would be removed. */
   readonly wanted?: unknown;
 }
 
-/** Fields that only the API server writes, and in which a child's manifest has no intention. */
+/** Fields that only the API server writes, so that a child's manifest does not set them. */
 const SERVER_METADATA = [
   "managedFields",
   "resourceVersion",
@@ -89,7 +89,7 @@ function isEmpty(value: Record<string, unknown>): boolean {
   return Object.keys(value).length === 0;
 }
 
-/** A key as jsonpath takes it: ".data", "['app.kubernetes.io/name']". */
+/** A key as jsonpath writes it: ".data", "['app.kubernetes.io/name']". */
 function step(key: string): string {
   return /^[A-Za-z0-9_-]+$/.test(key) ? `.${key}` : `['${key}']`;
 }

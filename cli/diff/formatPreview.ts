@@ -20,10 +20,10 @@ const SIGNS: Readonly<
 const NOT_ASKED = {
   paused: "It is paused: its operator does nothing for it.",
   deleting: "It is being deleted.",
-  expired: "Its event's time is over: its operator deletes it.",
+  expired: "The time of its event has passed: its operator deletes it.",
 } as const;
 
-/** How many fields of a child are named without --details. */
+/** The most fields of a child that are named without --details. */
 const MOST_FIELDS = 3;
 const LONGEST_VALUE = 200;
 const MOST_WORDS = 12;
@@ -77,7 +77,7 @@ function summaryOf({ fate, fields, after = [] }: ChildPreview): string {
   return fate === "changed" ? words : `${fate}: ${words}`;
 }
 
-/** ".spec.replicas: 2 → 3", ".spec.paused: gone, was true". */
+/** ".spec.replicas: 2 → 3", ".spec.paused: removed, was true". */
 export function formatField({ path, live, wanted }: FieldChange): string {
   if (live === undefined) return safe(`${path}: ${inShort(wanted)}`);
   if (wanted === undefined) return safe(`${path}: gone, was ${inShort(live)}`);

@@ -8,9 +8,9 @@ import type { InstalledOperator } from "../inspect/installed";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
 import { asDeployed } from "./deployed";
 
-/** Which object is meant, beside its name. */
+/** The details of an object besides its name. */
 export interface LiveObjectOptions extends NamespaceOptions {
-  /** Which installation, if an operator is deployed more than once. */
+  /** The installation, if an operator is deployed more than once. */
   readonly installation?: string;
 }
 
@@ -53,7 +53,7 @@ export function checkHandles(
 }
 
 /**
- * The operator of the working tree that looks after an object's kind.
+ * The operator of the working tree that handles an object's kind.
  * @throws UsageError if there is none, or more than one
  */
 export function operatorOf(
@@ -73,15 +73,11 @@ export function operatorOf(
   const [only, another] = found;
   if (!only) {
     const known = operators.map(({ customResource }) => customResource.kind).join(", ");
-    throw new UsageError(
-      `${what}: no operator here looks after ${kind} (${apiVersion}). There is: ${known}.`,
-    );
+    throw new UsageError(`${what}: no operator here handles ${kind} (${apiVersion}). There is: ${known}.`);
   }
   if (another) {
     const names = found.map(({ name }) => name).join(", ");
-    throw new UsageError(
-      `${what}: several operators look after ${kind}: ${names}. Use argosy diff with a name.`,
-    );
+    throw new UsageError(`${what}: several operators handle ${kind}: ${names}. Use argosy diff with a name.`);
   }
   return only;
 }

@@ -29,7 +29,7 @@ export interface ObservationOptions {
   readonly source?: DirectUse | undefined;
 }
 
-/** One object, and everything that its handler gets beside it, read from a cluster by the engine's own steps, without a watch. */
+/** One object, and everything else that its handler gets, read from a cluster by the engine's own steps, without a watch. */
 export class Observation {
   /** The writer that makes the children as the handler answers them. */
   readonly writes: ObjectChildren;

@@ -22,7 +22,7 @@ import { type ListedChildren, listChildren } from "./listedChildren";
 import { Observation, type ObservationOptions } from "./observation";
 import { isSecret, SecretMask } from "./secretMask";
 
-/** What would happen to a child. "waits": nothing yet, because others must be ready first. */
+/** What would happen to a child. "waits": nothing yet, because other children must be ready first. */
 export type ChildFate = "created" | "changed" | "recreated" | "adopted" | "deleted" | "waits";
 
 /** A child that would not stay as it is. */
@@ -38,7 +38,7 @@ export interface ChildPreview {
   readonly after?: readonly string[];
 }
 
-/** Why a preview fails where a reconcile may not: the API server cannot try a write. */
+/** A reason why only a preview fails: the API server cannot try a write. */
 export const DRY_RUN_REFUSED = "DryRunRefused";
 
 /** The reason of a failed preview. */
@@ -71,7 +71,7 @@ export interface PreviewOptions extends Omit<ObservationOptions, "source"> {
   readonly withSecrets?: boolean;
 }
 
-/** Without marks and the like, which come to every child. */
+/** The marks and similar fields that every child gets, which are not shown. */
 const OWN_MARKS = new RegExp(`^\\.metadata\\.(ownerReferences\\b|(labels|annotations)\\['${DOMAIN}/)`);
 
 /**
@@ -92,7 +92,8 @@ export class Previews {
 
   /**
    * The children of all objects, to be given to {@link of}.
-   * @param owner only those of the object with this uid. @default those of all objects
+   * @param owner only those of the object with this uid.
+   * @default those of all objects
    * @throws ApiError if a kind may not be listed
    */
   children(owner?: string): Promise<ListedChildren> {
@@ -237,7 +238,7 @@ class Attempt {
     });
     if (isRefusedDryRun(error) || (error instanceof Error && isRefusedDryRun(error.cause))) {
       const why =
-        "An admission webhook takes part in the write and supports no dry run, so that it cannot be tried.";
+        "An admission webhook handles this write but does not support dry runs, so the write cannot be tried.";
       return told(DRY_RUN_REFUSED, `${(error as Error).message} ${why}`, log);
     }
     if (error instanceof ReconcileFailure) return told(error.reason, error.message, error.log || log);
@@ -276,7 +277,7 @@ function reportOf({ kind, metadata: { namespace, name } }: KubernetesObject): Dr
 function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): FieldChange[] {
   if (!wanted) return [];
   if (fate === "recreated" && live) {
-    // The new object gets values of its own that nobody has asked for, such as the labels of a Job.
+    // The new object gets generated values that nobody has set, such as the labels of a Job.
     return changedFields(within(live, manifest) as object, within(wanted, manifest) as object);
   }
   if (live) return changedFields(live, wanted);

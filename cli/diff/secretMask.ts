@@ -6,7 +6,7 @@ import { Scrubber } from "../../runtime/outbox/scrubber";
 import { LAST_APPLIED } from "../../runtime/watch/watched";
 import type { FieldChange } from "./fields";
 
-/** Stands for a value that is not shown. */
+/** The text that replaces a hidden value. */
 const MASK = "***";
 
 /** Whether an object is a Secret, no matter who made it. */
@@ -17,19 +17,21 @@ export function isSecret({ apiVersion, kind }: { readonly apiVersion?: unknown; 
 /**
  * Keeps the values of Secrets from a handler, and out of all output about its answer.
  *
- * A handler gets a fake in the place of each value. The fake is the same each time, made only of the Secret's name and the key.
- * If the handler answers a Secret with a fake in it, the real value replaces the fake before the API server is asked, so a value
- * that is only passed on is no change. Nowhere else does it, because a real value would get into messages and fields.
+ * A handler gets a fake instead of each value. The fake is the same each time, made only of the Secret's name and the key. If the
+ * handler answers a Secret with a fake in it, the real value replaces the fake before the API server is asked, so a value that is
+ * only passed on is no change. It replaces the fake nowhere else, because otherwise a real value would get into messages and
+ * fields.
  *
  * Guarantee (tests/unit/cliDiff.test.ts): no value is in the handler's request, nor in fields that are shown.
  *
- * Caveat: a handler that answers something made of a value, such as a hash, answers another one than the live operator does.
+ * Caveat: if a handler answers something that is derived from a value, such as a hash, its answer differs from that of the live
+ * operator.
  */
 export class SecretMask {
   private readonly values = new Map<string, Buffer>();
   private readonly scrubber = new Scrubber();
 
-  /** @param isOff gives handlers the real values, which are not shown all the same */
+  /** @param isOff gives handlers the real values. Even then they are not shown */
   constructor(private readonly isOff = false) {}
 
   /** The value that a handler gets for an object, for several objects, or for anything else. */

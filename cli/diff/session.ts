@@ -16,7 +16,7 @@ import type { DeployedOperator } from "./deployed";
 import { DryRunClient } from "./dryRunClient";
 import { type ObjectPreview, Previews } from "./preview";
 
-/** How handlers are asked for previews. */
+/** The options of a session of previews. */
 export interface SessionOptions {
   readonly connection: ClusterConnection;
   readonly withSecrets?: boolean;
@@ -28,13 +28,13 @@ export interface PreviewSession extends DeployedOperator {
   readonly previews: Previews;
 }
 
-/** How many objects are looked at at once. */
+/** How many objects are previewed at the same time. */
 const AT_ONCE = 8;
 /** How often the progress is printed, in milliseconds. */
 const PROGRESS_MS = 2_000;
 
 /**
- * Starts an operator's handler for as long as `action` takes, beside a client that writes nothing.
+ * Starts an operator's handler for the duration of `action`, with a client that writes nothing.
  * @throws OperatorError if its program or a variable is not on this machine; UnknownKindError
  */
 export async function withPreviews<Result>(
@@ -94,7 +94,7 @@ export async function liveObjects(
 
 /**
  * Previews of several objects, some at once, handed over in their order.
- * @param onPreview called with each, as soon as all before it are there
+ * @param onPreview called with each preview, as soon as all previews before it are done
  */
 export async function previewAll(
   { operator, previews }: PreviewSession,

@@ -6,13 +6,13 @@ export interface Finding {
   /** The subject: "node", "cluster". */
   readonly what: string;
   readonly state: State;
-  /** What was seen. */
+  /** The observation. */
   readonly seen: string;
-  /** What to do. Only where something is to be done. */
+  /** The remedy, if anything needs to be done. */
   readonly remedy?: string | undefined;
 }
 
-/** A check that found all well. */
+/** A check without a problem. */
 export function fine(what: string, seen: string): Finding {
   return { what, state: "ok", seen };
 }

@@ -12,7 +12,7 @@ import { type Finding, fine, missing, warning } from "./checkup";
 
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
 const NAMESPACES = builtIn("v1", "Namespace");
-/** How long a deletion may take before it counts as held, in milliseconds. */
+/** How long a deletion may take before it counts as held up, in milliseconds. */
 const HELD_MS = 60_000;
 
 /** The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read. */
@@ -28,7 +28,7 @@ export async function examineCluster(client: KubernetesClient, now = new Date())
       WORKFLOWS.plural,
       "no runs are recorded, replayed or in pods of their own",
     ),
-    await checkArgo(client, "Argo Events", "eventsources", "changes come by the runners' own watches alone"),
+    await checkArgo(client, "Argo Events", "eventsources", "runners see changes only by their own watches"),
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
     ...(isFinding(found) ? [found] : []),
     ...(!isFinding(found) && found.length === 0
@@ -54,7 +54,11 @@ async function readable<T>(what: string, read: () => Promise<T>): Promise<T | Fi
     return await read();
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
-    return warning(what, "cannot be read with the rights of this kubeconfig", "Ask with more rights.");
+    return warning(
+      what,
+      "cannot be read with the rights of this kubeconfig",
+      "Use an account with more rights.",
+    );
   }
 }
 
@@ -68,18 +72,18 @@ async function checkArgo(
     const { resources } = await client.read<{ resources: readonly { name: string }[] }>(
       "/apis/argoproj.io/v1alpha1",
     );
-    if (resources.some(({ name }) => name === plural)) return fine(what, "its kinds are there");
+    if (resources.some(({ name }) => name === plural)) return fine(what, "its kinds are installed");
   } catch (error) {
     if (!isApiError(error, 404)) throw error;
   }
   return warning(
     what,
-    `is not installed: ${without}`,
+    `is not installed, so ${without}`,
     'Set it to "install" in the platform, if you want it.',
   );
 }
 
-/** Its runner, its leader, and objects whose deletion it holds. */
+/** Checks an operator: its runner, its leader, and objects whose deletion it holds up. */
 async function examineOperator(
   client: KubernetesClient,
   operator: InstalledOperator,
@@ -95,7 +99,7 @@ async function examineOperator(
       ...held.map((object) =>
         missing(
           what,
-          `the deletion of ${object} is held`,
+          `the deletion of ${object} is held up`,
           `See why: argosy explain ${operator.customResource.kind.toLowerCase()}/${object.split("/").at(-1)}${object.includes("/") ? ` --namespace ${object.split("/")[0]}` : ""}`,
         ),
       ),
@@ -128,11 +132,11 @@ async function checkRunner(
   if (!status.readyReplicas) return missing(what, "no runner is ready", `See why: ${describe}`);
   const leader = await leaderOf(client, operator);
   return leader === undefined
-    ? missing(what, "runners are ready, and none leads", `See why: argosy logs ${name}`)
+    ? missing(what, "runners are ready, but none leads", `See why: argosy logs ${name}`)
     : fine(what, `${status.readyReplicas} ready, led by ${leader}`);
 }
 
-/** Objects that are being deleted for longer than a minute, and that wait for this operator. */
+/** Objects whose deletion has taken longer than a minute, and that wait for this operator. */
 async function heldObjects(
   client: KubernetesClient,
   operator: InstalledOperator,
@@ -150,13 +154,13 @@ async function heldObjects(
       }
     })
     .catch((error: unknown) => {
-      // Without its CRD it has no objects.
+      // An operator without its CRD has no objects.
       if (!isApiError(error, 404)) throw error;
     });
   return held;
 }
 
-/** Namespaces that do not go, with the words of Kubernetes' own conditions. */
+/** Namespaces whose deletion does not end, with the messages of Kubernetes' own conditions. */
 async function examineNamespaces(client: KubernetesClient, now: Date): Promise<Finding[]> {
   const found = await readable("namespaces", () => client.listAll(NAMESPACES, {}));
   if (isFinding(found)) return [found];
@@ -176,8 +180,9 @@ async function examineNamespaces(client: KubernetesClient, now: Date): Promise<F
       );
       return missing(
         `namespace ${name}`,
-        `is being deleted and does not go${why ? `: ${why.message}` : ""}`,
-        "Find what holds the objects in it. docs/operations.md says what to do if Argo's controllers went first.",
+        `is being deleted, and the deletion does not end${why ? `: ${why.message}` : ""}`,
+        "Find out what holds up the objects in it. docs/operations.md says what to do if Argo's controllers were deleted " +
+          "first.",
       );
     });
 }

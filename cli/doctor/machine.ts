@@ -19,7 +19,7 @@ const PROGRAMS: readonly (readonly [
   remedy: string,
 ])[] = [
   ["python3", ["--version"], "handlers in Python, and npm start", "Install Python 3.9 or newer."],
-  ["git", ["--version"], "verdict and rights --against", "Install git."],
+  ["git", ["--version"], "argosy verdict and argosy rights --against", "Install git."],
   ["pulumi", ["version"], "deploying", "Install it: https://www.pulumi.com/docs/install/"],
   [
     "kubectl",
@@ -48,7 +48,7 @@ async function checkProgram([name, args, purpose, remedy]: (typeof PROGRAMS)[num
   // Podman can replace Docker.
   const names = name === "docker" ? ["docker", "podman"] : [name];
   const found = names.find((each) => commandOnPath(each) !== undefined);
-  if (found === undefined) return warning(name, `not on the PATH; it is for ${purpose}`, remedy);
+  if (found === undefined) return warning(name, `not on the PATH; it is needed for ${purpose}`, remedy);
   try {
     const { stdout, stderr } = await promisify(execFile)(found, [...args], { timeout: ANSWER_MS });
     const [line = ""] = `${stdout}${stderr}`.trim().split("\n");
@@ -69,7 +69,7 @@ function checkCache(): Finding {
     return missing(
       "cache",
       `${cache} cannot be written: ${complaint}`,
-      "Name another folder by the variable ARGOSY_CACHE.",
+      "Name another folder with the variable ARGOSY_CACHE.",
     );
   }
 }
@@ -81,11 +81,11 @@ function checkControlPlane(): Finding {
   return warning(
     "control plane",
     `${absent.join(", ")} not in the cache yet`,
-    "argosy start and argosy dev download them once, or build them with Go 1.26 or newer.",
+    "argosy start and argosy dev download the programs once, or build them with Go 1.26 or newer.",
   );
 }
 
-/** Whether the operators of a program are in order, and whether their handlers can run here. */
+/** Checks whether the operators of a program are valid, and whether their handlers can run here. */
 export function examineHandlers(options: {
   readonly handlers?: string;
   readonly project?: string;
@@ -97,7 +97,7 @@ export function examineHandlers(options: {
     if (!(error instanceof UsageError)) throw error;
     const [seen = ""] = error.message.split(". ");
     return [
-      warning("operators", seen, "Make a program with argosy init, or name its folder with --project."),
+      warning("operators", seen, "Create a program with argosy init, or name its folder with --project."),
     ];
   }
   try {
@@ -108,14 +108,14 @@ export function examineHandlers(options: {
         return [];
       } catch (error) {
         return problemsIn(error).map((seen) =>
-          warning("operators", seen, "Without it argosy dev and argosy test cannot run this handler here."),
+          warning("operators", seen, "argosy dev and argosy test need it to run this handler here."),
         );
       }
     });
     return [fine("operators", operators.map(({ name }) => name).join(", ")), ...broken];
   } catch (error) {
     return problemsIn(error).map((seen) =>
-      missing("operators", seen, "Correct the file. argosy test says the same."),
+      missing("operators", seen, "Correct the file. argosy test reports the same problem."),
     );
   }
 }

@@ -19,7 +19,7 @@ import type { Run } from "./runs";
 /** The state of an object, and the reasons for it. */
 export interface Explanation {
   readonly object: string;
-  /** Whether it is as it should be. */
+  /** Whether the object is in order. */
   readonly fine: boolean;
   /** The whole explanation in a sentence. */
   readonly summary: string;
@@ -27,7 +27,7 @@ export interface Explanation {
   readonly since?: string | undefined;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
-  /** Which attempt the next one is, as far as Events say. */
+  /** The number of the next attempt, according to Events. */
   readonly attempt?: number | undefined;
   /** When it is tried again, as a clause. */
   readonly nextTry?: string | undefined;
@@ -50,7 +50,7 @@ export function explain(known: Known): Explanation {
   const { metadata, kind } = object;
   const operator = operatorOf(known);
   const identity = operator ? identityOf(operator) : managerOf(object);
-  // The status of an object that others own is theirs, perhaps with a Ready condition of its own.
+  // The status of an object that others own belongs to them, and may have their own Ready condition.
   const conditions = conditionsIn(operator?.watch ? known.memory : object["status"]);
   const ready = conditions.find(({ type }) => type === "Ready");
   const stalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
@@ -82,7 +82,7 @@ export function explain(known: Known): Explanation {
     return {
       ...say(
         holds.length === 0
-          ? "It is being deleted, and nothing holds it: it goes in a moment."
+          ? "It is being deleted, and nothing holds it up: it will be gone in a moment."
           : `It is being deleted, and ${holds.map(({ waitsFor }) => waitsFor).join(", and ")}.`,
         ...holds.map(({ remedy }) => remedy),
       ),
@@ -92,28 +92,28 @@ export function explain(known: Known): Explanation {
   if (operators.length > 0 && !operator) {
     const { name, namespaces } = operators[0] as InstalledOperator;
     return say(
-      `Nobody looks after it: the operator ${name} handles the namespaces ${String(namespaces)} only.`,
+      `No operator handles it: ${name} handles only the namespaces ${String(namespaces)}.`,
       `Add the namespace to the field namespaces of ${name}, and run pulumi up.`,
     );
   }
   if (operator?.watch && !memoryRead) {
     return say(
-      `Whether it was handled is not known: what ${operator.name} remembers of it cannot be read.`,
+      `It is not known whether it was handled, because the memory of ${operator.name} about it cannot be read.`,
       `Ask for the right to get memories in the namespace ${operator.home}.`,
     );
   }
   if (operator?.watch && !known.memory && !isSelected(object, operator.watch.labels)) {
     const labels = Object.entries(operator.watch.labels).map((label) => label.join("="));
     return say(
-      `Nobody looks after it: the operator ${operator.name} watches only objects with the labels ${labels.join(", ")}.`,
-      "Give it these labels if the operator is to look after it.",
+      `No operator handles it: ${operator.name} watches only objects with the labels ${labels.join(", ")}.`,
+      "Give it these labels if the operator should handle it.",
     );
   }
   const observed = ready?.observedGeneration ?? 0;
   if (!ready || observed < (metadata.generation ?? 0)) {
     const what = ready
       ? `Its generation ${metadata.generation} was not handled yet; the conditions are about generation ${observed}.`
-      : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing of it` : "it has no Ready condition"}.`;
+      : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing about it` : "it has no Ready condition"}.`;
     if (!operator && !identity) {
       return say(
         `${what} No operator for ${kind} is installed in this cluster.`,
@@ -139,7 +139,7 @@ export function explain(known: Known): Explanation {
   return {
     ...say(
       stalled
-        ? "It is not Ready, and trying again is of no use until it changes."
+        ? "It is not Ready, and is not tried again until it changes."
         : "It is not Ready: its reconcile fails.",
       ...adviceOn(ready, known),
     ),
@@ -149,7 +149,9 @@ export function explain(known: Known): Explanation {
 
 const ADVICE_WHILE_WAITING = ["Look at the child that the message names: kubectl describe shows its Events."];
 
-/** The operator that looks after the object: it handles the namespace, and has left its name or a Memory if several do. */
+/**
+ * The operator that handles the object. If several operators handle its namespace, the right one has left its name or a Memory.
+ */
 function operatorOf({ object, operators, memory }: Known): InstalledOperator | undefined {
   const { namespace } = object.metadata;
   const here = operators.filter(
@@ -172,7 +174,10 @@ interface Failures {
   readonly lastAt: string;
 }
 
-/** How often the same failure has happened since the object is not Ready. Events are counted, and kept for an hour. */
+/**
+ * How often the same failure has happened since the object became not Ready. This is counted from Events, which are kept for an
+ * hour.
+ */
 function failuresOf(
   events: readonly ObjectEvent[],
   { reason, lastTransitionTime }: Condition,
@@ -191,7 +196,7 @@ function nextTryOf(
 ): string {
   if (operator?.execution === "pod") return `at the next resync${dueIn(known)}`;
   if (!failures) return `within ${LONGEST_BACKOFF_MS / 1000} s of the last failure`;
-  // Half of the pause at least, and all of it at most.
+  // The real pause is at least half of this pause, and at most all of it.
   const pauseMs = backoffMs(failures.count);
   const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - known.now.getTime()) / 1000;
   return leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`;
@@ -206,7 +211,7 @@ function dueIn({ object, memory, now }: Known): string {
 
 function resume({ object: { kind, metadata } }: Known): string {
   const place = metadata.namespace ? ` --namespace ${metadata.namespace}` : "";
-  return `Go on with: argosy resume ${kind.toLowerCase()}/${metadata.name}${place}`;
+  return `Resume it with: argosy resume ${kind.toLowerCase()}/${metadata.name}${place}`;
 }
 
 /** What to do about a failure, by its reason. */
@@ -214,12 +219,12 @@ function adviceOn({ reason, message }: Condition, { object }: Known): string[] {
   const tryAgain = `Try again at once: argosy replay ${object.kind.toLowerCase()}/${object.metadata.name}${object.metadata.namespace ? ` --namespace ${object.metadata.namespace}` : ""}`;
   const entry = entryOf(reason);
   const remedy = reason === "HandlerError" ? adviceOnError(message) : entry?.remedy;
-  return [...(entry && remedy ? [remedy, `More about it: argosy errors ${reason}`] : []), `${tryAgain}.`];
+  return [...(entry && remedy ? [remedy, `To learn more: argosy errors ${reason}`] : []), `${tryAgain}.`];
 }
 
 /** A handler's own error is the object's fault. An exception is the handler's fault. */
 function adviceOnError(message: string): string {
   const place = faultIn(message);
   if (place === undefined) return "Change the object as the message asks.";
-  return `Mend the handler at ${place}, and run argosy test. If the handler refuses the object there on purpose, change the object.`;
+  return `Fix the handler at ${place}, and run argosy test. If the handler refuses the object there on purpose, change the object.`;
 }

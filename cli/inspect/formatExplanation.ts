@@ -2,10 +2,10 @@ import { indent, lastLines, type Style } from "../terminal";
 import type { Explanation } from "./explanation";
 import { ago, formatRun, safe } from "./formatRun";
 
-/** How many lines of the last words are shown. All of them are in the run. */
+/** The most lines of the handler's log that are shown. The run has all of them. */
 const MOST_WORDS = 12;
 
-/** An explanation for people: the sentence first, then what it rests on, and what to do last. */
+/** An explanation for people: first the summary, then the facts, and last what to do. */
 export function formatExplanation(explanation: Explanation, now: Date, style: Style): string {
   const { object, fine, summary, since, reason, message, attempt, nextTry, place, lastWords } = explanation;
   const { operator, leader, conditions, holds, events, runs, advice } = explanation;
@@ -22,7 +22,7 @@ export function formatExplanation(explanation: Explanation, now: Date, style: St
   row("operator", operator && `${operator}${leader ? `, led by ${leader}` : ""}`);
   for (const { type, status, reason: why, message: words } of conditions)
     row(type, `${status}: ${why}, ${words}`);
-  for (const { finalizer, by } of holds) row("held by", `${finalizer}, put on by ${by}`);
+  for (const { finalizer, by } of holds) row("held by", `${finalizer}, set by ${by}`);
   if (lastWords) lines.push("last words:", indent(safe(lastLines(lastWords, MOST_WORDS)), "  "));
   if (runs.length > 0) lines.push("runs:", ...runs.map((run) => `  ${formatRun(run, now, style)}`));
   const timed = runs.find(({ timings }) => timings !== "");

@@ -2,7 +2,7 @@ import { clean } from "../../runtime/status/conditions";
 import { formatDuration, type Style } from "../terminal";
 import type { Run } from "./runs";
 
-/** A run in a line: a mark, its name, its object, when, what it did. */
+/** A run in a line: a mark, its name, its object, its time and its result. */
 export function formatRun(run: Run, now: Date, style: Style): string {
   const { name, object, phase, startedAt, message, trace } = run;
   const [line = ""] = message.split("\n");
@@ -10,7 +10,7 @@ export function formatRun(run: Run, now: Date, style: Style): string {
   return `${markOf(phase, style)} ${safe(name)}  ${safe(object)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}${traced}`;
 }
 
-/** Text of others, without characters on which a terminal would act. */
+/** Text from others, without control characters of terminals. */
 export function safe(text: string): string {
   return clean(text, Number.POSITIVE_INFINITY);
 }

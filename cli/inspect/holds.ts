@@ -6,7 +6,7 @@ import type { Known } from "./known";
 /** A finalizer that keeps an object that is being deleted. */
 export interface Hold {
   readonly finalizer: string;
-  /** Who put it on, as the API server noted it. */
+  /** The field manager that set it, as the API server recorded it. */
   readonly by: string;
   /** What it waits for, as a clause. */
   readonly waitsFor: string;
@@ -15,8 +15,8 @@ export interface Hold {
 
 /** Reasons of Ready that are no failures. */
 export const WAITS: Readonly<Record<string, string>> = {
-  ChildrenNotReady: "its children are applied, and some of them are not ready themselves",
-  Finalizing: "its handler cleans up",
+  ChildrenNotReady: "its children are applied, but some of them are not ready",
+  Finalizing: "its handler is cleaning up",
 };
 
 /** Every finalizer of an object that is being deleted. */
@@ -34,7 +34,7 @@ export function holdsOf(known: Known): Hold[] {
         finalizer,
         by,
         waitsFor: `its handler has not answered "finalized": true${failure}`,
-        remedy: `Mend the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
+        remedy: `Fix the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
       };
     }
     if (operators.some((each) => elsewhereFinalizerOf(each) === finalizer)) {
@@ -43,9 +43,9 @@ export function holdsOf(known: Known): Hold[] {
         finalizer,
         by,
         waitsFor: some
-          ? `its children elsewhere are still there: ${some}`
-          : "its children elsewhere are looked for",
-        remedy: some ? "Find out what holds these children: argosy explain names it too." : "Wait a moment.",
+          ? `its children in other namespaces still exist: ${some}`
+          : "its children in other namespaces are being searched",
+        remedy: some ? "Find out with argosy explain what holds up these children." : "Wait a moment.",
       };
     }
     const operator = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
@@ -53,8 +53,8 @@ export function holdsOf(known: Known): Hold[] {
       return {
         finalizer,
         by,
-        waitsFor: `the operator ${operator}, which holds it, is not installed in this cluster`,
-        remedy: `Deploy ${operator} again, or give its name as formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}`,
+        waitsFor: `the operator ${operator}, which must release it, is not installed in this cluster`,
+        remedy: `Deploy ${operator} again, or add its name to formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}`,
       };
     }
     if (finalizer === "foregroundDeletion" || finalizer === "orphan") {
@@ -63,16 +63,16 @@ export function holdsOf(known: Known): Hold[] {
         by: "Kubernetes' garbage collector",
         waitsFor:
           finalizer === "orphan"
-            ? "the garbage collector takes its name off its children"
-            : "its children in the same namespace go first",
-        remedy: "Wait for the garbage collector, or look at what holds the children.",
+            ? "the garbage collector is removing its owner references from its children"
+            : "its children in the same namespace are deleted first",
+        remedy: "Wait for the garbage collector, or find out what holds up the children.",
       };
     }
     return {
       finalizer,
       by,
       waitsFor: `${by} has not removed its finalizer ${finalizer}`,
-      remedy: `Look at what ${by} says. Argosy has nothing to do with the finalizer ${finalizer}.`,
+      remedy: `Look at the log of ${by}. Argosy has nothing to do with the finalizer ${finalizer}.`,
     };
   });
 }

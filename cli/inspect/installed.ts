@@ -6,7 +6,7 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { DEFINITION_FILE } from "../../runtime/pod/definitionFile";
 
-/** The definition of an operator, as far as an installed one says it. */
+/** The part of an operator's definition that an installed operator reveals. */
 export type InstalledDefinition = Pick<
   Operator,
   "name" | "installation" | "customResource" | "watch" | "namespaces" | "execution"
@@ -23,11 +23,12 @@ const DEFAULT_HOME = "argosy";
 const SELECTOR = "app.kubernetes.io/component=definition,app.kubernetes.io/managed-by=argosy";
 
 /**
- * The operators of a cluster, by the ConfigMaps that their runners read. With rights in one namespace only, those of the
- * namespace "argosy". `argosy dev` makes no such ConfigMaps, so an operator that runs on a machine is not among them.
+ * The operators of a cluster, found by the ConfigMaps that their runners read. If the account has rights in only one namespace,
+ * only the namespace "argosy" is searched. `argosy dev` creates no such ConfigMaps, so operators that it runs are not found.
  *
- * @param home only operators that live in this namespace. @default all
- * @throws ApiError if the account may list them nowhere
+ * @param home only operators that live in this namespace.
+ * @default all
+ * @throws ApiError if the account may not list them anywhere
  */
 export async function installedOperators(
   client: KubernetesClient,
@@ -46,8 +47,8 @@ export async function installedOperators(
 }
 
 /**
- * The installed operators, as far as the account may see them: without the right to list operators there are none, since
- * an object can still be looked at, and a handler still be asked about it.
+ * The installed operators that the account may see. Without the right to list them, the list is empty and no error is thrown,
+ * because an object can still be read and its handler be asked without them.
  */
 export async function installedOperatorsSeen(
   client: KubernetesClient,
@@ -58,7 +59,7 @@ export async function installedOperatorsSeen(
   });
 }
 
-/** In a roll-out an operator has two definitions. */
+/** Takes the newest definition of each operator, because an operator has two during a roll-out. */
 function newestOf(configMaps: readonly KubernetesObject[]): InstalledOperator[] {
   const byAge = [...configMaps].sort((one, other) =>
     (one.metadata.creationTimestamp ?? "").localeCompare(other.metadata.creationTimestamp ?? ""),

@@ -14,7 +14,7 @@ import { listRuns, type Run } from "./runs";
 import type { Target } from "./target";
 
 const LEASE = "the operator's Lease";
-const MEMORY = "what operators remember of it";
+const MEMORY = "the operators' memory of it";
 
 /**
  * Reads everything that explains an object. Parts that the account may not read are left out, and the user is told so.
@@ -61,7 +61,7 @@ export async function lookAt(
   };
 }
 
-/** The operator that remembers something of an object that others own, and what it remembers. Undefined if none does. */
+/** The operator that has a Memory of an object that others own, and that Memory. Undefined if none has. */
 async function keptBy(
   client: KubernetesClient,
   operators: readonly InstalledOperator[],
@@ -91,7 +91,7 @@ interface WrittenEvent {
 async function eventsOf(client: KubernetesClient, { metadata }: KubernetesObject): Promise<ObjectEvent[]> {
   const namespace = namespaceOfEvents({ metadata });
   const selection = { namespace, fieldSelector: `regarding.uid=${metadata.uid}` };
-  // Not every API server selects by the uid: what it gives beside is left out below.
+  // Not every API server selects by the uid, so other Events are left out below.
   const found = await client.listAll(EVENTS, selection).catch((error: unknown) => {
     if (isApiError(error, 400)) return client.listAll(EVENTS, { namespace });
     throw error;
@@ -122,7 +122,7 @@ export async function leaderOf(
   return lease && isHeld(lease) ? lease.spec?.holderIdentity : undefined;
 }
 
-/** Three times its duration: clocks differ, and a leader that is slow still leads. */
+/** Whether a Lease is held. Three times its duration are allowed, because clocks differ and a slow leader still leads. */
 function isHeld({ spec = {} }: Lease): boolean {
   const { holderIdentity, renewTime, leaseDurationSeconds = 15 } = spec;
   if (!holderIdentity || renewTime === undefined) return false;
@@ -134,7 +134,7 @@ async function childrenOf(client: KubernetesClient, object: KubernetesObject): P
   const labelSelector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
   const lists = memoryOf(object).kinds.map(async (key) => {
     const { apiVersion, kind } = kindOfKey(key);
-    // A kind that is gone has no objects, and one that may not be read is left out.
+    // A kind that no longer exists has no objects. A kind that may not be read is left out.
     const found = await findResource(client, apiVersion, kind)
       .then((resource) => client.listAll(resource, { labelSelector, metadataOnly: true }))
       .catch(() => []);

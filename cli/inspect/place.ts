@@ -17,16 +17,19 @@ const PLACES = [
 /** Files of the language or of Argosy, not of the author. */
 const FOREIGN =
   /^node:|^<|\/node_modules\/|^\/argosy\/engine\/|\/lib\/python|\/functions\/function\.|(^|\/)function\.(py|js)$|(^|\/)handler\.sh$/;
-/** Where an author's files are in a pod. */
+/** The folder of an author's files in a pod. */
 const IN_POD = `${POD_LAYOUT.handler}/`;
 
 /**
- * How the message of an error begins that is a function's own fault: an exception, or an answer that is none
- * (runtime/functions). An error that a handler answers on purpose begins with words of its author's.
+ * The beginning of an error message that is a function's own fault: an exception, or an invalid answer (runtime/functions). An
+ * error that a handler answers on purpose begins with its author's words.
  */
 const FAULT = /^(\S+\.(?:py|[cm]?[jt]s))(?::(\d+)(?: in [^:\n]+)?: |: | (?:has|exports) no function )/;
 
-/** The place of a handler's own fault, in words, from the message of its error: "main.py, line 12". Undefined: it is none. */
+/**
+ * The place of a handler's own fault, in words, from the message of its error: "main.py, line 12". Undefined if it is not the
+ * handler's own fault.
+ */
 export function faultIn(message: string): string | undefined {
   const [, file, line] = FAULT.exec(message) ?? [];
   return file && line ? `${file}, line ${line}` : file;

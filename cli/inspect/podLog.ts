@@ -10,7 +10,7 @@ import { LineSplitter } from "../../runtime/lines";
 export interface PodLine {
   readonly pod: string;
   readonly container: string;
-  /** When, as RFC 3339; "" if the kubelet did not say. */
+  /** The time, as RFC 3339. "" if the kubelet gave none. */
   readonly time: string;
   readonly text: string;
 }
@@ -22,7 +22,7 @@ export interface LogSource {
   readonly container: string;
 }
 
-/** The containers of pods that have a log to read: those that have begun. */
+/** The containers of pods that have a log: those that have started. */
 export function sourcesOf(pods: readonly KubernetesObject[], containers: readonly string[]): LogSource[] {
   return pods.flatMap(({ metadata: { name: pod, namespace = "" }, spec }) => {
     const there = ((spec ?? {}) as { containers?: readonly { name: string }[] }).containers ?? [];
@@ -36,7 +36,7 @@ export function sourcesOf(pods: readonly KubernetesObject[], containers: readonl
 export interface ReadOptions {
   /** How many of the last lines. */
   readonly tail: number;
-  /** In place of them: all lines since this second. RFC 3339. */
+  /** Instead: all lines since this second. RFC 3339. */
   readonly since?: string | undefined;
   /** Whether to wait for further lines. */
   readonly follow: boolean;
@@ -44,8 +44,8 @@ export interface ReadOptions {
 }
 
 /**
- * Reads a container's log to its end, or until the signal aborts. A container that has not begun, or that is gone, has no
- * lines.
+ * Reads a container's log to its end, or until the signal aborts. A container that has not started, or that no longer exists, has
+ * no lines.
  */
 export async function readLog(
   transport: HttpTransport,
@@ -73,17 +73,17 @@ export async function readLog(
     for await (const chunk of response) for (const line of lines.push(chunk as Buffer)) tell(line);
   } catch (error) {
     if (signal.aborted) return;
-    // 400: the container has not begun. 404: the pod is gone.
+    // 400: the container has not started. 404: the pod no longer exists.
     if (!isApiError(error, 400) && !isApiError(error, 404)) throw error;
   }
 }
 
-/** How often it is looked for new pods while their logs are followed: a roll-out makes some. */
+/** How often new pods are searched while logs are followed, because a roll-out creates new pods. */
 const LOOK_MS = 2_000;
 
 /**
- * Follows the logs of all containers that there are and that come, until the signal aborts. A stream that ends, as one in
- * which nothing came for two minutes does, is taken up again after its last line.
+ * Follows the logs of all existing and new containers until the signal aborts. If a stream ends, for example after two minutes
+ * without a line, it is resumed after its last line.
  */
 export async function followLogs(
   transport: HttpTransport,
@@ -99,13 +99,13 @@ export async function followLogs(
     const since = shown.get(key);
     try {
       await readLog(transport, source, { tail, since, follow: true, signal }, (line) => {
-        // The kubelet goes by whole seconds.
+        // The kubelet counts in whole seconds.
         if (since !== undefined && line.time <= since) return;
         shown.set(key, line.time);
         onLine(line);
       });
     } catch {
-      // The API server may be away for a moment: the next look tries again.
+      // The API server may be unavailable for a moment. The next round tries again.
     } finally {
       followed.delete(key);
     }

@@ -8,7 +8,7 @@ import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
 
-/** A run of an operator, as its Workflow has it. */
+/** A run of an operator, from its Workflow. */
 export interface Run {
   readonly name: string;
   readonly namespace: string;
@@ -19,20 +19,20 @@ export interface Run {
   /** "Pending", "Running", "Succeeded", "Failed" or "Error". */
   readonly phase: string;
   readonly startedAt: string;
-  /** "" while it goes on. */
+  /** "" while the run is in progress. */
   readonly finishedAt: string;
   readonly message: string;
   /** The reason of a failure, in one word. */
   readonly reason: string;
   /** The end of what the handler wrote to standard error. */
   readonly log: string;
-  /** How long its steps took, a line each. "" if nobody noted that. */
+  /** How long its steps took, a line each. "" if this was not recorded. */
   readonly timings: string;
   /** The trace of the run, as 32 hexadecimal digits. "" if it was not traced. */
   readonly trace: string;
 }
 
-/** Which runs. */
+/** The selection of runs. */
 export interface RunSelection {
   /** The namespace of the runs. @default all */
   readonly namespace?: string;
@@ -59,7 +59,7 @@ export async function listRuns(client: KubernetesClient, selection: RunSelection
 }
 
 /**
- * A run by its name, in whatever namespace it is.
+ * A run by its name, in any namespace.
  * @throws CommandError if there is none
  */
 export async function findRun(client: KubernetesClient, name: string): Promise<KubernetesObject> {
@@ -67,7 +67,7 @@ export async function findRun(client: KubernetesClient, name: string): Promise<K
   const [run] = await client.listAll(WORKFLOWS, selection);
   if (run) return run;
   throw new CommandError(
-    `There is no run ${name} in this cluster. Runs are kept for an hour, failed ones for a day: argosy runs shows them.`,
+    `There is no run ${name} in this cluster. Runs are kept for an hour, and failed runs for a day. argosy runs lists them.`,
   );
 }
 
@@ -95,7 +95,7 @@ export function runOf(workflow: KubernetesObject): Run {
     reason: outputOf(workflow, "reason"),
     log: outputOf(workflow, "log"),
     timings: withoutTrace(timings),
-    // Not the label: a run that somebody resubmits has that of the first one.
+    // The label cannot be used, because a resubmitted run has the label of the first run.
     trace: traceIdIn(timings) ?? "",
   };
 }

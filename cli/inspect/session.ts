@@ -2,7 +2,7 @@ import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { type ClusterOptions, openUsersCluster } from "../openCluster";
 
-/** Runs an action with an existing cluster: that of the options, else that of the current context. */
+/** Runs an action with an existing cluster: that of the options, or else that of the current context. */
 export async function withCluster<T>(
   options: ClusterOptions,
   action: (client: KubernetesClient, connection: ClusterConnection) => Promise<T>,

@@ -10,7 +10,7 @@ import type { Resource } from "../../runtime/kubernetes/resource";
 import { CommandError, UsageError } from "../commandError";
 import { type InstalledOperator, installedOperatorsSeen } from "./installed";
 
-/** An object that the user named, and the operators that look after its kind. */
+/** An object that the user named, and the operators that handle its kind. */
 export interface Target {
   readonly resource: Resource;
   readonly name: ObjectName;
@@ -18,9 +18,9 @@ export interface Target {
   readonly operators: readonly InstalledOperator[];
 }
 
-/** Which namespace a command looks in, as its options say it. */
+/** The namespace of a command, from its options. */
 export interface NamespaceOptions {
-  /** The object's. @default that of the kubeconfig's context */
+  /** The object's namespace. @default that of the kubeconfig's context */
   readonly namespace?: string;
 }
 
@@ -28,7 +28,8 @@ export interface NamespaceOptions {
  * Finds the object that "memcached/sessions" names. The kind, its plural or either with its group is before the slash, as
  * `kubectl get` takes them, and the name is behind it.
  *
- * @param known the installed operators, if the caller has read them already. @default they are read
+ * @param known the installed operators, if the caller has read them already.
+ * @default they are read
  * @throws UsageError if it names no kind of this cluster, or several
  */
 export async function findTarget(
@@ -39,7 +40,9 @@ export async function findTarget(
 ): Promise<Target> {
   const [kind = "", name = "", ...more] = text.split("/");
   if (kind === "" || name === "" || more.length > 0) {
-    throw new UsageError(`"${text}" names no object. Write KIND/NAME, for example memcached/sessions.`);
+    throw new UsageError(
+      `"${text}" does not name an object. Write KIND/NAME, for example memcached/sessions.`,
+    );
   }
   const installed = known ?? (await installedOperatorsSeen(client));
   const resource = await findKind(client, kind, installed);
@@ -74,10 +77,10 @@ async function findKind(
   const [only] = found;
   if (only && found.length === 1) return only;
   if (!only) {
-    throw new UsageError(`The cluster has no kind "${word}". kubectl api-resources shows those that it has.`);
+    throw new UsageError(`The cluster has no kind "${word}". kubectl api-resources shows its kinds.`);
   }
   const names = found.map(({ plural, apiVersion }) => `${plural}.${groupOf(apiVersion)}`);
-  throw new UsageError(`"${word}" may be ${names.join(" or ")}. Write one of these.`);
+  throw new UsageError(`"${word}" may mean ${names.join(" or ")}. Write one of these.`);
 }
 
 function unique(resources: readonly Resource[]): Resource[] {
@@ -111,7 +114,7 @@ async function servedKinds(client: KubernetesClient, word: string): Promise<Reso
   const lists = await Promise.all(
     versions.map(async (apiVersion) => {
       const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-      // An API server of somebody else's behind an APIService may be away.
+      // Somebody else's API server behind an APIService may be unavailable.
       const list = await client
         .read<{ resources: readonly ServedResource[] }>(path)
         .catch(() => ({ resources: [] }));

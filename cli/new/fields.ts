@@ -6,13 +6,13 @@ import { UsageError } from "../commandError";
 export interface SpecField {
   readonly name: string;
   readonly isOptional: boolean;
-  /** What the CRD's schema says of it. */
+  /** The schema of the field in the CRD. */
   readonly schema: JsonObject;
-  /** What the fixture's object has. */
+  /** The value of the field in the fixture's object. */
   readonly sample: Json;
 }
 
-/** The types of fields, each with its schema and a value of it. */
+/** The types of fields, each with its schema and an example. */
 const TYPES: Readonly<Record<string, { readonly schema: JsonObject; readonly sample: Json }>> = {
   string: { schema: { type: "string" }, sample: "example" },
   int: { schema: { type: "integer" }, sample: 1 },
@@ -22,10 +22,7 @@ const TYPES: Readonly<Record<string, { readonly schema: JsonObject; readonly sam
   map: { schema: { type: "object", additionalProperties: { type: "string" } }, sample: { key: "value" } },
 };
 
-/**
- * The fields of spec.
- * @throws UsageError for what is none
- */
+/** The fields of spec. @throws UsageError for text that is not a field */
 export function parseFields(texts: readonly string[]): SpecField[] {
   const fields = texts.map(parseField);
   const names = fields.map(({ name }) => name);
@@ -36,11 +33,11 @@ export function parseFields(texts: readonly string[]): SpecField[] {
 
 function parseField(text: string): SpecField {
   const [, name = "", word = "", mark] = /^([^:]*):([^?]*)(\?)?$/.exec(text) ?? [];
-  const example = "Write a name and a type, for example size:int, or size:int? for one that may be left out.";
-  if (!name) throw new UsageError(`${text}: it is no field. ${example}`);
+  const example = "Write a name and a type, for example size:int, or size:int? for an optional field.";
+  if (!name) throw new UsageError(`${text}: this is not a field. ${example}`);
   if (!/^[a-z][A-Za-z0-9]*$/.test(name)) {
     throw new UsageError(
-      `${text}: a field has letters and digits, and begins with a small letter, for example maxSize:int.`,
+      `${text}: a field consists of letters and digits, and begins with a lower-case letter, for example maxSize:int.`,
     );
   }
   const type = Object.hasOwn(TYPES, word) ? TYPES[word] : undefined;
@@ -61,17 +58,18 @@ export interface NewKind {
 
 /**
  * A group and a kind: "shop.example.com/Cache".
- * @throws UsageError for what is none
+ * @throws UsageError for text that is neither
  */
 export function parseKind(text: string): NewKind {
   const [group = "", kind = "", ...rest] = text.split("/");
   const refuse = (complaint: string) =>
     new UsageError(`${text}: ${complaint} Write, for example, shop.example.com/Cache.`);
-  if (!kind || rest.length > 0) throw refuse("it is not a group and a kind.");
+  if (!kind || rest.length > 0) throw refuse("this is not a group and a kind.");
   if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/.test(group)) {
-    throw refuse("the group is a domain of yours, in small letters.");
+    throw refuse("the group must be a domain of yours, in lower case.");
   }
-  if (/(^|\.)(k8s|kubernetes)\.io$/.test(group)) throw refuse("the group is kept for Kubernetes' own kinds.");
-  if (!/^[A-Z][A-Za-z0-9]*$/.test(kind)) throw refuse("a kind begins with a capital letter.");
+  if (/(^|\.)(k8s|kubernetes)\.io$/.test(group))
+    throw refuse("the group is reserved for Kubernetes' own kinds.");
+  if (!/^[A-Z][A-Za-z0-9]*$/.test(kind)) throw refuse("a kind must begin with a capital letter.");
   return { group, kind };
 }

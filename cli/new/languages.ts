@@ -1,6 +1,6 @@
 import { FUNCTION_IMAGES } from "../../runtime/definition/definition";
 
-/** What the child's metadata says of its namespace: nothing where the object has one. */
+/** The code that sets the child's namespace. Empty if the object has a namespace. */
 export interface ChildPlace {
   /** In JSON: `, "namespace": "default"`. */
   readonly json: string;
@@ -10,11 +10,11 @@ export interface ChildPlace {
 
 /** How a handler begins in one language. */
 export interface Language {
-  /** What `--in` says of it. */
+  /** The description for `--in`. */
   readonly title: string;
   /** The handler's file. */
   readonly file: string;
-  /** What operator.yaml has as handler. */
+  /** The field `handler` of operator.yaml. */
   readonly handler: string | { readonly image: string; readonly command: readonly string[] };
   /** The handler, which answers a ConfigMap with the fields of spec, each as JSON. */
   readonly source: (kind: string, place: ChildPlace) => string;
@@ -23,7 +23,7 @@ export interface Language {
 /** An image with bash and jq. */
 const BASH_IMAGE = "alpine/k8s:1.30.0";
 
-/** The languages of `argosy new`, by what `--in` calls them. */
+/** The languages of `argosy new`, by their names in `--in`. */
 export const LANGUAGES: Readonly<Record<string, Language>> = {
   python: {
     title: "a function in Python",
@@ -86,8 +86,7 @@ export function reconcile({ object }) {
     file: "main.sh",
     handler: { image: BASH_IMAGE, command: ["bash", "main.sh"] },
     source: (kind, place) => `# A ConfigMap with the spec of each ${kind}.
-# One line of JSON comes in for each request, and one goes out.
-# If jq fails, the program ends, and its last words are told at once.
+# One line of JSON comes in for each request, and one goes out. If jq fails, the program ends, and its error is reported at once.
 set -o errexit
 while IFS= read -r request; do
   jq --compact-output '
@@ -103,12 +102,12 @@ done
 `,
   },
   program: {
-    title: "a program that reads and writes lines, to be written again in a language of yours",
+    title: "a program that reads and writes lines, to be rewritten in your own language",
     file: "main.js",
     handler: { image: FUNCTION_IMAGES.javascript, command: ["node", "main.js"] },
     source: (kind, place) => `// A ConfigMap with the spec of each ${kind}.
-// One line of JSON comes in for each request, and one goes out. Every language has that: change image and command in
-// operator.yaml to those of yours.
+// One line of JSON comes in for each request, and one goes out. Every language can do this: change image and command in
+// operator.yaml.
 const { createInterface } = require("node:readline");
 
 createInterface({ input: process.stdin }).on("line", (line) => {
@@ -120,7 +119,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     metadata: { name: object.metadata.name${place.script} },
     data: Object.fromEntries(entries),
   };
-  // What goes to standard output is the answer. Log to standard error.
+  // Standard output is only for answers. Write logs to standard error.
   console.log(JSON.stringify({ id, children: [configMap], status: { fields: entries.length } }));
 });
 `,

@@ -11,7 +11,7 @@ import { updateFixtures } from "../fixtures/update";
 import { yaml } from "../yaml";
 import { EXTENTS, type Extent } from "./lean";
 
-/** What a fixture asks: the fields of its document except those that say what is expected. */
+/** The question of a fixture: all fields of its document except the expectations. */
 export interface Question {
   readonly event: HandlerEvent;
   readonly object: JsonObject;
@@ -21,25 +21,25 @@ export interface Question {
   readonly due?: readonly JsonObject[] | undefined;
 }
 
-/** A fixture that has been tried, and is to be written. */
+/** A fixture that has been tried and can be written. */
 export interface Draft {
   /** The file's whole text. */
   readonly text: string;
   readonly extent: Extent;
-  /** What the handler made of the fixture as it is in {@link text}. */
+  /** The result of the fixture in {@link text}. */
   readonly result: FixtureResult;
 }
 
 const NAME = "recorded.yaml";
 
 /**
- * Makes a fixture of a question: the leanest form that the handler answers as it answers the whole question, with that answer as
- * the expectation.
+ * Makes a fixture from a question: the shortest form for which the handler gives the same answer as for the whole question, with
+ * that answer as the expectation.
  *
  * @param questionOf the question in each extent, without any value of a Secret
  * @param comment lines before the fixture
  * @param clean applied to the handler's answer, before it is written
- * @throws OperatorError if that is no fixture
+ * @throws OperatorError if the result is not a valid fixture
  */
 export async function draft(
   operator: Operator,
@@ -75,13 +75,13 @@ export async function draft(
   }
 }
 
-/** Whether a handler makes the same of both. What it wrote to standard error may have times in it. */
+/** Whether a handler gave the same answer to both. Its standard error is not compared, because it may contain times. */
 function isSame(one: FixtureResult, other: FixtureResult): boolean {
   const madeOf = ({ actual, failure }: FixtureResult) => [actual, failure?.split("\n")[0]];
   return isDeepStrictEqual(madeOf(one), madeOf(other));
 }
 
-/** A fixture's document. What has its default is left out. */
+/** A fixture's document. Fields with their default values are left out. */
 function documentOf({ event, object, children, used, state, due = [] }: Question): JsonObject {
   return {
     ...(event !== "reconcile" && { event }),

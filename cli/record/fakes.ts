@@ -3,30 +3,30 @@ import type { Manifest } from "../../runtime/kubernetes/objects";
 import { secretDataOf } from "../../runtime/kubernetes/secretData";
 import { FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";
 
-/** Shorter values are common words, such as "true". Outside of a Secret they are left alone. */
+/** Shorter values may be common words, such as "true". Outside of Secrets they are not replaced. */
 const SHORTEST = 6;
-/** The name of an object is no secret, even if a Secret has the same word as a value. */
+/** The fields that identify an object are not secret, even if a Secret has the same word as a value. */
 const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "name", "namespace"]);
 
 /**
- * Puts fakes in the place of the values of Secrets, wherever they are: in the Secrets, and in every other text.
+ * Replaces the values of Secrets by fakes everywhere: in the Secrets, and in every other text.
  *
- * Guarantee (tests/unit/recordFakes.test.ts): no value that was learnt is in what {@link inside} gives: in a Secret none at
- * all, in other texts none of 6 characters and more, neither as it is nor in base64. The same value has the same fake
- * everywhere, so that a handler which compares two values finds what it found in the cluster. The same Secrets give the same
+ * Guarantee (tests/unit/recordFakes.test.ts): the result of {@link inside} contains no learnt value. A Secret contains none at
+ * all. Other texts contain none of 6 or more characters, neither plain nor in base64. The same value has the same fake
+ * everywhere, so that a handler which compares two values gets the same result as in the cluster. The same Secrets give the same
  * fakes.
  *
- * Caveat: what was made of a value, such as a hash of it or a half of it, is not recognized. Keys of maps stay, and so does
- * what names an object.
+ * Caveat: anything that is derived from a value, such as a hash or a half of it, is not recognized. Keys of maps stay, and so do
+ * the fields that identify an object.
  */
 export class Fakes {
-  /** By the real value, each of its bytes a character. */
+  /** The fakes by the real values, with each byte as a character. */
   private readonly byValue = new Map<string, string>();
-  /** By a text that must not be written. */
+  /** The replacements by the texts that must not be written. */
   private replacements: ReadonlyMap<string, string> = new Map();
   private pattern: RegExp | undefined;
 
-  /** Takes in the values of a Secret. The first Secret that has a value names the value's fake. */
+  /** Learns the values of a Secret. The first Secret that has a value names the value's fake. */
   learn(secret: Manifest): void {
     for (const [key, encoded] of Object.entries(secretDataOf(secret))) {
       if (typeof encoded === "string") this.add(decoded(encoded), fakeOf(secret, key));
@@ -43,7 +43,7 @@ export class Fakes {
     return this.byValue.size;
   }
 
-  /** A value of JSON with fakes in the place of all values that were learnt. */
+  /** A JSON value with fakes instead of all learnt values. */
   inside<Value>(value: Value): Value {
     if (typeof value === "string") return this.text(value) as Value;
     if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
@@ -52,7 +52,7 @@ export class Fakes {
     return this.fields(value, (each) => this.inside(each)) as Value;
   }
 
-  /** A handler's answer without the values that were learnt. What it answers as a Secret is made of fakes, and stays. */
+  /** A handler's answer without the learnt values. The Secrets that it answers already contain fakes, and stay. */
   outside<Value>(value: Value): Value {
     if (typeof value === "string") return this.text(value) as Value;
     if (Array.isArray(value)) return value.map((each) => this.outside(each)) as Value;
@@ -114,14 +114,14 @@ function literal(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
-/** The forms in which a value may stand in a text: as it is, without the line end that a file leaves, and in base64. */
+/** The forms that a value may have in a text: plain, without the line break at the end of a file, and in base64. */
 function formsOf(latin1: string, fake: string): (readonly [real: string, fake: string])[] {
   const bytes = Buffer.from(latin1, "latin1");
   const text = bytes.toString("utf8");
   const whole = [inBase64(bytes), inBase64(fake)] as const;
   if (text.includes("\ufffd")) return [whole];
   const trimmed = text.trim();
-  // As it is, as a text in JSON has it, and as a URL has it.
+  // Plain, as in a JSON text, and as in a URL.
   const written = [text, trimmed, JSON.stringify(trimmed).slice(1, -1), encodeURIComponent(trimmed)];
   return [
     whole,

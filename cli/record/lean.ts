@@ -4,12 +4,12 @@ import { DOMAIN, ENGINE_CONDITIONS, OWN_STATUS_FIELDS } from "../../runtime/name
 import { LAST_APPLIED } from "../../runtime/watch/watched";
 
 /**
- * How much of an object a fixture has. "lean": what somebody has set, and the status. "identified": that with its uid and
- * times. "whole": everything but `managedFields`.
+ * How much of an object a fixture has. "lean": the fields that somebody has set, and the status. "identified": also its uid and
+ * times. "whole": everything except `managedFields`.
  */
 export type Extent = "lean" | "identified" | "whole";
 
-/** From the leanest on. */
+/** The extents, the leanest first. */
 export const EXTENTS: readonly Extent[] = ["lean", "identified", "whole"];
 
 /** The API server's counters. `generation` stays, because handlers compare it with a status. */
@@ -57,7 +57,7 @@ function filled(key: string, value: object): [string, unknown][] {
   return Object.keys(value).length > 0 ? [[key, value]] : [];
 }
 
-/** Without the marks of the engine, and without what Deployments count. */
+/** A map without the marks of the engine, and without the counters of Deployments. */
 function withoutOurs(map: object): object {
   const isNoise = (key: string) => !isForeign(key) || key === "deployment.kubernetes.io/revision";
   return Object.fromEntries(Object.entries(map).filter(([key]) => !isNoise(key)));
@@ -68,7 +68,7 @@ function isForeign(name: string): boolean {
   return !(name.split("/")[0] ?? "").endsWith(DOMAIN);
 }
 
-/** A status without the engine's own fields. Undefined: it has no others. */
+/** A status without the engine's own fields. Undefined if there are no other fields. */
 function statusIn(status: unknown): JsonObject | undefined {
   if (!isRecord(status)) return undefined;
   const own = Object.entries(status as JsonObject).flatMap(([key, value]): [string, Json][] => {
@@ -83,7 +83,7 @@ function statusIn(status: unknown): JsonObject | undefined {
 }
 
 /**
- * The part of a value that some field manager owns. What nobody owns are defaults of the API server.
+ * The part of a value that some field manager owns. Fields that nobody owns are defaults of the API server.
  * @param owned the `fieldsV1` of all managers at this place
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
  */

@@ -21,7 +21,7 @@ export type RecordedRequest =
       readonly object: KubernetesObject;
       readonly used: Record<string, unknown>;
     }
-  /** A reconcile: the run has the object's name, and the object is still the one that it was. */
+  /** A reconcile: the run has the object's name, and the object has not changed since then. */
   | {
       readonly kind: "object";
       readonly operator: Operator;
@@ -46,19 +46,21 @@ export async function requestOf(
   const identity = run.metadata.labels?.[OPERATOR_LABEL] ?? "";
   const operator = operators.find((each) => identity.endsWith(`.${each.name}`));
   if (!operator)
-    throw new UsageError(`The run ${name} is of ${identity}, and no operator here is called so.`);
+    throw new UsageError(`The run ${name} belongs to ${identity}, and no operator here has this name.`);
   const target = targetOf(run, operator);
   if (target.kind === "trial") return { kind: "trial", operator, ...trialOf(target, name, operator) };
   const resource = resourceOf((await withServedKind(operator, client)).customResource);
   const what = `${resource.kind} ${formatName(target.name)}`;
-  const instead = `The request was not recorded, only names, uid and generation. The object as it is now: argosy record ${resource.plural}/${target.name.name}`;
+  const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: argosy record ${resource.plural}/${target.name.name}`;
   const object = await client.get(resource, target.name);
   if (!object)
-    throw new CommandError(`${what}, which the run ${name} was about, is gone. A run does not hold it.`);
+    throw new CommandError(
+      `${what}, which the run ${name} was about, no longer exists. A run does not contain its object.`,
+    );
   const uid = target.uid ?? object.metadata.uid;
   if (object.metadata.uid !== uid)
     throw new CommandError(
-      `The run ${name} was about another ${what}, which was deleted since (uid ${uid}). ${instead}`,
+      `The run ${name} was about another ${what}, which was deleted since then (uid ${uid}). ${instead}`,
     );
   const generation = outputOf(run, "generation");
   if (generation !== "" && generation !== String(object.metadata.generation ?? 1)) {
@@ -71,7 +73,7 @@ export async function requestOf(
 }
 
 function targetOf(run: KubernetesObject, operator: Operator): RunTarget {
-  // A resync looks after many objects.
+  // A resync is about many objects.
   if ([RUN_PARAMETERS.name, RUN_PARAMETERS.object].every((each) => parameterOf(run, each) === ""))
     throw new CommandError(`The run ${run.metadata.name} is not about one object.`);
   try {
@@ -83,7 +85,7 @@ function targetOf(run: KubernetesObject, operator: Operator): RunTarget {
 
 function trialOf({ object, used }: RunTarget & { kind: "trial" }, name: string, operator: Operator) {
   if (!isRecord(object) || !isRecord(object["metadata"]))
-    throw new CommandError(`The run ${name} is a trial of what is no object.`);
+    throw new CommandError(`The run ${name} is a trial of something that is not an object.`);
   try {
     readUsed(used, operator);
   } catch (error) {

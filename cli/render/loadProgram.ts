@@ -16,7 +16,7 @@ const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];
  * @throws CommandError if there is no such file
  */
 export async function loadProgram(folder: string, main = "."): Promise<unknown> {
-  // Only here, and not when a command begins: the compiler takes a while to load.
+  // The compiler is loaded only here, because that takes a while.
   require("tsx/cjs");
   const place = path.resolve(folder, main);
   const exported = isEsModule(folder) ? await importProgram(place) : requireProgram(place);
@@ -30,7 +30,7 @@ function requireProgram(place: string): unknown {
   } catch {
     throw noProgram(place);
   }
-  // A file that was run before would not run again.
+  // Without this, a file that was run before would not run again.
   delete require.cache[file];
   return require(file);
 }

@@ -4,17 +4,17 @@ import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
 import type { RegisteredResource } from "./runProgram";
 
-/** Annotations that tell Pulumi's provider something, and nobody else. */
+/** Annotations that are only for Pulumi's provider. */
 const FOR_PULUMI = /^pulumi\.com\//;
 const OF_KUBERNETES = "kubernetes:";
-/** Inputs of a provider that make no difference to the objects that it makes: where their cluster is. */
+/** Inputs of a provider that only say where its cluster is, and so do not change the objects. */
 const PLACE: readonly string[] = ["kubeconfig", "context", "cluster", "version"];
 /** How Pulumi marks a secret or an asset among resolved inputs (sdk/nodejs/runtime/rpc.ts, specialSigKey). */
 const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";
 
 /**
  * The manifests of a program's resources, in an order in which they can be applied.
- * @throws CommandError for what `pulumi up` would make otherwise than these manifests say
+ * @throws CommandError for a resource that `pulumi up` would create differently from its manifest
  */
 export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[] {
   const entries = resources
@@ -29,14 +29,14 @@ export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[
     .map(({ manifest }) => manifest);
 }
 
-/** Whether it is a provider that says in which cluster objects are made, and nothing of them. */
+/** Whether a resource is a provider that only says in which cluster objects are created. */
 function isOnlyAPlace({ type, inputs }: RegisteredResource): boolean {
   return (
     type === "pulumi:providers:kubernetes" && Object.keys(inputs).every((input) => PLACE.includes(input))
   );
 }
 
-/** "apps/Deployment argosy/memcached-runner": one for each object, whatever the version it is written in. */
+/** "apps/Deployment argosy/memcached-runner": the same for each object in every version. */
 function objectNameOf({ apiVersion, kind, metadata }: Manifest): string {
   const [group] = apiVersion.split("/");
   return `${group}/${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
@@ -58,15 +58,14 @@ function manifestOf({ type, name, inputs }: RegisteredResource): Manifest {
     throw new CommandError(`${name} is a ${type}: only objects of Kubernetes can be rendered.`);
   }
   const { apiVersion, kind, metadata, ...rest } = inputs;
-  // Charts have no kind; a "kubernetes:core/v1:ConfigMapPatch" has another's; one that is only read has none either.
+  // Charts have no kind, and neither have objects that are only read. A "kubernetes:core/v1:ConfigMapPatch" has another object's
+  // kind.
   if (typeof apiVersion !== "string" || typeof kind !== "string" || !type.endsWith(`:${kind}`)) {
-    throw new CommandError(
-      `${name} is a ${type}, which is no object of its own: only these can be rendered.`,
-    );
+    throw new CommandError(`${name} is a ${type}, which is not an object: only objects can be rendered.`);
   }
   if (!isRecord(metadata) || typeof metadata.name !== "string") {
     throw new CommandError(
-      `${name} has no metadata.name: Pulumi would make one up, and no two runs the same.`,
+      `${name} has no metadata.name: Pulumi would generate a different name in every run.`,
     );
   }
   refuseSigned(inputs, name);
@@ -87,7 +86,8 @@ function refuseSigned(value: unknown, name: string): void {
   } else if (isRecord(value)) {
     if (SIGNATURE_KEY in value) {
       throw new CommandError(
-        `${name} holds a secret of Pulumi's, which a rendered file must not. Refer to a Secret of the cluster by name.`,
+        `${name} contains a secret of Pulumi, which a rendered file must not contain. Refer to a Secret of the cluster by ` +
+          `name.`,
       );
     }
     for (const each of Object.values(value)) refuseSigned(each, name);

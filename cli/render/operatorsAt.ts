@@ -13,27 +13,26 @@ import { CommandError } from "../commandError";
 const run = promisify(execFile);
 
 /**
- * The CustomResourceDefinitions of a program's operators as of a git ref, as today's Argosy would install them. The files
- * of the ref are written to a temporary folder, with today's node_modules beside them, and its operators are loaded there
- * as those of today are; the repository and its working tree are left alone.
+ * The CustomResourceDefinitions of a program's operators at a git ref, as today's Argosy would install them. The files of the ref
+ * are written to a temporary folder, with today's node_modules beside them, and its operators are loaded from there. The
+ * repository and its working tree do not change.
  *
  * @param root - the program's folder: that of the repository, or one within it
  * @param ref - a branch, a tag, a commit, or anything else that git takes for one: "HEAD~1"
  * @param handlers - the folder of the operators, within the root
- * @returns in the order of the operators' names; none if there were no operators yet
- * @throws CommandError if there is no git or no repository, if the ref is not known, or if its operators cannot
- *   be loaded
+ * @returns the CRDs in the order of the operators' names. None if there were no operators yet
+ * @throws CommandError if there is no git or no repository, if the ref is not known, or if its operators cannot be loaded
  */
 export async function operatorsAt(root: string, ref: string, handlers = "handlers"): Promise<Manifest[]> {
   const commit = await resolve(root, ref);
-  // Paths in git's answers are those from the root, also where it is within a repository.
+  // Paths in git's answers are relative to the root, even if the root is a folder within a repository.
   const files = await git(root, ["ls-tree", "-r", "--name-only", commit, "--", `${handlers}/`]);
   if (files === "") return [];
   return folderAt(root, commit, (folder) => load(folder, handlers, ref));
 }
 
 /**
- * Does something with the program as of a git ref: its files in a temporary folder, with today's node_modules beside them.
+ * Runs a function on the program at a git ref. Its files are in a temporary folder, with today's node_modules beside them.
  *
  * @param root the program's folder
  * @throws CommandError if there is no git or no repository, or if the ref is not known
@@ -70,11 +69,12 @@ async function resolve(root: string, ref: string): Promise<string> {
   ]);
   if (commit !== undefined) return commit;
   throw new CommandError(
-    `git knows no ref "${ref}" here. Give a branch, a tag or a commit of this clone; a shallow one, as in CI, may have to fetch it first.`,
+    `git knows no ref "${ref}" here. Give a branch, a tag or a commit of this clone. A shallow clone, as in CI, may have ` +
+      `to fetch the ref first.`,
   );
 }
 
-/** Not `git worktree`: that would leave its traces in the repository, and run its hooks. */
+/** This does not use `git worktree`, which would leave traces in the repository and run its hooks. */
 async function writeFiles(root: string, commit: string, folder: string): Promise<void> {
   const archive = path.join(folder, ".argosy.tar");
   await git(root, ["archive", "--format=tar", `--output=${archive}`, commit]);
@@ -85,7 +85,7 @@ async function writeFiles(root: string, commit: string, folder: string): Promise
 function load(folder: string, handlers: string, ref: string): Manifest[] {
   const handlersFolder = path.join(folder, handlers);
   const folders = readdirSync(handlersFolder).map((name) => path.join(handlersFolder, name));
-  // Operators of a time before operator.yaml are no reason to find no difference.
+  // If there are operators from before operator.yaml existed, "no operators" would be wrong.
   if (!folders.some((each) => existsSync(definitionFile(each)) || signOfOperator(each))) return [];
   try {
     return loadOperators(handlersFolder)
@@ -93,11 +93,11 @@ function load(folder: string, handlers: string, ref: string): Manifest[] {
       .map(buildCustomResourceDefinition);
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    // As git names a file of a ref: "v1.0:handlers/memcached/operator.yaml".
+    // The names that git uses for files of a ref: "v1.0:handlers/memcached/operator.yaml".
     const here = `${displayPath(folder)}${path.sep}`;
     const problems = error.problems.map((problem) => problem.replaceAll(here, `${ref}:`));
     throw new CommandError(
-      [`The operators as of ${ref} cannot be loaded. Compare with a later ref.`, ...problems].join("\n"),
+      [`The operators at ${ref} cannot be loaded. Compare with a later ref.`, ...problems].join("\n"),
       1,
       { cause: error },
     );
@@ -120,7 +120,7 @@ async function git(root: string, args: readonly string[]): Promise<string> {
     return stdout.trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    const message = "git is not installed, which is needed to compare with a ref. Install it.";
+    const message = "git is not installed. Install it, because a comparison with a ref needs it.";
     throw new CommandError(message, 1, { cause: error });
   }
 }

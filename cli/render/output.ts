@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
 
-/** The first line of each file that we write, by which we know it again. */
+/** The first line of each file that we write, which identifies the file later. */
 const MARK = "# Rendered by Argosy (npm run render). Changes made here are lost.";
 
 /** Manifests as one YAML stream. */
@@ -13,17 +13,17 @@ export function formatStream(manifests: readonly Manifest[]): string {
 }
 
 /**
- * One manifest as YAML: every value written out, long texts readable. kubectl reads YAML 1.1, where a bare `yes` is
- * true: whatever either version takes for something else than a text is quoted.
+ * One manifest as YAML: every value written out, long texts readable. kubectl reads YAML 1.1, where a bare `yes` is true: so a
+ * text is quoted if either version would read it as something else.
  */
 export function formatManifest(manifest: Manifest): string {
   return stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false, compat: "yaml-1.1" });
 }
 
 /**
- * Writes one file for each manifest into a folder, and removes what an earlier run wrote there and this one did not.
- * @returns names of the files that are new, changed and removed
- * @throws CommandError if a file of somebody else is in the way; nothing is written then
+ * Writes one file for each manifest into a folder, and removes files that an earlier run wrote and this run did not.
+ * @returns the names of the written and the removed files
+ * @throws CommandError if somebody else's file is in the way. Nothing is written in that case
  */
 export function writeFolder(
   folder: string,
@@ -43,8 +43,8 @@ export function writeFolder(
 }
 
 /**
- * "deployment.apps_argosy_memcached-runner.yaml"; of cluster scope and Kubernetes' own: "namespace_argosy.yaml". One
- * for each object: neither a kind nor a namespace has a "_".
+ * "deployment.apps_argosy_memcached-runner.yaml"; or "namespace_argosy.yaml" for a cluster-scoped object of Kubernetes' own. The
+ * name is unique, because neither a kind nor a namespace contains "_".
  */
 export function fileNameOf({ apiVersion, kind, metadata: { namespace, name } }: Manifest): string {
   const [group, version] = apiVersion.split("/");
@@ -59,7 +59,7 @@ function differs(file: string, content: string): boolean {
 }
 
 function inTheWay(file: string): CommandError {
-  return new CommandError(`${file} is in the way: it was not rendered by Argosy.`);
+  return new CommandError(`${file} is in the way: Argosy did not render it.`);
 }
 
 function isOurs(file: string): boolean {

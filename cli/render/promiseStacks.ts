@@ -1,4 +1,4 @@
-/** The part of Pulumi's SDK by which every promise of it goes. */
+/** The part of Pulumi's SDK that handles each of its promises. */
 interface Debuggable {
   /** Whether the stacks are printed. */
   readonly debugPromiseLeaks: boolean;

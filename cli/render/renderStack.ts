@@ -10,7 +10,7 @@ import { readStackConfiguration } from "./stackConfiguration";
 /**
  * The resources that the program of a folder registers for a stack.
  * @param platformFile - the outputs of the platform's stack as JSON, for a stack that has only operators
- * @throws CommandError for whatever the user has to put right
+ * @throws CommandError for everything that the user has to correct
  */
 export async function renderStack(
   folder: string,
@@ -30,7 +30,7 @@ export async function renderStack(
   }
 }
 
-/** An error of the program keeps its stack, unless it is an error for people. */
+/** An error of the program keeps its stack, unless its message is enough for users. */
 function asProgramError(error: unknown, folder: string): unknown {
   if (RunError.isInstance(error)) return new CommandError(error.message, 1, { cause: error });
   const foreseen = asCommandError(error);
@@ -50,5 +50,7 @@ function readOutputs(file: string): Record<string, unknown> {
   } catch (error) {
     throw new CommandError(`${file} cannot be read as JSON: ${(error as Error).message}`);
   }
-  throw new CommandError(`${file} holds no outputs. Make it by pulumi stack output --json --stack NAME.`);
+  throw new CommandError(
+    `${file} contains no outputs. Create it with pulumi stack output --json --stack NAME.`,
+  );
 }

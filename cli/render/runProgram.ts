@@ -10,31 +10,32 @@ export interface RegisteredResource {
   readonly name: string;
   /** Its inputs, every output resolved. */
   readonly inputs: Readonly<Record<string, unknown>>;
-  /** Whether a provider makes it; a component is none of these. */
+  /** Whether a provider creates it. False for a component. */
   readonly custom: boolean;
 }
 
 /** @see runProgram */
 export interface ProgramRun {
   readonly resources: readonly RegisteredResource[];
-  /** What the program gives as the stack's outputs. */
+  /** The program's outputs for the stack. */
   readonly outputs: unknown;
 }
 
-/** How {@link runProgram} plays Pulumi's engine. */
+/** The options of {@link runProgram}. */
 export interface ProgramOptions {
   /** The working folder while the program runs: Pulumi runs a program in its own. @default that of the process */
   readonly folder?: string;
-  /** As in a preview of a stack that does not exist yet: nothing that only a cluster can tell is known. @default false */
+  /** Behave as in a preview of a stack that does not exist yet: values that only a cluster knows are unknown. @default false */
   readonly preview?: boolean;
-  /** Answers the outputs of a stack that the program refers to. @default a refusal */
+  /** Returns the outputs of a stack that the program refers to. @default it is refused */
   readonly stackOutputs?: (stack: string) => Record<string, unknown>;
 }
 
 /**
- * Runs a Pulumi program to its end without Pulumi's engine and without a cluster, and tells what it registered. It
- * waits for everything that the program has begun; an error in any of it is thrown, also one that nobody awaits.
- * What only the engine or a provider could do is refused by a RunError, also where the program would go on without.
+ * Runs a Pulumi program to its end without Pulumi's engine and without a cluster, and returns the resources that it registered.
+ * It waits for everything that the program has started, and throws every error, even if the program does not await it. If the
+ * program uses something that only the engine or a provider can do, a RunError is thrown, even if the program would go on without
+ * it.
  *
  * Only one program can run at a time: Pulumi's state is the process's.
  *
@@ -52,7 +53,7 @@ export async function runProgram(
   const resources: RegisteredResource[] = [];
   const references = new Set<string>();
   const refusals: Pulumi.RunError[] = [];
-  // Pulumi wraps what a mock throws, and a program may catch it.
+  // Pulumi wraps the errors of a mock, and a program may catch them.
   const refusal = (message: string): Pulumi.RunError => {
     const error = new pulumi.RunError(message);
     refusals.push(error);
@@ -73,7 +74,7 @@ export async function runProgram(
       return { id: options.preview ? undefined : `${name}-id`, state: inputs };
     },
     call: ({ token }) => {
-      throw refusal(`${token} asks a provider, and there is none here. Use pulumi preview.`);
+      throw refusal(`${token} needs a provider, and there is none here. Use pulumi preview.`);
     },
     registerTransform: () => void refusal(noTransforms(`the stack ${stack}`)),
   };
@@ -81,7 +82,7 @@ export async function runProgram(
     await pulumi.runtime.setMocks(mocks, project, stack, options.preview ?? false);
     pulumi.runtime.setAllConfig(withoutKubeconfig(values), []);
     const result = await pulumi.runtime.runInPulumiStack(async () => program());
-    // Only this waits for the registrations that are still on their way.
+    // Only this waits for registrations that are still in progress.
     await pulumi.runtime.disconnect();
     return result;
   };
@@ -92,7 +93,7 @@ export async function runProgram(
   return { resources, outputs };
 }
 
-/** Pulumi's SDK, the very copy that a program in this folder gets: only there its resources are registered. */
+/** The copy of Pulumi's SDK that a program in this folder gets, because the program registers its resources there. */
 function sdkOf(folder: string | undefined): typeof Pulumi {
   const paths = [...(folder === undefined ? [] : [folder]), __dirname];
   const sdk = require(require.resolve("@pulumi/pulumi", { paths }));
@@ -100,7 +101,7 @@ function sdkOf(folder: string | undefined): typeof Pulumi {
   return sdk;
 }
 
-/** The SDK's own module through which all its promises go. Another version need not have it. */
+/** The SDK's own module that handles all its promises. Other versions may not have it. */
 function promisesOf(paths: string[]): unknown {
   try {
     return require(require.resolve("@pulumi/pulumi/runtime/debuggable", { paths }));
@@ -113,19 +114,19 @@ const STACK_REFERENCE = "pulumi:pulumi:StackReference";
 
 function noOutputsOf(stack: string): string {
   return (
-    `the outputs of the stack ${stack} are asked for, and without Pulumi they are not to be had. ` +
-    "Give them by --platform FILE, made by pulumi stack output --json --stack NAME."
+    `the program needs the outputs of the stack ${stack}, which are not available without Pulumi. ` +
+    "Give them with --platform FILE, created by pulumi stack output --json --stack NAME."
   );
 }
 
 function noTransforms(name: string): string {
   return (
-    `${name} has a transform, which only Pulumi's engine runs: what is rendered would differ from what pulumi up ` +
-    "makes. Set the field in the component's options, or use pulumi preview."
+    `${name} has a transform, which only Pulumi's engine runs, so the rendered objects would differ from those of pulumi up. ` +
+    "Set the field in the component's options, or use pulumi preview."
   );
 }
 
-/** The provider's kubeconfig can stand in the configuration as well as in the environment. */
+/** The provider's kubeconfig can be in the configuration or in the environment. */
 function withoutKubeconfig(values: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).filter(([key]) => !["kubernetes:kubeconfig", "kubernetes:context"].includes(key)),
@@ -142,12 +143,12 @@ async function inFolder<Result>(folder: string | undefined, run: () => Promise<R
   }
 }
 
-/** How `pulumi.log.info` begins where there is no engine (sdk/nodejs/log/index.ts). */
+/** The beginning of lines from `pulumi.log.info` if there is no engine (sdk/nodejs/log/index.ts). */
 const PREVIEW_LINE = "info: [runtime]";
 
 /**
  * Runs an action without a kubeconfig, because two runs must not differ by the cluster that is available. Its output goes to
- * standard error, since standard output is for the rendered manifests. Messages that Pulumi would only show beside a preview are
+ * standard error, because standard output is for the rendered manifests. Messages that Pulumi would show only in a preview are
  * left out.
  */
 async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Result> {
@@ -167,8 +168,8 @@ async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Resul
 }
 
 /**
- * Runs something and throws the first rejection that nobody handled meanwhile: a failed registration is one, since a
- * program does not await its resources.
+ * Runs a function, and throws the first rejection that nobody handled meanwhile. A failed registration is such a rejection,
+ * because a program does not await its resources.
  */
 async function collectRejections<Result>(run: () => Promise<Result>): Promise<Result> {
   const errors: unknown[] = [];
@@ -176,9 +177,9 @@ async function collectRejections<Result>(run: () => Promise<Result>): Promise<Re
   const others = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", collect);
-  // A failure also rejects further promises on its way, which nobody handles.
+  // A failure also rejects further promises, which nobody handles.
   const result = await run().catch(collect);
-  // Node reports rejections when the microtasks are done.
+  // Node reports rejections after the microtasks.
   await new Promise((resolve) => setImmediate(resolve));
   process.off("unhandledRejection", collect);
   for (const listener of others) process.on("unhandledRejection", listener);

@@ -7,7 +7,7 @@ import { CommandError } from "../commandError";
 /** A Pulumi project and one stack's configuration, as Pulumi would give them to the program. */
 export interface StackConfiguration {
   readonly project: string;
-  /** Where the program is, from the project's folder. @default the folder itself */
+  /** The place of the program, relative to the project's folder. @default the folder itself */
   readonly main?: string;
   readonly stack: string;
   /** Text by key with the project's prefix. */
@@ -16,8 +16,7 @@ export interface StackConfiguration {
 
 /**
  * Reads Pulumi.yaml's defaults and a stack's file.
- * @throws CommandError if the stack has no file, or if Pulumi would read something else than we do: encrypted
- *   values, environments
+ * @throws CommandError if the stack has no file, or if Pulumi would read it differently: encrypted values, environments
  */
 export function readStackConfiguration(folder: string, stack: string): StackConfiguration {
   const project = readYamlFile(path.join(folder, "Pulumi.yaml"));
@@ -71,7 +70,7 @@ function configurationOf(
   return values;
 }
 
-/** As Pulumi gives it to a program (sdk/go/common/resource/config/object.go, MarshalString); of none it makes "". */
+/** A value as Pulumi gives it to a program (sdk/go/common/resource/config/object.go, MarshalString). No value becomes "". */
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
 }
@@ -89,8 +88,8 @@ function refuseEncrypted(value: unknown, place: string): void {
   } else if (isRecord(value)) {
     if (typeof value.secure === "string" && Object.keys(value).length === 1) {
       throw new CommandError(
-        `${place} is encrypted, and only Pulumi can read it: what is rendered would differ from what pulumi up makes. ` +
-          "Put the value into a Secret of the cluster and refer to that by name, or use pulumi preview.",
+        `${place} is encrypted, and only Pulumi can read it, so the rendered objects would differ from those of pulumi up. ` +
+          "Put the value into a Secret of the cluster and refer to the Secret by name, or use pulumi preview.",
       );
     }
     for (const each of Object.values(value)) refuseEncrypted(each, place);
@@ -105,7 +104,7 @@ function readYamlFile(file: string): Record<string, unknown> {
     if (error) throw error;
     visit(document, {
       Scalar(_, { value, source = "" }) {
-        // Go reads 017 as 15, and not as YAML 1.2 has it.
+        // Go reads 017 as 15, unlike YAML 1.2.
         if (typeof value === "number" && source !== String(value)) {
           throw new Error(`${source} can be read in two ways. Write ${value}, or quote it.`);
         }

@@ -12,7 +12,7 @@ export interface OperatorsOptions {
   readonly project?: string;
   /** The stack whose program says which operators there are, and what it says in the place of their definitions. */
   readonly stack?: string;
-  /** The outputs of the platform's stack, for a stack that has only operators. */
+  /** A file with the outputs of the platform's stack, for a stack that has only operators. */
   readonly platform?: string;
 }
 
@@ -21,11 +21,11 @@ export interface OperatorSource {
   /** The folders of all operators, without symbolic links. */
   readonly folders: readonly string[];
   /**
-   * Loads them as their files are now.
+   * Loads the operators from their present files.
    * @throws OperatorError
    */
   load(): Operator[];
-  /** Loads those that are in order, and says what is wrong with the others. */
+  /** Loads the valid operators, and reports the mistakes of the others. */
   loadInOrder(): OperatorsInOrder;
 }
 
@@ -47,9 +47,9 @@ export async function operatorSource(options: OperatorsOptions): Promise<Operato
     };
   }
   if (handlers !== undefined) {
-    throw new UsageError("--stack takes the operators of the program. Leave --handlers out.");
+    throw new UsageError("--stack uses the operators of the program. Leave out --handlers.");
   }
-  // Only here: Pulumi takes longer to load than all else that a command does without a stack.
+  // Pulumi is loaded only here, because that takes longer than everything that a command does without a stack.
   const { renderStack } = require("./renderStack") as typeof import("./renderStack");
   const heard: Announcement[] = [];
   await listening(
@@ -65,12 +65,12 @@ function sourceOf(heard: readonly Announcement[], stack: string): OperatorSource
   const sources = heard
     .flatMap((each) => ("loaded" in each ? [each] : []))
     .filter(({ loaded }) => loaded.some((operator) => used.has(keyOf(operator))));
-  // A program may load more than it deploys. An operator that is new in its folder since then counts.
+  // A program may load more operators than it deploys. Operators that were added to the folder since then count.
   const loaded = sources.flatMap((source) => source.loaded.map(keyOf));
   const unused = new Set(loaded.filter((key) => !used.has(key)));
   const wanted = (operators: readonly Operator[]) => {
     const used = operators.filter((operator) => !unused.has(keyOf(operator)));
-    // A folder that the program loads twice has each operator twice.
+    // If the program loads a folder twice, each of its operators is there twice.
     return [...new Map(used.map((operator) => [keyOf(operator), operator])).values()];
   };
   return {
@@ -86,7 +86,7 @@ function sourceOf(heard: readonly Announcement[], stack: string): OperatorSource
   };
 }
 
-/** One operator in all that a program loads: a folder of operators may be loaded for several installations. */
+/** Identifies an operator among all that a program loads. A folder of operators may be loaded for several installations. */
 function keyOf({ folder, installation }: Operator): string {
   return `${installation} ${folder}`;
 }

@@ -29,7 +29,7 @@ interface Subject {
   readonly namespace?: string;
 }
 
-/** The rights that the roles and bindings among manifests give, in an order that depends on nothing but them. */
+/** The rights that the roles and bindings among manifests give, in an order that depends only on the manifests. */
 export function rightsIn(manifests: readonly Manifest[]): Right[] {
   const roles = new Map(manifests.filter(isRole).map((role) => [roleKey(role.kind, role.metadata), role]));
   const rights = manifests.filter(isBinding).flatMap((binding) => {
@@ -57,7 +57,7 @@ export function accountsOf(manifests: readonly Manifest[], operator: string): st
     .map(({ kind, metadata }) => `${kind} ${formatName(metadata)}`);
 }
 
-/** What has changed of the rights. */
+/** The changes of rights. */
 export interface RightsChange {
   readonly gained: readonly Right[];
   readonly lost: readonly Right[];
@@ -115,7 +115,7 @@ function keyOf({ account, namespace, resource, names }: Right): string {
   return JSON.stringify([account, namespace, resource, names]);
 }
 
-/** Several rules may be about the same. */
+/** Merges rights, because several rules may be about the same resource. */
 function merged(rights: readonly Right[]): Right[] {
   const byKey = new Map<string, Right>();
   for (const right of rights) {

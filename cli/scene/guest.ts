@@ -13,7 +13,7 @@ const NAMESPACE = builtIn("v1", "Namespace");
 /** Pods may take their time to end. */
 const DEADLINE_MS = 120_000;
 
-/** The scene as a guest in a cluster of the user's: it comes only where it disturbs nobody, and leaves nothing. */
+/** The scene as a guest in the user's cluster: it enters only if it disturbs nobody, and leaves nothing behind. */
 export class Guest {
   private constructor(
     private readonly client: KubernetesClient,
@@ -23,9 +23,9 @@ export class Guest {
   ) {}
 
   /**
-   * Looks whether the scene may be played in this cluster.
+   * Checks whether the scene may be played in this cluster.
    *
-   * @throws CommandError if the CRD there is not of our making, or has objects: the scene would change what somebody uses
+   * @throws CommandError if somebody else made the CRD, or if it has objects, because the scene would change them
    */
   static async enter(client: KubernetesClient, operator: Operator, namespace: string): Promise<Guest> {
     const name = `${operator.customResource.plural}.${operator.customResource.group}`;
@@ -36,21 +36,26 @@ export class Guest {
       );
       if (!isOurs) {
         throw new CommandError(
-          `the cluster has a CustomResourceDefinition ${name} that is not from here: the scene would change it. Use another cluster.`,
+          `the cluster has a CustomResourceDefinition ${name} from somebody else, and the scene would change it. Use ` +
+            `another cluster.`,
         );
       }
       const objects = await listAll(client, resourceOf(operator));
       const [first] = objects;
       if (first) {
         throw new CommandError(
-          `the cluster has ${objects.length} objects of ${name}, such as ${formatName(first.metadata)}: the scene would handle them. Use another cluster.`,
+          `the cluster has ${objects.length} objects of ${name}, such as ${formatName(first.metadata)}, and the scene ` +
+            `would handle them. Use another cluster.`,
         );
       }
     }
     return new Guest(client, operator, namespace, definition === undefined);
   }
 
-  /** Removes all that the scene has made, also what its handler would have had to finalize. The engine must have stopped. */
+  /**
+   * Removes everything that the scene has made, including objects that its handler would have finalized. The engine must have
+   * stopped.
+   */
   async leave(): Promise<void> {
     const { client, operator, namespace } = this;
     const resource = resourceOf(operator);
@@ -74,7 +79,7 @@ function resourceOf({ customResource: { group, version, kind, plural, namespaced
   return { apiVersion: `${group}/${version}`, kind, plural, namespaced };
 }
 
-/** Every object of a kind; none if the kind is not served. */
+/** All objects of a kind. None if the kind is not served. */
 async function listAll(
   client: KubernetesClient,
   resource: Resource,

@@ -5,14 +5,14 @@ import path from "node:path";
 /** The place of the author's edits, and the text there. */
 const ENTRANCE = "def reconcile(request):\n";
 
-/** In the copy the handler has something to do before its object goes, so that there is a finalizer to be seen. */
+/** The copy has a finalize function, so that the scene can show a finalizer. */
 const FINALIZE = `
 
 def finalize(request):
     return {"finalized": True}
 `;
 
-/** Mistakes as an author makes them, for objects of these names only. */
+/** Mistakes that authors make, only for objects with these names. */
 const MISTAKES = `    if request["object"]["metadata"]["name"] == "crashing":
         raise RuntimeError("a mistake in the handler")
     if request["object"]["metadata"]["name"] == "hanging":
@@ -28,7 +28,7 @@ export class HandlerCopy {
     private readonly original: string,
   ) {}
 
-  /** @throws Error if the handler does not look as the edits need it */
+  /** @throws Error if the handler's text does not fit the edits */
   static async of(handlerFolder: string): Promise<HandlerCopy> {
     const folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-scene-")));
     await cp(handlerFolder, folder, { recursive: true });
@@ -37,12 +37,12 @@ export class HandlerCopy {
     return copy;
   }
 
-  /** Puts mistakes in: from now on it raises an exception for the object "crashing" and hangs for "hanging". */
+  /** Adds the mistakes: from now on the handler raises an exception for the object "crashing" and hangs for "hanging". */
   spoil(): Promise<void> {
     return this.write(MISTAKES);
   }
 
-  /** Takes the mistakes out. */
+  /** Removes the mistakes. */
   mend(): Promise<void> {
     return this.write("");
   }

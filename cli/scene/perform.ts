@@ -15,32 +15,32 @@ import { type Audience, playScene, type StepResult } from "./scene";
 import { readyOf, Stage } from "./stage";
 import { steps } from "./steps";
 
-/** What a performance gives. */
+/** The result of a performance. */
 export interface Performance {
   readonly results: readonly StepResult[];
-  /** Where a step did not hold: what the cluster, the engine and the handler said last. */
+  /** If a step did not hold: the last messages of the cluster, the engine and the handler. */
   readonly diagnosis: readonly string[];
 }
 
-/** It also gets progress notes. */
+/** An audience that also gets progress notes. */
 export interface SceneAudience extends Audience {
   notice(line: string): void;
 }
 
-/** Short, because the scene waits for the hanging handler longest, but long enough for Python to start. */
+/** Short, because the wait for the hanging handler is the scene's longest, but long enough for Python to start. */
 const TIMEOUT_SECONDS = 2;
 /** In a real cluster an image may have to be pulled first. */
 const DEADLINE_MS = { users: 180_000, embedded: 30_000 };
 const REPORTS_SHOWN = 8;
-/** An API server that no longer answers must hold up the end neither of the scene nor of the engine. */
+/** An API server that no longer answers must not hold up the end of the scene or of the engine. */
 const LAST_LOOK_MS = 5_000;
 const STOP_GRACE_MS = 5_000;
 
 /**
- * Plays the scene with the real engine and a copy of Memcached's handler, in a namespace of its own, and removes
- * what it made in a cluster of the user's, however it ends.
+ * Plays the scene with the real engine and a copy of Memcached's handler, in a namespace of its own, and removes in the user's
+ * cluster everything that it has made, however it ends.
  *
- * @throws CommandError if the cluster has what the scene would change; the signal's reason
+ * @throws CommandError if the cluster has objects that the scene would change; the signal's reason
  */
 export async function perform(
   cluster: Cluster,
@@ -63,7 +63,8 @@ export async function perform(
     try {
       return await playIn({ cluster, client, operator, namespace, handler, audience, signal });
     } finally {
-      if (guest) audience.notice(`removing namespace ${namespace} and what else the scene has made`);
+      if (guest)
+        audience.notice(`removing namespace ${namespace} and everything else that the scene has made`);
       await guest?.leave();
     }
   } finally {

@@ -1,23 +1,23 @@
 import { DeadlineError } from "../until";
 
-/** One step of the scene: what it proves, and how. */
+/** One step of the scene: a statement, and its proof. */
 export interface Step<Stage> {
-  /** The sentence that it proves. */
+  /** The statement that the step proves. */
   readonly title: string;
   /**
-   * Plays it. Gives what was seen, in a few words.
-   * @throws NotHeldError, or anything else, where the sentence does not hold
+   * Plays the step. Returns a description of the observation, in a few words.
+   * @throws NotHeldError, or any other error, if the statement does not hold
    */
   play(stage: Stage): Promise<string>;
 }
 
-/** How a step went. */
+/** The result of a step. */
 export interface StepResult {
   readonly title: string;
   readonly held: boolean;
-  /** What was seen. */
+  /** The observation. */
   readonly seen: string;
-  /** Where it did not hold: what should have been seen. */
+  /** The expected observation, if the step did not hold. */
   readonly expected?: string;
   readonly durationMs: number;
 }
@@ -43,9 +43,9 @@ export interface Audience {
 const PATIENCE_MS = 2_000;
 
 /**
- * Plays the steps one after another, up to the first that does not hold: those after it build on it.
+ * Plays the steps one after another, up to the first that does not hold, because later steps build on it.
  *
- * @returns the results of those that were played
+ * @returns the results of the steps that were played
  * @throws the signal's reason
  */
 export async function playScene<Stage>(
@@ -80,6 +80,6 @@ async function playStep<Stage>({ title, play }: Step<Stage>, stage: Stage): Prom
 
 function reasonsOf(error: unknown): { expected: string; seen: string } {
   if (error instanceof NotHeldError) return { expected: error.expected, seen: error.seen };
-  if (error instanceof DeadlineError) return { expected: error.what, seen: "nothing of it in time" };
+  if (error instanceof DeadlineError) return { expected: error.what, seen: "nothing in time" };
   return { expected: "no error", seen: error instanceof Error ? error.message : String(error) };
 }

@@ -10,7 +10,7 @@ import { until } from "../until";
 import type { HandlerCopy } from "./handlerCopy";
 import { NotHeldError } from "./scene";
 
-/** A Memcached as the API server gives it. */
+/** A Memcached as the API server returns it. */
 export interface Memcached extends KubernetesObject {
   spec: { size: number };
   status?: { readyReplicas?: number; observedGeneration?: number; conditions?: Condition[] };
@@ -24,16 +24,16 @@ export interface Deployment extends KubernetesObject {
 
 /** What a {@link Stage} is made of. */
 export interface StageOptions {
-  /** With the rights of the cluster's user. */
+  /** A client with the rights of the cluster's user. */
   readonly client: KubernetesClient;
   readonly operator: Operator;
   readonly controller: Pick<Engine, "renewHandler">;
   readonly handler: HandlerCopy;
-  /** What the engine has reported so far; it goes on growing. */
+  /** The reports of the engine so far. The list grows while the scene is played. */
   readonly reports: readonly ReconcileReport[];
-  /** Where the scene's objects are. */
+  /** The namespace of the scene's objects. */
   readonly namespace: string;
-  /** How long anything may take to come about, in milliseconds. */
+  /** How long the scene waits for anything, in milliseconds. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
 }
@@ -55,15 +55,15 @@ export class Stage {
     this.operator = options.operator;
   }
 
-  /** Waits for something to be there. @param what the whole sentence that is to come true */
+  /** Waits until something exists. @param what a whole sentence that should become true */
   until<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
     const { deadlineMs, signal } = this.options;
     return until(probe, { what, deadlineMs, signal });
   }
 
   /**
-   * Creates nothing. The API server holds the first creation of a new kind back for two seconds
-   * (apiextensions-apiserver, customresource_handler.go): they are none of the engine's.
+   * Makes a dry run of a creation. The API server delays the first creation of a new kind by two seconds
+   * (apiextensions-apiserver, customresource_handler.go), and this delay must not count for the engine.
    */
   async rehearse(): Promise<void> {
     await this.options.client.create(this.resource, this.manifestOf("rehearsal", 0), { dryRun: true });
@@ -104,7 +104,7 @@ export class Stage {
     await this.options.client.delete(SERVICE, this.named(name));
   }
 
-  /** Waits until a Memcached's newest generation is Ready with so many replicas. */
+  /** Waits until a Memcached's newest generation is Ready with this number of replicas. */
   untilReady(name: string, size: number): Promise<Memcached> {
     return this.until(`Memcached ${name} is Ready with ${size} replicas`, async () => {
       const object = await this.memcached(name);
@@ -125,7 +125,7 @@ export class Stage {
     });
   }
 
-  /** Waits until the engine has reported a reconcile of a Memcached that is as wanted. */
+  /** Waits until the engine has reported a reconcile of a Memcached that satisfies a condition. */
   untilReported(
     name: string,
     what: string,
@@ -142,7 +142,7 @@ export class Stage {
     return this.untilReported(name, `a second attempt, which ends with ${reason},`, isRetry);
   }
 
-  /** Waits until an Event about a Memcached has this reason; gives its note. */
+  /** Waits until an Event about a Memcached has this reason. Returns the note of the Event. */
   untilEvent(name: string, reason: string): Promise<string> {
     const { client, namespace } = this.options;
     return this.until(`an Event with the reason ${reason} about Memcached ${name}`, async () => {
@@ -157,10 +157,10 @@ export class Stage {
     });
   }
 
-  /** A text that is another one whenever a child of this name was changed by its operator. */
+  /** A text that changes whenever the operator has changed a child with this name. */
   async versionOfChildren(name: string): Promise<string> {
     const children = [await this.deployment(name), await this.service(name)];
-    // A Deployment's resourceVersion moves with its status; its generation only with its specification.
+    // A Deployment's resourceVersion changes with its status, and its generation only with its specification.
     return children
       .map((child) => {
         if (!child) return "missing";
@@ -176,7 +176,7 @@ export class Stage {
     return (await client.listAll(this.resource, { namespace })) as Memcached[];
   }
 
-  /** The handler's files have changed, as `npm run dev` tells the engine. */
+  /** Informs the engine that the handler's files have changed, as `npm run dev` does. */
   renewHandler(): void {
     this.options.controller.renewHandler();
   }
@@ -196,7 +196,7 @@ export function readyOf(object: Memcached): Condition | undefined {
   return object.status?.conditions?.find(({ type }) => type === "Ready");
 }
 
-/** @throws NotHeldError if what was seen is not what a step expects */
+/** @throws NotHeldError if the observation is not the one that a step expects */
 export function expect(held: boolean, expected: string, seen: string): asserts held {
   if (!held) throw new NotHeldError(expected, seen);
 }

@@ -1,7 +1,7 @@
 import { formatDuration, indent, type Style } from "../terminal";
 import type { StepResult } from "./scene";
 
-/** One step of the scene in one line: a mark, its time, what it proves, what was seen; more where it did not hold. */
+/** One step of the scene in one line: a mark, its time, its statement and the observation. There is more if it did not hold. */
 export function formatStep({ title, held, seen, expected, durationMs }: StepResult, style: Style): string {
   const mark = held ? style("green", "✔") : style("red", "✘");
   const time = style("dim", `${Math.round(durationMs)} ms`.padStart(8));
@@ -26,7 +26,7 @@ export function formatSummary(
   return `${style("red", `${failed} failed`)}, ${held} held${rest}, ${time}`;
 }
 
-/** 0 where every step was played and held. */
+/** 0 if every step was played and held. */
 export function exitCodeOf(results: readonly StepResult[], stepCount: number): number {
   return results.length === stepCount && results.every((result) => result.held) ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/kubernetes/objects";
 
-/** A type of a CRD's schema, as handlers' languages have them. */
+/** A type of a CRD's schema, in the form of handlers' languages. */
 export type Shape =
   | { readonly is: "string" | "integer" | "number" | "boolean" | "any" }
   | { readonly is: "literals"; readonly values: readonly (string | number | boolean)[] }
@@ -11,7 +11,7 @@ export type Shape =
   /** A {@link Struct}, by its name. */
   | { readonly is: "struct"; readonly name: string };
 
-/** An object of known fields; without any, the schema says nothing of them. */
+/** An object with known fields. It has none if the schema does not describe its fields. */
 export interface Struct {
   /** "CacheSpecPlan" */
   readonly name: string;
@@ -23,7 +23,7 @@ export interface Struct {
 export interface StructField {
   readonly name: string;
   readonly shape: Shape;
-  /** Whether a handler may find it missing: neither required nor with a default. */
+  /** Whether a handler may find it missing, because it is neither required nor has a default. */
   readonly isOptional: boolean;
   readonly description?: string;
 }
@@ -31,7 +31,7 @@ export interface StructField {
 /**
  * The types of a custom resource as its handler gets it: with the defaults filled in.
  * @param name the beginning of the type of `spec`: "Cache"
- * @returns every struct, each after those that it names, with that of `spec` and of `status` among them
+ * @returns every struct, each after the structs that it names, including those of `spec` and `status`
  */
 export function structsOf(name: string, schema: JsonObject): Struct[] {
   const structs: Struct[] = [];
@@ -91,7 +91,7 @@ function isLiteral(value: Json): value is string | number | boolean {
   return ["string", "number", "boolean"].includes(typeof value);
 }
 
-/** "maxSize" as part of a type's name: "MaxSize". What no identifier may have is left out. */
+/** "maxSize" as part of a type's name: "MaxSize". Characters that an identifier may not have are left out. */
 function capital(field: string): string {
   return field
     .split(/[^A-Za-z0-9]+/)

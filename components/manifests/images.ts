@@ -38,7 +38,8 @@ export interface ImageOptions {
   readonly placement: Pick<PodPlacement, "registry">;
   /**
    * Other images, by name. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin its version. `python`
-   * and `javascript` are the images of functions whose definition names no image. @default {@link IMAGES}
+   * and `javascript` are the images of functions whose definition names no image.
+   * @default {@link IMAGES}
    */
   readonly images?: Readonly<Partial<Record<ImageName, string>>>;
 }

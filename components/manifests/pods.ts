@@ -16,7 +16,8 @@ export interface PodOptions {
   readonly annotations?: Readonly<Record<string, string>>;
   /**
    * Annotations of the service account that the pods run as, such as `eks.amazonaws.com/role-arn`. Clouds use them to give the
-   * account a cloud identity. @default none
+   * account a cloud identity.
+   * @default none
    */
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
@@ -55,7 +56,8 @@ export interface PodsOptions {
   readonly placement: PodPlacement;
   /**
    * Fields for the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
-   * added to those of all pods. An affinity or a priority class replaces the general one. @default as for all pods
+   * added to those of all pods. An affinity or a priority class replaces the general one.
+   * @default as for all pods
    */
   readonly pods?: Readonly<Partial<Record<PodPart, PodOptions>>> & {
     readonly operators?: Readonly<Record<string, PodOptions>>;

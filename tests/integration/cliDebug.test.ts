@@ -120,7 +120,7 @@ describe("argosy dev --debug", function () {
     // It is not handled before a debugger is there, while another one is, though only one is handled at once.
     await api.apply(object("Typed", "other"));
     await ready("Typed", "other");
-    await dev?.printed(/watched: the handler is asked\. It waits for a debugger/);
+    await dev?.printed(/watched: the handler has a request\. It waits for a debugger/);
     const client = await InspectorClient.attach(port, (process) => process.beginWithBreak("main.ts", 6));
     const stop = await client.stopped();
     assert.deepEqual(await stop.evaluate("object.spec"), { size: 3 });

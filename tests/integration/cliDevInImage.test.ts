@@ -221,7 +221,10 @@ describe("argosy dev: a handler in its image", function () {
     chmodSync(path.join(folder, "bin", "podman"), 0o755);
     const refused = start("--in-image");
     assert.equal(await refused.ended(), 1);
-    assert.match(refused.stderr, /docker is installed and is not running: .*Start it .*podman does not work/);
+    assert.match(
+      refused.stderr,
+      /docker is installed, but is not running: .*Start it .*podman does not work/,
+    );
     const both = start("--in-image", "--debug", "reading/one");
     assert.equal(await both.ended(), 2, both.stderr);
     assert.match(both.stderr, /--debug and --in-image exclude each other/);

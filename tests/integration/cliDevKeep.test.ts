@@ -59,12 +59,12 @@ describe("npm run dev -- --keep", function () {
     const before = await uid();
     const second = command();
     assert.equal(await second.ended(), 1);
-    assert.match(second.stderr, /argosy dev --keep runs already for these operators, in process \d+/);
+    assert.match(second.stderr, /argosy dev --keep is already running for these operators, in process \d+/);
     dev.kill();
     await dev.ended();
 
     await start();
-    assert.match(dev.stderr, /with the objects of the last time/);
+    assert.match(dev.stderr, /using the objects that were kept/);
     assert.equal(await uid(), before);
     // The engine leads when the lease of the one that was killed has ended, and goes on with the object.
     await kube("patch", "memcached", "sessions", "--type=merge", "-p", '{"spec":{"size":5}}');

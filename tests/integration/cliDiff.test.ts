@@ -384,7 +384,7 @@ describe("argosy diff and argosy try", function () {
 
     it("what is wrong with the file is said", async () => {
       const nothing = write({ apiVersion: "v1", kind: "Pod", metadata: { name: "p" } });
-      assert.match((await argosy(2, "try", "-f", nothing)).stderr, /no operator here looks after Pod \(v1\)/);
+      assert.match((await argosy(2, "try", "-f", nothing)).stderr, /no operator here handles Pod \(v1\)/);
       const broken = write({ kind: "Pod" });
       assert.match((await argosy(1, "try", "-f", broken)).stderr, /object\.yaml.*is no object/);
       assert.match((await argosy(1, "try", "-f", path.join(tree, "absent.yaml"))).stderr, /absent\.yaml/);
@@ -397,7 +397,7 @@ describe("argosy diff and argosy try", function () {
     const rules = { rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] };
     writeFileSync(file, JSON.stringify({ ...yamlIn(file), ...rules }));
     const left = await argosy(0, "diff");
-    assert.match(left.stderr, /previewed: left out, since its handler has rules/);
+    assert.match(left.stderr, /previewed: left out, because its handler has rules/);
     assert.match(left.stdout, /^0 objects/);
     assert.match((await argosy(0, "diff", "previewed")).stdout, /^1 object/);
   });
@@ -408,7 +408,7 @@ describe("argosy diff and argosy try", function () {
     await bench.api.apply(inNamespace(configMap("there"), bench.namespace));
     assert.match(
       (await argosy(2, "diff", "configmaps/there")).stderr,
-      /no operator here looks after ConfigMap \(v1\)\. There is: /,
+      /no operator here handles ConfigMap \(v1\)\. There is: /,
     );
   });
 });

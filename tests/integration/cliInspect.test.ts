@@ -158,7 +158,7 @@ describe("the commands that look at a cluster", function () {
     const object = await bench.applied("again");
     await bench.idle();
     const before = bench.engine.reportsOf("again").length;
-    assert.match(await argosy(0, "replay", `${kind()}/again`), /its operator reconciles it at once/);
+    assert.match(await argosy(0, "replay", `${kind()}/again`), /its operator will reconcile it at once/);
     await eventually(() => assert.ok(bench.engine.reportsOf("again").length > before));
     await bench.ready(object);
   });
@@ -198,7 +198,10 @@ describe("the commands that look at a cluster", function () {
       /^There is no \w+ .*\/nobody in this cluster\./,
     );
     assert.match(await argosy(2, "explain", "nonsense/a"), /The cluster has no kind "nonsense"/);
-    assert.match(await argosy(2, "explain", "sessions"), /"sessions" names no object\. Write KIND\/NAME/);
+    assert.match(
+      await argosy(2, "explain", "sessions"),
+      /"sessions" does not name an object\. Write KIND\/NAME/,
+    );
     assert.match(await argosy(1, "replay", "nothing"), /There is no run nothing in this cluster/);
     assert.match(
       await argosy(2, "logs", "nobody"),

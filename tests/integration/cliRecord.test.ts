@@ -112,7 +112,7 @@ describe("argosy record", function () {
     });
     const told = await record(0, named("live"));
     assert.match(told, /fixtures\/live\.yaml: \w+ [\w-]+\/live, 4 children, 1 used object\n/);
-    assert.match(told, /3 values of Secrets became fakes\n {2}run it: argosy test recorded\n/);
+    assert.match(told, /3 values of Secrets were replaced by fakes\n {2}run it: argosy test recorded\n/);
 
     const passed = await argosy(0, "test", "recorded");
     assert.match(passed, /✔ recorded fixtures\/live\.yaml\n1 passed, 0 failed/);
@@ -146,10 +146,7 @@ describe("argosy record", function () {
     await bench.applied("live");
     await record(0, named("live"));
     const before = readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8");
-    assert.match(
-      await record(1, named("live")),
-      /live\.yaml is there already\. Overwrite it with --force, or/,
-    );
+    assert.match(await record(1, named("live")), /live\.yaml already exists\. Overwrite it with --force, or/);
     writeFileSync(path.join(folder(), "fixtures/live.yaml"), "mine: true");
     await record(0, named("live"), "--force");
     assert.equal(readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8"), before);
@@ -223,7 +220,10 @@ describe("argosy record", function () {
 
     it("takes the object as long as it is the one that the run was about, and says what a run does not hold", async () => {
       const run = await runAbout(await bench.applied("live"));
-      assert.match(await record(0, "--run", run), /A run holds no request: the object has not changed since/);
+      assert.match(
+        await record(0, "--run", run),
+        /A run does not contain the request\. The object has not changed since/,
+      );
       assert.match(
         readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8"),
         new RegExp(`the run ${run} was about`),

@@ -159,7 +159,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.equal(problems.length, 1);
       assert.match(
         problems[0] ?? "",
-        /argoWorkflows is "install", but Argo Workflows is in the cluster already.*"share".*"adopt"/,
+        /argoWorkflows is "install", but Argo Workflows is already in the cluster.*"share".*"adopt"/,
       );
     });
 

@@ -73,7 +73,7 @@ describe("checkOperators", () => {
     const one = { ...operator("a", "Cup"), formerNames: ["c"] };
     const two = { ...operator("b", "Pot"), formerNames: ["d", "argosy.c"] };
     assert.deepStrictEqual(clashes(one, two), [
-      'b/operator.yaml: formerNames[1] is "argosy.c", which a/operator.yaml gives as well. Keep it in one of the two.',
+      'b/operator.yaml: formerNames[1] is "argosy.c", which a/operator.yaml also gives. Keep it in one of the two.',
     ]);
   });
 

@@ -120,7 +120,7 @@ describe("what a definition says that its objects use", () => {
     [
       "names beside a constant",
       map({ name: "'a'", names: ["a"] }),
-      /is for a name that is the path of a field/,
+      /is only for a name that is the path of a field/,
     ],
     [
       "a kind under a wrong group",

@@ -101,7 +101,7 @@ describe("argosy add", () => {
       [["child", "widget", "v1/ConfigMap"], 1, /children has v1\/ConfigMap already\.\n$/],
       [["child", "widget"], 2, /^Write: argosy add child OPERATOR apps\/v1\/Deployment/],
       [["child", "widgt", "v1/Secret"], 2, /^There is no operator widgt\. Did you mean widget\?/],
-      [["chidl", "widget", "v1/Secret"], 2, /nothing of this name to add\. Did you mean child\?/],
+      [["chidl", "widget", "v1/Secret"], 2, /nothing with this name can be added\. Did you mean child\?/],
       [["schedule", "widget", "nightly"], 2, /^Write: argosy add schedule/],
       [["uses", "widget", "settings", "v1/ConfigMap"], 2, /^Write: argosy add uses/],
     ] as const) {

@@ -89,15 +89,15 @@ describe("argosy new", function () {
     addFiles(root, { "handlers/cache/note.txt": "mine" });
     const { result, stderr, stdout } = await run("new", "shop.example.com/Cache");
     assert.deepEqual([result, stdout], [1, ""]);
-    assert.match(stderr, /handlers\/cache is there already\. Nothing is overwritten: .* --name\.\n$/);
+    assert.match(stderr, /handlers\/cache already exists\. Nothing is overwritten: .* --name\.\n$/);
     assert.ok(!existsSync(within("cache/operator.yaml")));
   });
 
   for (const [args, complaint] of [
     [["Cache"], /^Cache: it is not a group and a kind\. Write, for example, shop\.example\.com\/Cache\.\n$/],
     [["shop/Cache"], /the group is a domain of yours/],
-    [["apps.k8s.io/Cache"], /kept for Kubernetes' own kinds/],
-    [["shop.example.com/cache"], /a kind begins with a capital letter/],
+    [["apps.k8s.io/Cache"], /reserved for Kubernetes' own kinds/],
+    [["shop.example.com/cache"], /a kind must begin with a capital letter/],
     [
       ["shop.example.com/Cache", "size"],
       /^size: it is no field\. Write a name and a type, for example size:int/,
@@ -107,7 +107,7 @@ describe("argosy new", function () {
     [["shop.example.com/Cache", "Size:int"], /begins with a small letter/],
     [["shop.example.com/Cache", "a:int", "a:bool"], /^a: the field is given twice\.\n$/],
     [["shop.example.com/Cache", "--in", "pyton"], /there is no such form\. Did you mean python\?/],
-    [["shop.example.com/Cache", "--name", "My_Cache"], /no operator can have this name/],
+    [["shop.example.com/Cache", "--name", "My_Cache"], /this cannot be the name of an operator/],
   ] as const) {
     it(`refuses ${args.join(" ")}`, async () => {
       const { result, stderr, stdout } = await run("new", ...args);

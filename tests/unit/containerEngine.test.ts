@@ -47,7 +47,7 @@ describe("cli: the engine for containers", () => {
     });
     await assert.rejects(findEngine(undefined, broken), (error: Error) => {
       assert.ok(error instanceof ContainerEngineError);
-      assert.match(error.message, /docker is installed and is not running: Cannot .* running\? Start it/);
+      assert.match(error.message, /docker is installed, but is not running: Cannot .* running\? Start it/);
       assert.match(error.message, /podman does not work: strange\. See what podman info says\./);
       return true;
     });
@@ -57,7 +57,10 @@ describe("cli: the engine for containers", () => {
     folder = writeFolder({});
     const refused =
       "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock";
-    assert.match(engineComplaint("docker", refused), /may not be used by you: permission denied .*usermod/);
+    assert.match(
+      engineComplaint("docker", refused),
+      /does not allow you to use it: permission denied .*usermod/,
+    );
     assert.match(
       engineComplaint(
         "podman",
@@ -65,7 +68,7 @@ describe("cli: the engine for containers", () => {
       ),
       /is not running: .*podman machine start/,
     );
-    assert.match(engineComplaint("docker", ""), /docker does not work: it says nothing/);
+    assert.match(engineComplaint("docker", ""), /docker does not work: there is no message/);
   });
 });
 

@@ -196,7 +196,10 @@ describe("what argosy dev --debug is told", () => {
     }
     assert.equal(debugTarget("zone/eu", operators, "shop").namespace, undefined);
     assert.throws(() => debugTarget("cach/a", operators, "shop"), /looks after cach\. Did you mean cache\?/);
-    assert.throws(() => debugTarget("cache", operators, "shop"), /names no object\. Write KIND\/NAME/);
+    assert.throws(
+      () => debugTarget("cache", operators, "shop"),
+      /does not name an object\. Write KIND\/NAME/,
+    );
   });
 
   it("has a debugger for Python and Node, whatever their own options are", () => {

@@ -79,10 +79,7 @@ describe("argosy errors", () => {
   it("prints what happened, where to look and what to do", async () => {
     const { result, stdout } = await captured(() => main(["errors", "childrefused"]));
     assert.equal(result, 0);
-    assert.match(
-      stdout,
-      /^ChildRefused\n {2}what happened\n {4}The API server did not accept a child\. .*\n/,
-    );
+    assert.match(stdout, /^ChildRefused\n {2}what happened\n {4}The API server refused a child\. .*\n/);
     assert.match(stdout, /where to look\n {4}\S.*\n {2}what to do\n {4}\S/);
   });
 

@@ -53,8 +53,8 @@ describe("fixtures of events", () => {
       "on: hok\nevent: {}\nobject: null",
     );
     assert.match(String(other), /spec: \.text: expected "?b"?, answered "?a"?/);
-    assert.match(String(nothing), /expected to become nothing, and it became hook-[0-9a-f]{20}/);
-    assert.match(String(something), /expected to become an object, and it does not meet `when`/);
+    assert.match(String(nothing), /expected no object, but it became hook-[0-9a-f]{20}/);
+    assert.match(String(something), /expected an object, but it does not meet `when`/);
     assert.match(String(refused), /expected to be refused for body\.text, and it became/);
     assert.match(String(unknown), /the operator has no event hok\. There is: hook/);
   });
@@ -63,7 +63,7 @@ describe("fixtures of events", () => {
     for (const document of ["on: hook\nevent: {}", "on: hook\nevent: {}\nobject: null\nrefused: a"]) {
       await assert.rejects(run(document), (error: Error) => {
         assert.ok(error instanceof OperatorError);
-        assert.match(error.message, /fixtures\/events\.yaml.*object is what is expected, or refused is/);
+        assert.match(error.message, /fixtures\/events\.yaml.*object or refused must be given, and not both/);
         return true;
       });
     }

@@ -147,7 +147,7 @@ describe("an explanation", () => {
       it(`mend the handler, which is no handler: ${message}`, () =>
         assert.match(
           advised(message).advice[0] ?? "",
-          /^Mend the handler at main\.(py|ts), and run argosy test\. /,
+          /^Fix the handler at main\.(py|ts), and run argosy test\. /,
         ));
 
     it("change the object where it answered one", () => {
@@ -204,7 +204,7 @@ describe("an explanation", () => {
     [
       "is in a namespace that nobody looks after",
       { operators: [{ ...OPERATOR, namespaces: ["team-a"] }] },
-      /Nobody looks after it: the operator memcached handles the namespaces team-a only/,
+      /No operator handles it: memcached handles only the namespaces team-a/,
     ],
     [
       "has an operator without a leader",
@@ -251,7 +251,12 @@ describe("an explanation", () => {
         /the operator argosy\.old, which holds it, is not installed/,
       ],
       ["a foreign one", "backup.example.com/keep", "velero", /velero has not removed its finalizer/],
-      ["the garbage collector's", "foregroundDeletion", "kubectl", /children in the same namespace go first/],
+      [
+        "the garbage collector's",
+        "foregroundDeletion",
+        "kubectl",
+        /children in the same namespace are deleted first/,
+      ],
     ] as [string, string, string | undefined, RegExp, Partial<Known>?][]) {
       it(what, () => {
         const { holds, summary, fine, since } = explain(

@@ -117,12 +117,12 @@ describe("an explanation of an object that others own", () => {
     [
       "lacks the labels",
       { object: { ...OBJECT, metadata: { ...OBJECT.metadata, labels: {} } } },
-      "Nobody looks after it: the operator first watches only objects with the labels example.com/budget=true.",
+      "No operator handles it: first watches only objects with the labels example.com/budget=true.",
     ],
     [
       "may not be asked about",
       { memoryRead: false },
-      "Whether it was handled is not known: what first remembers of it cannot be read.",
+      "It is not known whether it was handled, because the memory of first about it cannot be read.",
     ],
   ] as [string, Partial<Known>, string][]) {
     it(`that ${what}`, () => {
@@ -170,6 +170,6 @@ describe("a look at an object that others own", () => {
     const refused = new ApiError(403, { reason: "Forbidden" }, "GET");
     const found = await lookAt(cluster(refused), OBJECT, target, (what) => unread.push(what));
     assert.equal(found.memoryRead, false);
-    assert.deepEqual(unread, ["what operators remember of it", "the operator's Lease"]);
+    assert.deepEqual(unread, ["the operators' memory of it", "the operator's Lease"]);
   });
 });

@@ -209,7 +209,7 @@ describe("runFixtures", () => {
       "Deployment a: .spec.replicas: expected 2, answered 1",
       "Deployment a: .spec.more[1]: expected 3, answered 2",
       'Deployment a: .spec.extra: expected "a", answered nothing',
-      "Deployment b: expected, and not answered",
+      "Deployment b: expected, but not answered",
       'status: expected {"x":1}, answered nothing',
       "requeueAfterSeconds: expected nothing, answered 5",
     ]);
@@ -230,7 +230,7 @@ describe("runFixtures", () => {
         [],
         [],
         [
-          "Deployment a: answered, and not expected",
+          "Deployment a: answered, but not expected",
           'status: .b: expected [], answered [{"c":1,"d":2}]',
           "status: .a: expected null, answered 1",
         ],
@@ -243,7 +243,7 @@ describe("runFixtures", () => {
       "a.yaml": fixture("answer: { children: [], status: { count: 1 } }"),
     });
     assert.deepStrictEqual(result?.differences, [
-      "asked the same again: status: .count: expected 1, answered 2",
+      "asked a second time: status: .count: expected 1, answered 2",
     ]);
   });
 

@@ -56,12 +56,12 @@ describe("loadOperator", () => {
       { formerNames: ["Cache"] },
       /^formerNames\[0\] is "Cache", which cannot be an operator's name\. Give a name/,
     ],
-    ["a former name of 41 characters", { formerNames: ["a".repeat(41)] }, /can have been called/],
-    ["a former name with two dots", { formerNames: ["a.b.c"] }, /can have been called/],
+    ["a former name of 41 characters", { formerNames: ["a".repeat(41)] }, /cannot be an operator.s name/],
+    ["a former name with two dots", { formerNames: ["a.b.c"] }, /cannot be an operator.s name/],
     [
       "a former name of an installation of 21 characters",
       { formerNames: [`${"a".repeat(21)}.cache`] },
-      /can have been called/,
+      /cannot be an operator.s name/,
     ],
     [
       "the own name as a former one",
@@ -255,10 +255,14 @@ describe("loadOperator", () => {
     [
       "the verb escalate",
       rule({ verbs: ["escalate"] }),
-      /^rules\[0\].verbs\[0\] is "escalate", with which every/,
+      /^rules\[0\].verbs\[0\] is "escalate", with which an account/,
     ],
-    ["the verb bind", rule({ verbs: ["get", "bind"] }), /^rules\[0\].verbs\[1\] is "bind", with which every/],
-    ["the verb impersonate", rule({ verbs: ["impersonate"] }), /is "impersonate", with which every/],
+    [
+      "the verb bind",
+      rule({ verbs: ["get", "bind"] }),
+      /^rules\[0\].verbs\[1\] is "bind", with which an account/,
+    ],
+    ["the verb impersonate", rule({ verbs: ["impersonate"] }), /is "impersonate", with which an account/],
     ["a rule without verbs", rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
     ...["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].map((kind): [string, object, RegExp] => [
       `a ${kind} among the children that may grant nothing`,
@@ -310,12 +314,12 @@ describe("loadOperator", () => {
     [
       "the grant of the verb escalate",
       granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["escalate"] }),
-      /^grants\[0\].verbs\[0\] is "escalate", with which every/,
+      /^grants\[0\].verbs\[0\] is "escalate", with which an account/,
     ],
     [
       "the grant of the verb bind by a rule of any name",
       granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["bind"] }),
-      /^grants\[0\].verbs\[0\] is "bind", with which every/,
+      /^grants\[0\].verbs\[0\] is "bind", with which an account/,
     ],
     [
       "a number to grant",

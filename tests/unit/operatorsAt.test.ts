@@ -127,7 +127,7 @@ describe("operatorsAt", () => {
     addFiles(root, { "handlers/a/operator.yaml": "crd: 1\n" });
     commit("broken");
     const [first, ...problems] = (await messageOf("broken")).split("\n");
-    assert.equal(first, "The operators as of broken cannot be loaded. Compare with a later ref.");
+    assert.equal(first, "The operators at broken cannot be loaded. Compare with a later ref.");
     assert.match(problems[0] ?? "", /^broken:handlers\/a\/operator\.yaml:1:1: /);
     assert.deepStrictEqual(leftOver(), []);
   });
@@ -136,7 +136,7 @@ describe("operatorsAt", () => {
     addFiles(root, { "handlers/a/operator.ts": "export default {};\n", "handlers/a/crd.yaml": widgetCrd() });
     commit("early");
     const [first, ...problems] = (await messageOf("early")).split("\n");
-    assert.equal(first, "The operators as of early cannot be loaded. Compare with a later ref.");
+    assert.equal(first, "The operators at early cannot be loaded. Compare with a later ref.");
     assert.match(
       problems[0] ?? "",
       /^early:handlers\/a: the folder has operator\.ts, but no operator\.yaml\. /,

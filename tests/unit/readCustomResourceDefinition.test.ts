@@ -134,7 +134,7 @@ describe("an operator's CRD", () => {
       const [problem] = crdProblems(widgetCrd({ group }, { metadata: { name: `widgets.${group}` } }));
       assert.match(
         problem ?? "",
-        /^spec.group is ".*", which is kept for Kubernetes' own kinds\. Use a domain/,
+        /^spec.group is ".*", which is reserved for Kubernetes' own kinds\. Use a domain/,
       );
     });
   }

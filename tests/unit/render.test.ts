@@ -112,17 +112,17 @@ describe("render", () => {
       [
         "a secret of Pulumi's",
         () => new ConfigMap("one", { metadata, data: { password: pulumi.secret("s3cret") } }),
-        /^one holds a secret of Pulumi's.*Refer to a Secret of the cluster by name\.$/,
+        /^one contains a secret of Pulumi.*Refer to a Secret of the cluster by name\.$/,
       ],
       [
         "a question to a provider",
         () => new ConfigMap("one", { metadata, data: { text: pulumi.output(askProvider()) } }),
-        /^kubernetes:yaml:decode asks a provider, and there is none here/,
+        /^kubernetes:yaml:decode needs a provider, and there is none here/,
       ],
       [
         "a question to a provider that the program can do without",
         () => askProvider().catch(() => ""),
-        /^kubernetes:yaml:decode asks a provider/,
+        /^kubernetes:yaml:decode needs a provider/,
       ],
       [
         "the outputs of another stack",
@@ -142,17 +142,17 @@ describe("render", () => {
       [
         "a chart",
         () => new k8s.helm.v4.Chart("web", { chart: "nginx" }),
-        /^web is a kubernetes:helm\.sh\/v4:Chart, which is no object of its own/,
+        /^web is a kubernetes:helm\.sh\/v4:Chart, which is not an object/,
       ],
       [
         "a patch of somebody else's object",
         () => new k8s.core.v1.ConfigMapPatch("one", { metadata, data: { a: "b" } }),
-        /^one is a kubernetes:core\/v1:ConfigMapPatch, which is no object of its own/,
+        /^one is a kubernetes:core\/v1:ConfigMapPatch, which is not an object/,
       ],
       [
         "an object that is only read",
         () => ConfigMap.get("one", "shop/settings"),
-        /^one is a kubernetes:core\/v1:ConfigMap, which is no object of its own/,
+        /^one is a kubernetes:core\/v1:ConfigMap, which is not an object/,
       ],
       [
         "an object without a name",
@@ -341,7 +341,10 @@ module.exports = async () => {
 
   it("are refused by the file's name where it is no JSON, no object, or missing", async () => {
     await assert.rejects(given("broken.json"), /broken\.json cannot be read as JSON/);
-    await assert.rejects(given("list.json"), /list\.json holds no outputs\. Make it by pulumi stack output/);
+    await assert.rejects(
+      given("list.json"),
+      /list\.json contains no outputs\. Create it with pulumi stack output/,
+    );
     await assert.rejects(given("none.json"), /none\.json cannot be read as JSON: ENOENT/);
   });
 });

@@ -125,7 +125,7 @@ describe("render --out", () => {
       const other = { ...settings, metadata: { name: "0" } };
       assert.throws(() => writeFolder(out, [other, settings]), {
         name: "CommandError",
-        message: `${path.join(out, FILE)} is in the way: it was not rendered by Argosy.`,
+        message: `${path.join(out, FILE)} is in the way: Argosy did not render it.`,
       });
       assert.deepEqual(contents(), before);
     });

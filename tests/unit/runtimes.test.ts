@@ -15,7 +15,8 @@ describe("a handler's runtime here and in its image", () => {
   it("differs where Python's minor version or Node's major one does", () => {
     assert.equal(
       difference("python:3.13-slim", "Python 3.11.7\n"),
-      "cache: the handler runs in Python 3.11.7 here, and in Python 3.13 in its image python:3.13-slim. With --in-image it runs there, by Docker or Podman.",
+      "cache: the handler runs in Python 3.11.7 here, and in Python 3.13 in its image python:3.13-slim. Use --in-image to " +
+        "run it in the image, with Docker or Podman.",
     );
     assert.match(
       difference("docker.io/library/node:22-slim", "v20.20.2", { function: "main.ts" }) ?? "",

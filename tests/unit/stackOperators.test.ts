@@ -124,7 +124,7 @@ describe("the operators of a stack", function () {
     [
       "a folder beside the stack",
       { stack: "dev", handlers: "operators" },
-      /--stack takes the operators of the program\. Leave --handlers out/,
+      /--stack uses the operators of the program\. Leave out --handlers/,
     ],
     [
       "a platform without a stack",

@@ -197,7 +197,7 @@ describe("a definition with watch", () => {
       assert.throws(
         () => checkOperators(operators),
         (error: OperatorError) =>
-          /watch\.kind is Widget, the own kind of .*own\/operator\.yaml/.test(error.message) &&
+          /watch\.kind is Widget, which .*own\/operator\.yaml/.test(error.message) &&
           error.problems.length === 1,
       );
     }

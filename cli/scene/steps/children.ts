@@ -2,7 +2,7 @@ import type { Step } from "../scene";
 import type { Stage } from "../stage";
 import { SESSIONS } from "./names";
 
-/** The main job, from nothing to running instances, and healing. */
+/** The main job: from nothing to running instances, and healing. */
 export const childrenSteps: readonly Step<Stage>[] = [
   {
     title: "a new Memcached gets a Deployment and a Service",
@@ -21,7 +21,7 @@ export const childrenSteps: readonly Step<Stage>[] = [
     },
   },
   {
-    title: "scaled up, its Deployment follows",
+    title: "if the Memcached is scaled up, its Deployment follows",
     async play(stage) {
       await stage.resize(SESSIONS, 3);
       const { status } = await stage.untilReady(SESSIONS, 3);
@@ -30,7 +30,7 @@ export const childrenSteps: readonly Step<Stage>[] = [
     },
   },
   {
-    title: "a child edited by hand is put right",
+    title: "a child that was edited by hand is restored",
     async play(stage) {
       await stage.editReplicas(SESSIONS, 7);
       await stage.until("the Deployment has 3 replicas again", async () => {

@@ -6,7 +6,7 @@ import { SESSIONS } from "./names";
 /** The end of a Memcached. */
 export const deletionSteps: readonly Step<Stage>[] = [
   {
-    title: "a deleted Memcached is finalized, and takes its children along",
+    title: "a deleted Memcached is finalized, and its children are deleted with it",
     async play(stage) {
       const finalizer = finalizerOf(stage.operator);
       const finalizers = (await stage.memcached(SESSIONS))?.metadata.finalizers ?? [];

@@ -3,7 +3,7 @@ import type { Step } from "../scene";
 import { expect, readyOf, type Stage } from "../stage";
 import { BYSTANDER, CRASHING, HANGING } from "./names";
 
-/** A handler with mistakes in it, and what they do to the rest: nothing. */
+/** A handler with mistakes, which must not affect anything else. */
 export const mistakeSteps: readonly Step<Stage>[] = [
   {
     title: "an exception of the handler is reported with file and line, and the handler is asked again",
@@ -24,7 +24,7 @@ export const mistakeSteps: readonly Step<Stage>[] = [
     },
   },
   {
-    title: "others are not held up by it, nor by one that hangs",
+    title: "other objects are not held up by an exception, nor by a handler that hangs",
     async play(stage) {
       await stage.createMemcached(HANGING, 1);
       await stage.createMemcached(BYSTANDER, 1);
@@ -38,7 +38,7 @@ export const mistakeSteps: readonly Step<Stage>[] = [
     },
   },
   {
-    title: "a handler that hangs is killed, and tried again",
+    title: "a handler that hangs is killed, and its object is tried again",
     async play(stage) {
       await stage.untilFailed(HANGING, "HandlerTimedOut");
       const { attempt, failure } = await stage.untilRetried(HANGING, "HandlerTimedOut");
@@ -46,7 +46,7 @@ export const mistakeSteps: readonly Step<Stage>[] = [
     },
   },
   {
-    title: "the handler mended, both succeed",
+    title: "after the handler was repaired, both objects succeed",
     async play(stage) {
       await stage.handler.mend();
       stage.renewHandler();

@@ -1,8 +1,8 @@
 /** The Memcached that the scene is about. */
 export const SESSIONS = "sessions";
-/** The one whose handler crashes, once it is spoiled. */
+/** The Memcached whose handler crashes after the mistakes were added. */
 export const CRASHING = "crashing";
-/** The one whose handler hangs, once it is spoiled. */
+/** The Memcached whose handler hangs after the mistakes were added. */
 export const HANGING = "hanging";
-/** One that has nothing to do with the other two. */
+/** A Memcached that has nothing to do with the other two. */
 export const BYSTANDER = "bystander";

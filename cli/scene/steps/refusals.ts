@@ -3,17 +3,17 @@ import type { Step } from "../scene";
 import { expect, type Stage } from "../stage";
 import { SESSIONS } from "./names";
 
-/** More than the handler takes. */
+/** More instances than the handler accepts. */
 const TOO_LARGE = 51;
 
-/** Specifications that somebody refuses: the last good children stay as they are. */
+/** Specifications that are refused. The last good children stay as they are. */
 export const refusalSteps: readonly Step<Stage>[] = [
   {
-    title: "a spec that the schema refuses reaches nobody",
+    title: "a spec that the schema refuses never reaches the handler",
     async play(stage) {
       const before = await stage.versionOfChildren(SESSIONS);
       const refusal = await stage.resize(SESSIONS, -1).then(
-        () => "the API server took it",
+        () => "the API server accepted it",
         (error: unknown) => {
           if (error instanceof ApiError && error.code === 422) return error;
           throw error;
@@ -25,7 +25,7 @@ export const refusalSteps: readonly Step<Stage>[] = [
     },
   },
   {
-    title: "a spec that the handler refuses is told, and changes no child",
+    title: "a spec that the handler refuses is reported, and changes no child",
     async play(stage) {
       const before = await stage.versionOfChildren(SESSIONS);
       await stage.resize(SESSIONS, TOO_LARGE);

@@ -179,7 +179,7 @@ describe("a CRD that somebody else has made, with objects", function () {
   it("is not taken over by installing the operator, which says how that is asked for", async () => {
     await assert.rejects(
       operator.grant(),
-      /CustomResourceDefinition crdofotherss\S+ is there already, made by others\. Use another cluster\. .* add the annotation pulumi\.com\/patchForce: "true"/,
+      /CustomResourceDefinition crdofotherss\S+ already exists and was created by others\. Use another cluster\. .* add the annotation pulumi\.com\/patchForce: "true"/,
     );
   });
 
