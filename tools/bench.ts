@@ -21,23 +21,25 @@ interface Options {
   readonly json?: true;
 }
 
-/** The other benchmarks, by the option that asks for each. Each is loaded only then: one loads the whole program. */
+/**
+ * The other benchmarks, by their options. Each is loaded only if it is requested, because one of them loads the whole program.
+ */
 const OTHERS: Readonly<Record<string, () => { main(args: readonly string[]): Promise<number> }>> = {
   "--cluster": () => require("./bench/inCluster/command") as typeof import("./bench/inCluster/command"),
   "--commands": () => require("./bench/commands") as typeof import("./bench/commands"),
   "--restart": () => require("./bench/restart") as typeof import("./bench/restart"),
 };
 
-/** `npm run bench`: the same work by Argosy and by its peers, as a table. */
+/** `npm run bench`: measures the same work done by Argosy and by its peers, and prints a table. */
 export function main(args: readonly string[]): Promise<number> {
   for (const [option, load] of Object.entries(OTHERS)) if (args.includes(option)) return load().main(args);
   const command = new Command("npm run bench --")
     .description(
-      "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +
-        "latency, rate and memory, as a table. Standard error tells how far it is.",
+      "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: latency, rate and " +
+      "memory, as a table. Standard error shows the progress.",
     )
     .option("--objects <n>", "Memcacheds created one by one", positiveInteger, 200)
-    .option("--burst <n>", "Memcacheds created at once", positiveInteger, 1000)
+    .option("--burst <n>", "Memcacheds created at the same time", positiveInteger, 1000)
     .option("--rounds <n>", "rounds; the figures are their medians", positiveInteger, 2)
     .addOption(
       new Option("--peers <names>", "only these operators, separated by commas")
@@ -45,11 +47,11 @@ export function main(args: readonly string[]): Promise<number> {
         .default(runNames, "all"),
     )
     .option("--json", "print JSON instead of the table")
-    .option("--commands", "how long commands take that need no cluster, instead")
-    .option("--restart", "what a restart with many objects costs, instead")
+    .option("--commands", "instead, measure how long commands take that need no cluster")
+    .option("--restart", "instead, measure the cost of a restart with many objects")
     .option(
       "--cluster",
-      "on the cluster that the kubeconfig names instead; --cluster --help tells its options",
+      "instead, run on the cluster that the kubeconfig names; --cluster --help shows the options",
     );
   return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
 }

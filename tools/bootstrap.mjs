@@ -1,6 +1,6 @@
 // Runs a command from the sources: node tools/bootstrap.mjs <argosy|test|bench|chaos|coverage|e2e> [arguments]
 //
-// It needs nothing but Node, and brings what the commands need: the dependencies, and TypeScript in this process.
+// It needs only Node, and provides everything that the commands need: the dependencies, and TypeScript in this process.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const OLDEST_NODE = [20, 19];
-/** The file of each command: the product's own, and those of its maintainers. */
+/** The file of each command: the command of the product, and the commands for maintainers. */
 const FILES = {
   argosy: "cli/argosy.ts",
   test: "tools/test.ts",
@@ -23,14 +23,14 @@ const USAGE_EXIT_CODE = 2;
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
 const lockFile = path.join(root, "package-lock.json");
-/** Names the lock file that node_modules was installed from, by its hash. */
+/** The file with the hash of the lock file that node_modules was installed from. */
 const recordFile = path.join(root, "node_modules", ".argosy-lock");
 
-/** Whether node_modules was installed from the lock file as it is now, no matter who installed it. */
+/** Whether node_modules was installed from the present lock file, no matter who installed it. */
 function isInstalled() {
   const modules = path.join(root, "node_modules");
   if (!existsSync(modules)) return false;
-  // Anyone who linked it has packages elsewhere: npm ci would remove them there.
+  // If node_modules is a link, its packages are elsewhere, and npm ci would remove them there.
   if (lstatSync(modules).isSymbolicLink()) return true;
   if (existsSync(recordFile)) return readFileSync(recordFile, "utf8") === lockHash();
   if (!npmHasInstalled()) return false;
@@ -71,7 +71,7 @@ async function install() {
   tell("dependencies installed");
 }
 
-/** Runs a program to its end, with its output on our standard error. It ends when we are told to. */
+/** Runs a program to its end. It writes to our standard error, and is stopped if we are. */
 async function run(program, args) {
   const child = spawn(program, args, { cwd: root, stdio: ["ignore", process.stderr, process.stderr] });
   const stop = (signal) => child.kill(signal);
@@ -90,7 +90,7 @@ async function run(program, args) {
   }
 }
 
-/** Something that the user of the command can put right: printed without a stack. */
+/** An error that the user of the command can correct. It is printed without a stack. */
 class UserError extends Error {
   /** @param exitCode 1, or {@link USAGE_EXIT_CODE} */
   constructor(message, exitCode = 1) {
@@ -99,12 +99,12 @@ class UserError extends Error {
   }
 }
 
-/** Gives the exit code. The command itself prints what went wrong in it. */
+/** Returns the exit code. The command itself prints its errors. */
 async function main([command, ...args]) {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
     throw new UserError(
-      `Node ${OLDEST_NODE.join(".")} or newer is needed; this is ${process.versions.node}.`,
+      `Node ${OLDEST_NODE.join(".")} or newer is required; this is ${process.versions.node}.`,
     );
   }
   const file = FILES[command];

@@ -9,13 +9,13 @@ import { licencesOf } from "./licences";
 
 const PROJECT_FOLDER = path.resolve(__dirname, "..");
 
-/** What is compiled, and from where: a library for programs, and the command. */
+/** The files that are compiled, and their sources: a library for programs, and the command. */
 const LIBRARY = { file: "index.js", entry: "components/index.ts" };
 const COMMAND = { file: "cli.js", entry: "cli/argosy.ts" };
 
 /**
- * Builds what the npm package has in `dist`. The same sources and packages give the same bytes on every machine and in every
- * folder.
+ * Builds the content of `dist` in the npm package. The same sources and packages give the same bytes on every machine and in
+ * every folder.
  *
  * @param folder - is emptied first
  */
@@ -46,18 +46,18 @@ export function build(folder: string): void {
   write("THIRD-PARTY-LICENSES", licencesOf(inputs, PROJECT_FOLDER));
 }
 
-/** Python leaves what it has compiled beside a handler that has run. */
+/** Python leaves compiled files beside a handler that has run. */
 function isSource(file: string): boolean {
   return path.basename(file) !== "__pycache__";
 }
 
 interface Bundle {
   readonly code: string;
-  /** The files that it was made of, relative to the project's folder. */
+  /** The files in the bundle, relative to the project's folder. */
   readonly inputs: readonly string[];
 }
 
-/** Compiles our own code to one CommonJS file, with every package in it that a user's npm does not install. */
+/** Compiles our own code to one CommonJS file. The file includes every package that a user's npm does not install. */
 function compile(entry: string): Bundle {
   const { outputFiles, metafile } = buildSync({
     entryPoints: [entry],
@@ -67,7 +67,7 @@ function compile(entry: string): Bundle {
     platform: "node",
     format: "cjs",
     target: "node20",
-    // Where the packages are linked, the places that they are linked to would be in the code.
+    // Otherwise, if packages are linked, the code would contain the places that the links point to.
     preserveSymlinks: true,
     define: { ARGOSY_IS_COMPILED: "true" },
     legalComments: "none",
@@ -84,7 +84,7 @@ function compile(entry: string): Bundle {
 if (require.main === module) {
   const [folder] = process.argv.slice(2);
   if (folder === undefined || existsSync(path.join(folder, "package.json"))) {
-    process.stderr.write("usage: tsx tools/build.ts FOLDER    (it is emptied first)\n");
+    process.stderr.write("usage: tsx tools/build.ts FOLDER    (the folder is emptied first)\n");
     process.exitCode = 2;
   } else build(path.resolve(folder));
 }

@@ -35,27 +35,27 @@ It needs pulumi and the rights of an administrator, refuses a cluster where Argo
 and removes all that it made. It kills and stops what it has installed itself, and with --node-faults the cluster's API
 server and etcd too.`;
 
-/** `npm run chaos`: operators of both forms on a cluster, while everything goes wrong. */
+/** `npm run chaos`: runs operators of both forms on a cluster while everything fails. */
 export function main(args: readonly string[]): Promise<number> {
   const command = new Command("npm run chaos --")
     .description(
       "Installs an operator of each form into the cluster that the kubeconfig names, changes hundreds of objects while " +
-        "parts are killed, cut off and frozen, and looks whether a change is lost. Skipped without pulumi or a cluster.",
+      "parts are killed, cut off and frozen, and checks whether a change is lost. Skipped without pulumi or a cluster.",
     )
     .option("--seed <n>", "the seed of the plan", wholeNumber, 1)
     .option("--changes <n>", "changes of objects of the resident operator; 0 for none", wholeNumber, 10_000)
-    .option("--pod-changes <n>", "changes where each run has a pod; 0 for none", wholeNumber, 300)
-    .option("--objects <n>", "names of objects of the resident operator", positiveInteger, 300)
-    .option("--pod-objects <n>", "the same where each run has a pod", positiveInteger, 10)
+    .option("--pod-changes <n>", "changes of objects of the operator whose runs have pods; 0 for none", wholeNumber, 300)
+    .option("--objects <n>", "number of names of objects of the resident operator", positiveInteger, 300)
+    .option("--pod-objects <n>", "the same for the operator whose runs have pods", positiveInteger, 10)
     .option("--faults <text>", "only kinds of faults with this in their name")
-    .option("--node-faults", "the cluster's one node and its control plane are this machine, and we are root")
+    .option("--node-faults", "use this if this machine is the cluster's only node and its control plane, and you are root")
     .option(
       "--from <commit>",
-      "begin with this commit of the program; the first upgrade brings the present one",
+      "begin with this commit of the program; the first upgrade installs the present commit",
     )
     .option("--context <name>", "a context of the kubeconfig")
     .option("--kubeconfig <file>", "a kubeconfig")
-    .option("--keep", "leave all as it is where something is lost")
+    .option("--keep", "do not clean up if something is lost")
     .option("--json", "print JSON instead of tables")
     .addHelpText("after", HELP);
   return runCommand({ command, run: (signal) => chaos(command.opts(), signal) }, args);
@@ -99,7 +99,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
   return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
 }
 
-/** What repeats the run. */
+/** The command that repeats the run. */
 function commandOf(options: Options): string {
   const { seed, changes, podChanges, objects, podObjects, faults, nodeFaults, from } = options;
   const words = [

@@ -2,15 +2,15 @@ import { runCommand } from "../cli/command";
 import { runTool } from "./runTool";
 import { testCommand } from "./testArguments";
 
-/** Every source of ours, so that a file that no test loads counts as well. */
+/** All our sources, so that files that no test loads count as well. */
 const SOURCES = ["index.ts", "cli/**", "components/**", "definition/**", "program/**", "runtime/**"];
 const ALL_TESTS = ["tests/unit", "tests/package", "tests/integration"];
 
 /**
- * `npm run coverage`: the tests, and how much of the code they run, as a table and as HTML in coverage/.
- * It takes the arguments of `npm test`.
+ * `npm run coverage`: runs the tests and reports how much of the code they run, as a table and as HTML in coverage/. It takes the
+ * arguments of `npm test`.
  *
- * @returns the exit code: 1 where a test has failed, 2 for wrong arguments
+ * @returns the exit code: 1 if a test has failed, 2 for wrong arguments
  */
 export function main(args: readonly string[]): Promise<number> {
   return runCommand({ command: testCommand("coverage"), run: () => coverage(args) }, args);

@@ -1,12 +1,12 @@
 import path from "node:path";
 import { generateDtsBundle } from "dts-bundle-generator";
 
-/** What is declared somewhere: TypeScript's. */
+/** A declared name, as TypeScript represents it. */
 type Name = object;
 
 /** The part of the library that knows which declarations use which. */
 interface UsageEvaluator {
-  /** Each name with those that use it. */
+  /** Each name with the names that use it. */
   readonly nodesParentsMap: ReadonlyMap<Name, ReadonlySet<Name>>;
   isSymbolUsedBySymbolImpl(used: Name, user: Name): boolean;
 }
@@ -14,7 +14,7 @@ interface UsageEvaluator {
 /**
  * The declarations of all exports of a file, in one text that imports no other file of this repository.
  * @param entry relative to the folder
- * @throws Error where a declaration cannot be written. Types are not checked otherwise: `npm test` does that
+ * @throws Error if a declaration cannot be written. Other type errors are not found here, but by `npm test`
  */
 export function declarationsOf(entry: string, folder: string): string {
   const [declarations] = generateDtsBundle(
@@ -38,7 +38,7 @@ TypesUsageEvaluator.prototype.isSymbolUsedBySymbolImpl = function (used, user) {
   return usedBy(user).has(used);
 };
 
-/** Finds all that a name uses, directly or by way of others, and itself. */
+/** Finds everything that a name uses, directly or indirectly, including the name itself. */
 function searchOf(usersOf: UsageEvaluator["nodesParentsMap"]): (user: Name) => ReadonlySet<Name> {
   const uses = new Map<Name, Name[]>();
   for (const [used, users] of usersOf) {
@@ -53,7 +53,7 @@ function searchOf(usersOf: UsageEvaluator["nodesParentsMap"]): (user: Name) => R
     const there = known.get(user);
     if (there) return there;
     const found = new Set([user]);
-    // A set gives what is added to it meanwhile as well.
+    // The iteration over a set includes elements that are added meanwhile.
     for (const each of found) for (const used of uses.get(each) ?? []) found.add(used);
     known.set(user, found);
     return found;

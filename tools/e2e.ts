@@ -5,7 +5,7 @@ import { endTests, runTests } from "./testRun";
 
 const FOLDER = "tests/e2e";
 
-/** The test files in their order: each finds what the ones before it have left. */
+/** The test files in their order. Each builds on the state that the earlier ones have left. */
 export const STEPS = [
   "up",
   "objects",
@@ -29,10 +29,10 @@ export const STEPS = [
 ];
 
 /**
- * `npm run e2e`: installs a copy of this project into the cluster that the kubeconfig names, tries what it promises,
- * and takes it away again. Skipped where there is no Pulumi or no cluster.
+ * `npm run e2e`: installs a copy of this project into the cluster that the kubeconfig names, tests its promises, and removes it
+ * again. Skipped if there is no Pulumi or no cluster.
  *
- * @returns the exit code: 1 where a test has failed, 2 for wrong arguments
+ * @returns the exit code: 1 if a test has failed, 2 for wrong arguments
  */
 export function main(args: readonly string[]): Promise<number> {
   const command = testCommand("e2e");
@@ -45,7 +45,7 @@ async function e2e(command: Command): Promise<number> {
   const result = await runTests({
     title: "e2e",
     files: all.filter((file) => files.length === 0 || files.includes(file)),
-    // Not what mocha finds by itself: that is for `npm test`.
+    // Not the configuration that mocha finds by itself, which is for `npm test`.
     options: ["--config=.mocharc.e2e.json", ...options],
     jobs: 1,
   });

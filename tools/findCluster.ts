@@ -3,14 +3,14 @@ import { commandOnPath } from "../definition/commandOnPath";
 import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 
-/** A cluster to deploy into by Pulumi; or, where there is none or no Pulumi, what is missing. */
+/** A cluster for a deployment with Pulumi. If there is no cluster or no Pulumi: the missing part. */
 export type FoundCluster = { readonly connection: ClusterConnection } | { readonly missing: string };
 
 /**
- * Looks whether there are Pulumi and a cluster that answers.
+ * Checks whether there is Pulumi, and a cluster that answers.
  * @param kubeconfig a file; by default `$KUBECONFIG` or `~/.kube/config`
  * @param context its current one by default
- * @throws KubeconfigError where one was asked for that there is not
+ * @throws KubeconfigError if the requested kubeconfig or context does not exist
  */
 export async function findCluster(kubeconfig?: string, context?: string): Promise<FoundCluster> {
   if (!commandOnPath("pulumi")) return { missing: "no program pulumi is on PATH" };

@@ -6,7 +6,7 @@ import { buildSync } from "esbuild";
 import { parse, stringify } from "yaml";
 import { PACKAGE_NAME } from "../components/package";
 
-/** The files of an installed program. Its handlers and its further stacks are beside them. */
+/** The files of an installed program. Its handlers and its other stacks are beside them. */
 const PROGRAM_FILES = [
   "index.js",
   "package.json",
@@ -17,15 +17,15 @@ const PROGRAM_FILES = [
   ".gitignore",
 ] as const;
 const MODULES = "node_modules";
-/** More than the sources have, by far. */
+/** Far more than the size of the sources. */
 const MOST_BYTES = 2 ** 28;
 
 /**
- * Makes this repository's program as a user has it: in a folder of its own, on the package that npm has installed from
- * its tarball.
+ * Creates this repository's program as users have it: in its own folder, with the package that npm has installed from its
+ * tarball.
  *
  * @param sources - the folder of the repository
- * @param folder - is made
+ * @param folder - is created
  */
 export function installProgram(sources: string, folder: string): void {
   mkdirSync(folder, { recursive: true });
@@ -41,7 +41,7 @@ export function installProgram(sources: string, folder: string): void {
 
 /**
  * The same for a commit of the repository, built with the packages that are installed now.
- * @throws Error where git knows no such commit, or where it was no package yet; its message ends with the reason
+ * @throws Error if git does not know the commit, or if it was not a package yet. The message ends with the reason
  */
 export function installProgramAt(commit: string, repository: string, folder: string): void {
   const sources = mkdtempSync(path.join(tmpdir(), "argosy-sources-"));
@@ -58,7 +58,7 @@ export function installProgramAt(commit: string, repository: string, folder: str
   }
 }
 
-/** Puts an installed program into a folder, in place of the one there. The handlers and the stacks there stay. */
+/** Replaces the program in a folder by an installed program. The folder's handlers and stacks stay. */
 export function takeProgram(installed: string, folder: string): void {
   for (const name of PROGRAM_FILES) cpSync(path.join(installed, name), path.join(folder, name));
   rmSync(path.join(folder, MODULES), { force: true });
@@ -70,13 +70,13 @@ export function engineOf(installed: string): string {
   return path.join(installed, MODULES, PACKAGE_NAME, "dist", "engine.js");
 }
 
-/** Gives the tarball's absolute path. */
+/** Packs the package. Returns the tarball's absolute path. */
 function packPackage(sources: string, folder: string): string {
   const printed = npm("pack", sources, "--pack-destination", folder);
   return path.join(folder, printed.trim().split("\n").at(-1) ?? "");
 }
 
-/** Its own files are one file here. What it imports by a package's name is npm's to install. */
+/** Bundles the program's own files into one file. npm installs the packages that it imports. */
 function writeProgram(sources: string, folder: string): void {
   buildSync({
     entryPoints: [path.join(sources, "index.ts")],

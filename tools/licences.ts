@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
 /**
- * The licences of the packages that a bundle is made of, as one text.
+ * The licences of the packages in a bundle, as one text.
  *
  * @param inputs - files of the bundle, relative to the folder
  * @throws Error for a package without the text of its licence

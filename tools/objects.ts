@@ -10,18 +10,18 @@ import { HttpTransport } from "../runtime/kubernetes/transport";
 /** A kind in a version of its API. */
 export type Kind = Pick<Manifest, "apiVersion" | "kind">;
 
-/** What names an object: any manifest will do. */
+/** The fields that identify an object. Any manifest has them. */
 export type Reference = Kind & {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 };
 
-/** Objects of any kind in a cluster, as `kubectl` reads and writes them: each is named by a manifest. */
+/** Objects of any kind in a cluster, as `kubectl` reads and writes them: a manifest names each of them. */
 export class Objects {
   readonly client: KubernetesClient;
   protected readonly transport: HttpTransport;
   private readonly resources = new Map<string, Promise<Resource>>();
 
-  /** @param manager the field manager of what is applied */
+  /** @param manager the field manager of applied objects */
   constructor(
     connection: ClusterConnection,
     private readonly manager: string,
@@ -30,7 +30,7 @@ export class Objects {
     this.transport = new HttpTransport(connection);
   }
 
-  /** Server-side apply. Takes fields over from others. */
+  /** Server-side apply, which takes over fields from others. */
   async apply(manifest: Manifest, manager = this.manager): Promise<KubernetesObject> {
     const resource = await this.resourceOf(manifest);
     return (await this.client.apply(resource, manifest, { fieldManager: manager, force: true })).object;
@@ -48,7 +48,7 @@ export class Objects {
     await this.transport.send({ method: "PATCH", path, contentType, body: { spec: { replicas } } });
   }
 
-  /** The object. Undefined if there is none, or no such kind. */
+  /** The object. Undefined if there is no such object, or no such kind. */
   async find(reference: Reference): Promise<KubernetesObject | undefined> {
     const resource = await this.known(reference);
     return resource && this.client.get(resource, reference.metadata);
@@ -64,7 +64,7 @@ export class Objects {
     const selection = { ...(namespace && { namespace }), ...(labelSelector && { labelSelector }) };
     if (!resource) return [];
     return this.client.listAll(resource, selection).catch((error: unknown) => {
-      // The kind was known, and its definition has been deleted since.
+      // The kind was known, but its definition was deleted meanwhile.
       if (isApiError(error, 404)) return [];
       throw error;
     });
@@ -79,16 +79,16 @@ export class Objects {
     if (resource) await this.client.delete(resource, reference.metadata, { propagation });
   }
 
-  /** Removes every finalizer from an object, for a controller that is gone. */
+  /** Removes every finalizer from an object whose controller no longer exists. */
   async release(reference: Reference): Promise<void> {
     const resource = await this.known(reference);
     if (!resource) return;
     const patch = { metadata: { finalizers: null } };
-    // The object may have gone meanwhile.
+    // The object may have been deleted meanwhile.
     await this.client.mergePatch(resource, reference.metadata, patch).catch(() => undefined);
   }
 
-  /** What a path of the API answers, as text. */
+  /** The answer for a path of the API, as text. */
   text(path: string): Promise<string> {
     return textOf(this.transport, path);
   }
@@ -122,7 +122,7 @@ export class Objects {
   }
 }
 
-/** What a path of the API answers, as text. */
+/** The answer for a path of the API, as text. */
 export async function textOf(transport: HttpTransport, path: string, signal?: AbortSignal): Promise<string> {
   return text(await transport.open({ method: "GET", path, accept: "*/*", ...(signal && { signal }) }));
 }

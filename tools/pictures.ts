@@ -6,7 +6,7 @@ import { THEMES } from "./pictures/themes";
 
 const ROOT = path.join(__dirname, "..");
 
-/** What `npm start -- --json` printed once, a line for each step. */
+/** A recorded output of `npm start -- --json`, with a line for each step. */
 const RECORDED_RUN = "tools/pictures/start.jsonl";
 
 /** Every picture of the documentation: its text by its file. */
@@ -23,7 +23,7 @@ export function pictures(): ReadonlyMap<string, string> {
   );
 }
 
-/** `npm run pictures`: draws them. A test tells when that is due. */
+/** `npm run pictures`: draws the pictures. A test fails if they are not current. */
 if (require.main === module) {
   mkdirSync(path.join(ROOT, "docs/pictures"), { recursive: true });
   for (const [file, text] of pictures()) writeFileSync(path.join(ROOT, file), text);

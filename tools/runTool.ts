@@ -3,9 +3,9 @@ import path from "node:path";
 import { PACKAGE_FOLDER } from "../cli/project";
 import { formatDuration } from "../cli/terminal";
 
-/** A development tool out of node_modules. */
+/** A development tool in node_modules. */
 export interface Tool {
-  /** What it does, for people: "type check". */
+  /** A description for people: "type check". */
   readonly title: string;
   /** Its JavaScript entry, below node_modules. */
   readonly entry: string;
@@ -15,11 +15,11 @@ export interface Tool {
 /** How a tool ended. */
 export interface ToolResult<Told = unknown> {
   readonly exitCode: number;
-  /** What it told us, as tests/reporter.ts does, when it came to its end. */
+  /** The message that it sent at its end, as tests/reporter.ts does. */
   readonly told?: Told;
 }
 
-/** Runs a check; standard error tells what runs, how it ended and how long it took. Gives its exit code. */
+/** Runs a check. Standard error shows its title, result and duration. Returns its exit code. */
 export async function runCheck(tool: Tool): Promise<number> {
   const startedAt = performance.now();
   const { exitCode } = await runTool(tool);
@@ -28,26 +28,29 @@ export async function runCheck(tool: Tool): Promise<number> {
   return exitCode;
 }
 
-/** Runs a tool with this very Node and its options, by which the package's name means the sources. Its output is on ours. */
+/** Runs a tool with this Node and the option that makes the package's name mean the sources. The tool writes to our output. */
 export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   process.stderr.write(`${tool.title}\n`);
   const entry = path.join(PACKAGE_FOLDER, "node_modules", tool.entry);
   return runNode<Told>([...process.execArgv, entry, ...tool.args]);
 }
 
-/** The package's name means the sources. Not by an option of mocha's: it would start a process of its own between us and it. */
+/**
+ * The option that makes the package's name mean the sources. It is not an option of mocha, because mocha would then start another
+ * process in between.
+ */
 const FROM_SOURCES = "--conditions=@argosy-dev/source";
 
-/** What runs on this long after a tool has told its end is something that it left running. */
+/** If a tool is still running this long after it announced its end, it has left something running. */
 const LINGER_MILLISECONDS = 30_000;
 
 /**
- * Runs a script with this very Node, its output on ours. One that has told its end and does not go, by something that
- * it left running, is ended and has failed: nobody should wait for a result that is there. Ctrl-C reaches it by the
- * terminal; we only see to it that we end after it.
+ * Runs a script with this Node. The script writes to our output. If it has announced its end but does not exit, because it left
+ * something running, it is killed and has failed, so that nobody waits for an existing result. The terminal sends Ctrl-C to the
+ * script as well. We only make sure that we end after it.
  *
  * @param args the script and its arguments
- * @param lingerMilliseconds how long it may take to go. @default half a minute
+ * @param lingerMilliseconds how long it may take to exit. @default half a minute
  */
 export function runNode<Told>(
   args: readonly string[],
@@ -65,7 +68,7 @@ export function runNode<Told>(
     child.once("message", (message) => {
       told = message as Told;
       timer = setTimeout(() => {
-        process.stderr.write("it has come to its end and left something running: ended\n");
+        process.stderr.write("the script finished but left something running, and was killed\n");
         child.kill("SIGKILL");
       }, lingerMilliseconds);
     });

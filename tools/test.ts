@@ -11,11 +11,11 @@ const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["-
 const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"] };
 
 /**
- * The kinds of tests, one after the other. More files than there are cores run at a time, since most of them wait
- * most of the time: for timers, processes and the control plane that integration tests share. With two files for each core
- * the integration tests leave a core idle now and then. Not three for each core: an integration test has processes of its own
- * besides, and where all of them want a core at once, a renewal of a lease or an answer of the API server is late by seconds,
- * and a test fails that found nothing.
+ * The kinds of tests, one after the other. More files than cores run at the same time, because most files spend most of their
+ * time waiting: for timers, for processes, and for the control plane that integration tests share. With two files for each core,
+ * the integration tests leave a core idle now and then. Three files for each core would be too many: integration tests also start
+ * processes, and if all of these need a core at the same time, a renewal of a lease or an answer of the API server is late by
+ * seconds, and a test fails without a reason.
  */
 const KINDS = [
   { title: "unit tests", folder: "tests/unit", jobsPerCore: 2 },
@@ -24,10 +24,10 @@ const KINDS = [
 ];
 
 /**
- * `npm test`: type check, lint, and all tests. With arguments it is tests alone: `npm test -- --grep queue`,
- * `npm test -- tests/unit/queue.test.ts`. The last line of the output is "N passed, N failed, N skipped".
+ * `npm test`: type check, lint, and all tests. With arguments it runs only tests: `npm test -- --grep queue`, `npm test --
+ * tests/unit/queue.test.ts`. The last line of the output is "N passed, N failed, N skipped".
  *
- * @returns the exit code: 1 where anything has failed, 2 for wrong arguments
+ * @returns the exit code: 1 if anything has failed, 2 for wrong arguments
  */
 export function main(args: readonly string[]): Promise<number> {
   const command = testCommand("test");
@@ -60,6 +60,6 @@ async function test(command: Command, isWhole: boolean): Promise<number> {
   }
   const sum = sumOf(results);
   const isNone = sum.passed + sum.failed + sum.skipped === 0;
-  if (isNone) progress("no test has such a name");
+  if (isNone) progress("no test matches this name");
   return endTests(isNone ? { ...sum, exitCode: EXIT_CODES.failed } : sum);
 }

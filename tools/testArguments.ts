@@ -5,13 +5,13 @@ import { UsageError } from "../cli/commandError";
 import { positiveInteger } from "../cli/options";
 import { PACKAGE_FOLDER } from "../cli/project";
 
-/** What the arguments of `npm test`, `npm run coverage` and `npm run e2e` ask for. */
+/** The arguments of `npm test`, `npm run coverage` and `npm run e2e`. */
 export interface TestArguments {
-  /** Test files by their paths from the project's folder; none where the arguments name none. */
+  /** Test files, by their paths from the project's folder. Empty if the arguments name none. */
   readonly files: readonly string[];
   /** Options for mocha. */
   readonly options: readonly string[];
-  /** How many test files run at a time, where the arguments say so. */
+  /** How many test files run at the same time, if the arguments say so. */
   readonly jobs?: number;
 }
 
@@ -25,7 +25,7 @@ interface Options {
 
 const TEST = "npm test --";
 
-/** What a command that runs tests understands. @param script the npm script: "test" */
+/** The parser for a command that runs tests. @param script the npm script: "test" */
 export function testCommand(script: string): Command {
   return new Command(script === "test" ? TEST : `npm run ${script} --`)
     .argument("[files...]", "test files, or folders of them (default: all)")
@@ -33,16 +33,16 @@ export function testCommand(script: string): Command {
     .option("--invert", "only tests whose names do not match")
     .option("--bail", "stop after the first failure")
     .option("--timeout <ms>", "time limit of a test that sets none", positiveInteger)
-    .option("--jobs <number>", "test files that run at a time", positiveInteger);
+    .option("--jobs <number>", "test files that run at the same time", positiveInteger);
 }
 
 /**
- * What the arguments that a {@link testCommand} has parsed ask for.
+ * The arguments that a {@link testCommand} has parsed.
  *
  * @param folders the folders in which the command's test files are
- * @param environment says by `CI` that this is CI. A test that `npm test` skips there fails: what is not tried there is
- *   tried nowhere. @default this process's
- * @throws UsageError where a file is none of these, so that a mistake never runs the whole suite
+ * @param environment its variable `CI` says that this is CI. There, a test that `npm test` skips fails, because otherwise it
+ *   would never run. @default that of this process
+ * @throws UsageError if a file is not a test file, so that a typing mistake never runs the whole suite
  */
 export function readTestArguments(
   command: Command,
@@ -59,9 +59,10 @@ export function readTestArguments(
 }
 
 /**
- * Files that take far longer than their size tells, longest first: they pack, copy or run the whole project, have a control plane
- * of their own, or wait for leases and handlers. Those that wait and those that need a core take turns. Of the integration tests
- * those with a control plane of their own come first: meanwhile the shared one starts, for which all others wait.
+ * Files that take far longer than their size suggests, longest first: they pack, copy or run the whole project, have their own
+ * control plane, or wait for leases and handlers. Files that wait and files that need a core alternate. Among the integration
+ * tests, those with their own control plane come first, because the shared control plane starts meanwhile and all others wait for
+ * it.
  */
 export const LONG_FILES: readonly string[] = [
   "unit/pipeTransport",
@@ -116,8 +117,8 @@ export const LONG_FILES: readonly string[] = [
 ].map((name) => `tests/${name}.test.ts`);
 
 /**
- * The test files below a folder, first those of {@link LONG_FILES}, then the largest: when files run side by side, a long one that
- * begins last would be waited for.
+ * The test files below a folder: first those of {@link LONG_FILES}, then the others, the largest first. Otherwise a long file
+ * that starts last would hold up the end.
  */
 export function testFilesIn(folder: string): string[] {
   return readdirSync(path.join(PACKAGE_FOLDER, folder), { recursive: true, encoding: "utf8" })
@@ -146,8 +147,8 @@ function testFilesAt(argument: string, command: string, folders: readonly string
   const found = files.filter((file) => folders.some((folder) => file.startsWith(folder + path.sep)));
   if (found.length === 0) {
     throw new UsageError(
-      `${argument} is no test file below ${folders.join(" or ")}. ` +
-        `To run the tests whose names match: ${command} --grep ${argument}`,
+      `${argument} is not a test file below ${folders.join(" or ")}. To run the tests whose names match: ${command} --grep ` +
+      `${argument}`,
     );
   }
   return found;

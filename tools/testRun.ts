@@ -1,18 +1,18 @@
 import { print } from "../cli/terminal";
 import { runTool } from "./runTool";
 
-/** Test files that one mocha runs. */
+/** Test files for one run of mocha. */
 export interface TestRun {
-  /** For people: "unit tests". */
+  /** The title for people: "unit tests". */
   readonly title: string;
   readonly files: readonly string[];
-  /** How many files run at a time, each in a process of its own. With 1, or a single file, all run in one process. */
+  /** How many files run at the same time, each in its own process. With 1, or a single file, all run in one process. */
   readonly jobs: number;
   /** Options for mocha. */
   readonly options: readonly string[];
 }
 
-/** What tests/reporter.ts sends at the end of a run: the numbers of tests, and which failed. */
+/** The message of tests/reporter.ts at the end of a run: the numbers of tests, and the failed tests. */
 export interface TestCounts {
   readonly passed: number;
   readonly failed: number;
@@ -21,9 +21,9 @@ export interface TestCounts {
   readonly failures: readonly string[];
 }
 
-/** What one or more runs came to. */
+/** The result of one or more runs. */
 export interface TestResult extends TestCounts {
-  /** 0, or that of the last run which failed. */
+  /** 0, or the exit code of the last failed run. */
   readonly exitCode: number;
 }
 
@@ -37,7 +37,7 @@ export async function runTests({ title, files, jobs, options }: TestRun): Promis
     args: [...options, ...parallel, ...files],
   });
   if (told) return { ...told, exitCode };
-  // Without counts mocha has not come to the reporter's end: a test file cannot be loaded, or mocha was ended.
+  // If there are no counts, mocha did not reach the end of the report: a test file cannot be loaded, or mocha was killed.
   return { passed: 0, failed: exitCode === 0 ? 0 : 1, skipped: 0, failures: [], exitCode };
 }
 
@@ -56,8 +56,8 @@ export function sumOf(results: readonly TestResult[]): TestResult {
 }
 
 /**
- * Writes which tests failed, since what they printed may be minutes of output ago, and then the last line of a command that
- * runs tests. Gives its exit code.
+ * Lists the failed tests, because their own output may be far above, and then prints the last line of a command that runs tests.
+ * Returns the exit code.
  */
 export function endTests({ passed, failed, skipped, failures, exitCode }: TestResult): number {
   for (const failure of failures) print(`failed: ${failure}`);

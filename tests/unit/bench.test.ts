@@ -215,7 +215,7 @@ describe("benchmark: commands", () => {
       "node -e 0         50.0        80.0          1.0",
       "argosy test        200         480          5.0",
       "",
-      "Medians of 3 rounds, one command after another; of ratios, the medians of those of each round. A machine",
+      "Medians of 3 rounds, one command after another. Ratios are the medians of each round's ratios. A machine",
     ]);
   });
 
@@ -254,7 +254,7 @@ describe("benchmark: a restart", () => {
     const figures = { objects: 5_000, observedSeconds: 12.3, operatorCpuSeconds: 20, restMiB: 96 };
     const table = formatRestart({ ...figures, writes: {} }, "a machine");
     assert.match(table, /5000 objects/);
-    assert.match(table, /all were observed, s +12\.3\n/);
+    assert.match(table, /all were reconciled, s +12\.3\n/);
     assert.match(table, /leases aside: none\na machine$/);
     assert.match(formatRestart({ ...figures, writes: { "POST events": 2 } }, ""), /aside: 2 POST events\n/);
   });

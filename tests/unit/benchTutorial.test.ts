@@ -27,6 +27,6 @@ describe("benchmark in a cluster: a step of the tutorial", () => {
   }
 
   it("does nothing for an object that is deleted", () => {
-    assert.equal(run("deployment", "DELETE"), "nothing to do: its children go with it\n");
+    assert.equal(run("deployment", "DELETE"), "nothing to do: its children are deleted with it\n");
   });
 });

@@ -33,7 +33,7 @@ describe("argosy add", () => {
     const { result, stdout, stderr } = await run("child", "widget", "apps/v1/StatefulSet");
     assert.deepEqual([result, stderr], [0, ""]);
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[v1/ConfigMap, apps/v1/StatefulSet]"));
-    assert.match(stdout, /operator\.yaml: children has one entry more\nIts account gains:\n/);
+    assert.match(stdout, /operator\.yaml: children has a new entry\nThe operator.s account gains:\n/);
     assert.match(stdout, /create.* apps\/statefulsets everywhere/);
     assert.doesNotMatch(stdout, /configmaps/);
     await run("child", "widget", "batch/v1/Job", "--update", "recreate");
@@ -56,7 +56,7 @@ describe("argosy add", () => {
       /uses\.other\.name is spec\.missing, and the CRD's schema has no spec\.missing/,
     );
     assert.equal(read(), added);
-    assert.match(stdout, /uses\.settings has one entry more\nIts account gains:\n.*configmaps.*shared/);
+    assert.match(stdout, /uses\.settings has a new entry\nThe operator.s account gains:\n.*configmaps.*shared/);
   });
 
   it("adds an event from outside, which makes objects of what the CRD's spec has", async () => {
@@ -98,7 +98,7 @@ describe("argosy add", () => {
       ],
       [["child", "widget", "apps/v1/Job"], 1, /children\[1\]/],
       [["child", "widget", "batch/v1/Job", "--update", "sometimes"], 1, /update is "sometimes"/],
-      [["child", "widget", "v1/ConfigMap"], 1, /children has v1\/ConfigMap already\.\n$/],
+      [["child", "widget", "v1/ConfigMap"], 1, /children already has v1\/ConfigMap\.\n$/],
       [["child", "widget"], 2, /^Write: argosy add child OPERATOR apps\/v1\/Deployment/],
       [["child", "widgt", "v1/Secret"], 2, /^There is no operator widgt\. Did you mean widget\?/],
       [["chidl", "widget", "v1/Secret"], 2, /nothing with this name can be added\. Did you mean child\?/],

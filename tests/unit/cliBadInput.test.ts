@@ -62,7 +62,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
   for (const command of ["dev", "test"]) {
     it(`${command} without a folder handlers`, async () => {
       const text = await complaint(2, command, "--project", within("missing"));
-      assert.match(text, /missing\/handlers: the folder is missing\. Make it, or .* --handlers\.\n$/);
+      assert.match(text, /missing\/handlers: the folder is missing\. Create it, or .* --handlers\.\n$/);
     });
 
     it(`${command} with an empty folder handlers`, async () => {

@@ -74,7 +74,7 @@ describe("cli: how a command ends", () => {
       const run = { ...environment, npm_command: "run", npm_lifecycle_event: "sail" };
       const { result, stderr } = await ending(never, ["3"], run);
       assert.equal(result, 2);
-      assert.match(stderr, /npm took --\w+ for an option of its own/);
+      assert.match(stderr, /npm mistook --\w+ for an option of its own/);
       assert.ok(stderr.endsWith(`npm run sail -- ${option}\n`), stderr);
     });
   }

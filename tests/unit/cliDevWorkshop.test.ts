@@ -142,7 +142,7 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(running(), []);
     assert.deepEqual(told, [
       "the cluster does not serve the kind",
-      "None runs yet. What is not in order is started as soon as it is mended.",
+      "No operator is running yet. An operator with a mistake is started as soon as the mistake is corrected.",
     ]);
     refusals.clear();
     await eventually(() => assert.deepEqual(running(), ["one"]));

@@ -85,7 +85,7 @@ describe("argosy init", () => {
     assert.equal(result, 1);
     assert.match(
       stderr,
-      /full is not empty: it has index\.ts, note\.txt\. Name an empty folder\. With --force/,
+      /full is not empty: it contains index\.ts, note\.txt\. Name an empty folder\. With --force/,
     );
     assert.deepEqual(filesIn(within("full")), ["index.ts", "note.txt"]);
   });

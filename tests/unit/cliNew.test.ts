@@ -94,17 +94,17 @@ describe("argosy new", function () {
   });
 
   for (const [args, complaint] of [
-    [["Cache"], /^Cache: it is not a group and a kind\. Write, for example, shop\.example\.com\/Cache\.\n$/],
-    [["shop/Cache"], /the group is a domain of yours/],
+    [["Cache"], /^Cache: this is not a group and a kind\. Write, for example, shop\.example\.com\/Cache\.\n$/],
+    [["shop/Cache"], /the group must be a domain of yours/],
     [["apps.k8s.io/Cache"], /reserved for Kubernetes' own kinds/],
     [["shop.example.com/cache"], /a kind must begin with a capital letter/],
     [
       ["shop.example.com/Cache", "size"],
-      /^size: it is no field\. Write a name and a type, for example size:int/,
+      /^size: this is not a field\. Write a name and a type, for example size:int/,
     ],
     [["shop.example.com/Cache", "size:itn"], /there is no type itn\. Did you mean size:int\?/],
     [["shop.example.com/Cache", "size:quaternion"], /Types are: string, int, number, bool, list, map\./],
-    [["shop.example.com/Cache", "Size:int"], /begins with a small letter/],
+    [["shop.example.com/Cache", "Size:int"], /begins with a lower-case letter/],
     [["shop.example.com/Cache", "a:int", "a:bool"], /^a: the field is given twice\.\n$/],
     [["shop.example.com/Cache", "--in", "pyton"], /there is no such form\. Did you mean python\?/],
     [["shop.example.com/Cache", "--name", "My_Cache"], /this cannot be the name of an operator/],

@@ -125,7 +125,7 @@ describe("cli: the image of a handler", () => {
     const unknown = "Error response from daemon: manifest for a:1 not found: manifest unknown.";
     assert.match(
       pullComplaint("podman", "a:1", unknown),
-      /does not give it: .*manifest unknown\. Correct the image .*podman login/,
+      /does not deliver it: .*manifest unknown\. Correct the image .*podman login/,
     );
     assert.match(
       pullComplaint("docker", "a:1", "no space left on device"),

@@ -73,7 +73,7 @@ describe("providing the control plane's programs", () => {
     ] as const) {
       await assert.rejects(providePrograms({ report, cache: place, online: never, go: never }), {
         name: "CommandError",
-        message: `the cache folder ${place} cannot be written: ${reason}. Set ARGOSY_CACHE to a folder that can.`,
+        message: `the cache folder ${place} cannot be written: ${reason}. Set ARGOSY_CACHE to a folder that can be written.`,
       });
     }
   });

@@ -123,7 +123,7 @@ describe("a debugged handler", function () {
     const again = statusOf("watched");
     await attach();
     assert.equal((await again).say, "second");
-    assert.match(notices.join("\n"), /the edit is taken in after the answer that the debugger holds/);
+    assert.match(notices.join("\n"), /the edit is applied after the answer that the debugger holds/);
   });
 
   it("that is ended in the debugger fails its request alone, and is there again", async () => {
@@ -195,7 +195,7 @@ describe("what argosy dev --debug is told", () => {
       assert.deepEqual([kind, namespace, name], ["Cache", "shop", "sessions"]);
     }
     assert.equal(debugTarget("zone/eu", operators, "shop").namespace, undefined);
-    assert.throws(() => debugTarget("cach/a", operators, "shop"), /looks after cach\. Did you mean cache\?/);
+    assert.throws(() => debugTarget("cach/a", operators, "shop"), /handles cach\. Did you mean cache\?/);
     assert.throws(
       () => debugTarget("cache", operators, "shop"),
       /does not name an object\. Write KIND\/NAME/,

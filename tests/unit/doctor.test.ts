@@ -55,7 +55,7 @@ describe("argosy doctor", () => {
     process.env.PATH = path.join(folder, "nowhere");
     mkdirSync(process.env.PATH);
     const { code, of } = await findings();
-    assert.match(of("git")?.seen ?? "", /not on the PATH; it is for verdict/);
+    assert.match(of("git")?.seen ?? "", /not on the PATH; it is needed for argosy verdict/);
     assert.match(of("docker")?.remedy ?? "", /Docker or Podman/);
     assert.equal(of("operators")?.state, "ok");
     assert.equal(code, 0);

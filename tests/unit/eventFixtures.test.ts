@@ -55,7 +55,7 @@ describe("fixtures of events", () => {
     assert.match(String(other), /spec: \.text: expected "?b"?, answered "?a"?/);
     assert.match(String(nothing), /expected no object, but it became hook-[0-9a-f]{20}/);
     assert.match(String(something), /expected an object, but it does not meet `when`/);
-    assert.match(String(refused), /expected to be refused for body\.text, and it became/);
+    assert.match(String(refused), /expected to be refused for body\.text, but it became/);
     assert.match(String(unknown), /the operator has no event hok\. There is: hook/);
   });
 

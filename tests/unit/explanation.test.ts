@@ -136,7 +136,7 @@ describe("an explanation", () => {
       it(`mend the handler, which threw an exception: ${message}`, () => {
         const { place, advice } = advised(message);
         assert.equal(`${place?.file}, line ${place?.line}`, at);
-        assert.match(advice[0] ?? "", new RegExp(`^Mend the handler at ${at}, and run argosy test\\. `));
+        assert.match(advice[0] ?? "", new RegExp(`^Fix the handler at ${at}, and run argosy test\\. `));
       });
     }
 
@@ -180,7 +180,7 @@ describe("an explanation", () => {
     [
       "waits for its children",
       { object: object({}, [ready({ reason: "ChildrenNotReady" })]) },
-      /its children are applied, and some of them are not ready/,
+      /its children are applied, but some of them are not ready/,
       /kubectl describe/,
     ],
     [
@@ -241,14 +241,14 @@ describe("an explanation", () => {
         "that of children elsewhere",
         "elsewhere.argosy.dev/argosy.memcached",
         undefined,
-        /still there: ConfigMap team-a\/settings/,
+        /still exist: ConfigMap team-a\/settings/,
         { childrenElsewhere: ["ConfigMap team-a/settings"] },
       ],
       [
         "that of an operator that is gone",
         "argosy.dev/argosy.old",
         "argosy/argosy.old/finalizer",
-        /the operator argosy\.old, which holds it, is not installed/,
+        /the operator argosy\.old, which must release it, is not installed/,
       ],
       ["a foreign one", "backup.example.com/keep", "velero", /velero has not removed its finalizer/],
       [
@@ -305,7 +305,7 @@ describe("an explanation", () => {
     assert.match(text, /^Memcached shop\/sessions: It is not Ready: its reconcile fails\.$/m);
     assert.match(text, /^ {2}message {3}oh no$/m);
     assert.match(text, /^✘ |^ {2}✘ memcached-sessions-2-abc {2}shop\/sessions {2}5\.0 s ago {2}oh no$/m);
-    assert.match(text, /^what to do:\n {2}Mend the handler/m);
+    assert.match(text, /^what to do:\n {2}Fix the handler/m);
   });
 });
 

@@ -113,7 +113,7 @@ describe("an explanation of an object that others own", () => {
       { memory: memory("first", { observedGeneration: 2 }) },
       "Its generation 3 was not handled yet; the conditions are about generation 2.",
     ],
-    ["is new", {}, "It was never handled: first remembers nothing of it."],
+    ["is new", {}, "It was never handled: first remembers nothing about it."],
     [
       "lacks the labels",
       { object: { ...OBJECT, metadata: { ...OBJECT.metadata, labels: {} } } },

@@ -394,7 +394,7 @@ steps:
     addFiles(root, { "fixtures/a.yaml": "object: {}\nanswer: {}\nexpect: {}\n---\nobject: {}\nsteps: []\n" });
     assert.throws(
       () => readFixtures(root),
-      /a\.yaml:3:1: expect is beside answer\. Keep one[\s\S]*a\.yaml:6:1: steps is empty/,
+      /a\.yaml:3:1: expect is given together with answer\. Keep one[\s\S]*a\.yaml:6:1: steps is empty/,
     );
   });
 

@@ -60,7 +60,7 @@ describe("cli: where handlers run in argosy dev", () => {
     assert.ok(await own.containersFor(operatorWith(["/opt/argosy-no-such-program"])));
     assert.match(
       notices[0] ?? "",
-      /^cache: argosy-no-such-program is not on this machine\. The handler runs in its image shop\/cache:1, by docker\.$/,
+      /^cache: argosy-no-such-program is not on this machine\. The handler runs in its image shop\/cache:1 with docker\.$/,
     );
     assert.deepEqual([opened, prepared, notices.length], [1, 3, 2]);
     await own.close();

@@ -50,7 +50,7 @@ describe("what argosy dev --keep keeps", () => {
     await open();
     await assert.rejects(
       open(true),
-      new RegExp(`runs already for these operators, in process ${process.pid}\\. End it first`),
+      new RegExp(`is already running for these operators, in process ${process.pid}\\. Stop it first`),
     );
   });
 

@@ -127,7 +127,7 @@ describe("render", () => {
       [
         "the outputs of another stack",
         () => new pulumi.StackReference("org/other/dev").getOutput("x"),
-        /^the outputs of the stack org\/other\/dev are asked for.*--platform FILE/,
+        /^the program needs the outputs of the stack org\/other\/dev.*--platform FILE/,
       ],
       [
         "what is no object of Kubernetes",
@@ -157,7 +157,7 @@ describe("render", () => {
       [
         "an object without a name",
         () => new ConfigMap("one", { data: {} }),
-        /^one has no metadata\.name: Pulumi would make one up/,
+        /^one has no metadata\.name: Pulumi would generate a different name/,
       ],
       [
         "a name that the API server makes",
@@ -336,7 +336,7 @@ module.exports = async () => {
   it("are asked for where there is no file", () =>
     assert.rejects(renderStack(root, "dev"), {
       name: "CommandError",
-      message: /^the outputs of the stack org\/argosy\/platform are asked for.*--platform FILE/,
+      message: /^the program needs the outputs of the stack org\/argosy\/platform.*--platform FILE/,
     }));
 
   it("are refused by the file's name where it is no JSON, no object, or missing", async () => {

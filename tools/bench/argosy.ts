@@ -14,7 +14,7 @@ import type { Settings } from "./peers/argosy/main";
 
 /**
  * Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children.
- * @param announcement what it prints besides
+ * @param announcement a line that it prints in addition
  * @param options the limit of the runner's container. Default: that of the program.
  */
 export function createArgosyPeer(
@@ -54,7 +54,7 @@ export function createArgosyPeer(
   };
 }
 
-/** The connection with its certificates as text, and without a token: the control plane's administrator has none. */
+/** The connection with its certificates as text. It has no token, because the control plane's administrator has none. */
 function asPlainData(connection: ClusterConnection): ClusterConnection {
   const { server, certificateAuthority, certificate, privateKey } = connection;
   const pem = Object.entries({ certificateAuthority, certificate, privateKey });

@@ -11,7 +11,7 @@ import { measure } from "./measure";
 import type { Peer, Preparation, Progress, RunName } from "./peer";
 import type { Work } from "./report";
 
-/** An API server with nothing in it that is in the benchmark's way. */
+/** An API server without objects that disturb the benchmark. */
 export interface ControlPlane {
   /** Path of its kubeconfig. */
   readonly kubeconfig: string;
@@ -24,7 +24,7 @@ export class BenchmarkError extends Error {
   override readonly name = "BenchmarkError";
 }
 
-/** What {@link runBenchmark} is told. */
+/** The options of {@link runBenchmark}. */
 export interface BenchmarkOptions {
   readonly peers: readonly Peer[];
   readonly work: Work;
@@ -34,7 +34,7 @@ export interface BenchmarkOptions {
   readonly cache: string;
   readonly startControlPlane: () => Promise<ControlPlane>;
   readonly progress: Progress;
-  /** Ends the benchmark early; all that it started is stopped. */
+  /** Ends the benchmark early, and stops everything that it started. */
   readonly signal: AbortSignal;
 }
 
@@ -85,7 +85,7 @@ async function runPeer(peer: Peer, controlPlane: ControlPlane, options: PeerOpti
   const { work, progress, onChildren } = options;
   const logFile = join(options.cache, `${peer.name}.log`);
   const running = await peer.start({ ...controlPlane, logFile });
-  // An operator that ends by itself ends every wait for it.
+  // If an operator ends by itself, every wait for it ends.
   const failure = new AbortController();
   running.failed.catch((error: Error) => failure.abort(error));
   const signal = AbortSignal.any([options.signal, failure.signal]);
@@ -99,7 +99,7 @@ async function runPeer(peer: Peer, controlPlane: ControlPlane, options: PeerOpti
   } catch (error) {
     options.signal.throwIfAborted();
     const { message } = (signal.aborted ? signal.reason : error) as Error;
-    throw new BenchmarkError(`${peer.name} could not do its work: ${message}. What it printed: ${logFile}`);
+    throw new BenchmarkError(`${peer.name} could not do its work: ${message}. Its output: ${logFile}`);
   } finally {
     await running.stop();
   }
@@ -118,14 +118,14 @@ async function withCluster<T>(
   }
 }
 
-/** Holds all operators to the same work: the children of the first that comes are the measure of the others'. */
+/** Makes sure that all operators do the same work: the children of each must be the same as those of the first. */
 export function createComparison(): (name: string, children: string) => void {
   let first: { name: string; children: string } | undefined;
   return (name, children) => {
     first ??= { name, children };
     if (children === first.children) return;
     throw new Error(
-      `its children are not those of ${first.name}: ${firstDifference(children, first.children)}`,
+      `its children differ from those of ${first.name}: ${firstDifference(children, first.children)}`,
     );
   };
 }

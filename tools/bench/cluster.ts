@@ -11,7 +11,7 @@ import { countWrites, parseMetrics } from "./metrics";
 /** The namespace of every object that the benchmark makes. */
 export const NAMESPACE = "benchmark";
 
-/** Paths of the collections that hold an operator's work and what the cluster makes of it, owners first. */
+/** The paths of the collections with an operator's objects and the objects that the cluster creates from them, owners first. */
 const collections = {
   memcacheds: `/apis/cache.example.com/v1alpha1/namespaces/${NAMESPACE}/memcacheds`,
   deployments: `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`,
@@ -26,13 +26,13 @@ const collections = {
 /** A kind of object that the benchmark lists or deletes. */
 export type Collection = keyof typeof collections;
 
-/** What the benchmark creates, and what it leaves behind. */
+/** The objects that the benchmark creates, and those to be cleared. */
 export interface ClusterOptions {
   /** `spec.size` of the Memcacheds: how many pods each of their Deployments has. @default 1 */
   readonly size?: number;
-  /** What is created in place of a Memcached: its collection, and the object of a name. */
+  /** The objects to create instead of Memcacheds: their collection, and the manifest for a name. */
   readonly work?: { readonly collection: Collection; readonly manifest: (name: string) => Manifest };
-  /** Paths of further collections that are cleared with the work: what an operator keeps of it elsewhere. */
+  /** The paths of further collections that are cleared together with the work, because an operator keeps something there. */
   readonly further?: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export class Cluster {
     this.client = new KubernetesClient(connection);
   }
 
-  /** Makes what the work needs: a namespace, and the CRD, as soon as the API serves it. */
+  /** Creates a namespace and the CRD, and waits until the API serves the kind. */
   async install(crd: Manifest): Promise<void> {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
     await this.post("/api/v1/namespaces", namespace);
@@ -65,12 +65,12 @@ export class Cluster {
     await this.until("the CRD is served", SERVED_TIMEOUT_MS, () => this.isServed("memcacheds"));
   }
 
-  /** How many pods the Deployment of each Memcached has. */
+  /** The number of pods of each Memcached's Deployment. */
   get size(): number {
     return this.options.size ?? 1;
   }
 
-  /** Creates a Memcached, or what is created in its place. */
+  /** Creates a Memcached, or the object that replaces it. */
   async create(name: string): Promise<void> {
     const { work } = this.options;
     if (work) return this.post(collections[work.collection], work.manifest(name));
@@ -115,26 +115,26 @@ export class Cluster {
   async serverCpuMs(): Promise<number> {
     const metrics = await textOf(this.transport, "/metrics", this.signal);
     const [sample] = parseMetrics(metrics, "process_cpu_seconds_total");
-    if (!sample) throw new Error("the API server does not say how much CPU time it has taken");
+    if (!sample) throw new Error("the API server does not report its CPU time");
     return sample.value * 1000;
   }
 
-  /** The writes that the API server has answered so far, of everybody: see {@link countWrites}. */
+  /** The writes by everybody that the API server has answered so far: see {@link countWrites}. */
   async writes(): Promise<Map<string, number>> {
     return countWrites(await textOf(this.transport, "/metrics", this.signal));
   }
 
-  /** The driver's only watch: the Deployments' metadata. To be started and stopped by the caller. */
+  /** The driver's only watch: the Deployments' metadata. The caller starts and stops it. */
   watchDeployments(sink: ReflectorSink): Reflector {
     const resource = { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true };
     return new Reflector({ client: this.client, resource, namespace: NAMESPACE, metadataOnly: true, sink });
   }
 
-  /** Deletes all that the work has made, owners before what they own, and waits until it is gone. */
+  /** Deletes all objects of the work, owners first, and waits until they are gone. */
   async clear(): Promise<void> {
     await this.until("all objects are gone", CLEAR_TIMEOUT_MS, async () => {
       if (await this.isEmpty()) return true;
-      // Repeatedly: a controller whose caches are behind may still make something.
+      // Repeatedly, because a controller with an outdated cache may still create something.
       for (const path of this.cleared) {
         const request = `${path}?gracePeriodSeconds=0&propagationPolicy=Background`;
         await this.transport.send({ method: "DELETE", path: request, signal: this.signal });

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** How {@link runCommand} runs a program. */
+/** The options of {@link runCommand}. */
 export interface CommandOptions {
   readonly folder: string;
   readonly signal: AbortSignal;
@@ -11,7 +11,7 @@ export interface CommandOptions {
 
 /**
  * Runs a program to its end.
- * @throws Error with the program's own words if it fails or is not there
+ * @throws Error with the program's own message if it fails or does not exist
  */
 export async function runCommand(
   program: string,

@@ -13,24 +13,24 @@ import { median } from "./figures";
 import { alignColumns, describeMachine, formatFigure, toJson } from "./report";
 
 const PROJECT = path.resolve(__dirname, "..", "..");
-/** Operators whose fixtures are run: each is in a folder alone. */
+/** Operators whose fixtures are run. Each is alone in a folder. */
 const TESTED = ["memcached", "01-minimal", "14-manifest-template"];
 
 /** How long one command took, in each round, in milliseconds. */
 export interface CommandFigures {
-  /** As it is typed. */
+  /** The command as users type it. */
   readonly name: string;
   readonly roundsMs: readonly number[];
 }
 
 /**
- * `npm run bench -- --commands`: how long commands take that people wait for, of the package as users install it, beside
- * a Node that does nothing.
+ * `npm run bench -- --commands`: measures how long commands take that people wait for, with the package as users install it, and
+ * compares them with a Node that does nothing.
  */
 export function main(args: readonly string[]): Promise<number> {
   const command = new Command("npm run bench -- --commands")
     .description(
-      "Runs commands of the built package that need no cluster, in turn with a Node that does nothing.",
+      "Runs commands of the built package that need no cluster, alternating with a Node that does nothing.",
     )
     .option("--commands", "this benchmark")
     .option("--rounds <n>", "rounds; the figures are their medians", positiveInteger, 10)
@@ -57,7 +57,7 @@ async function bench(
   }
 }
 
-/** The package in a folder of its own, and a folder for each operator. Gives the package's command. */
+/** Installs the package in its own folder, and creates a folder for each operator. Returns the path of the package's command. */
 function install(folder: string): string {
   const dist = path.join(folder, "dist");
   build(dist);
@@ -104,7 +104,7 @@ async function measure(
 }
 
 /**
- * The figures as a table, each divided by that of the first command too.
+ * The figures as a table, including their ratios to the figure of the first command.
  * @throws RangeError if there is no round
  */
 export function formatCommands(figures: readonly CommandFigures[], machine: string): string {
@@ -121,6 +121,7 @@ export function formatCommands(figures: readonly CommandFigures[], machine: stri
   return [
     ...alignColumns([["", "median ms", "longest ms", `/ ${first?.name}`], ...rows]),
     "",
-    `Medians of ${first?.roundsMs.length} rounds, one command after another; of ratios, the medians of those of each round. ${machine}`,
+    `Medians of ${first?.roundsMs.length} rounds, one command after another. Ratios are the medians of each round's ` +
+    `ratios. ${machine}`,
   ].join("\n");
 }

@@ -7,18 +7,20 @@ import type { Peer } from "./peer";
 
 const FOLDER = join(__dirname, "peers", "controller-runtime");
 
-/** The arguments of each of its runs, on this machine and in a cluster. */
+/** The arguments for each of its configurations, on this machine and in a cluster. */
 export const CONTROLLER_RUNTIME_ARGUMENTS = {
   "controller-runtime": ["--workers=1"],
   "controller-runtime-raised": ["--workers=32", "--qps=1000", "--burst=2000"],
 } as const;
 
-/** The peer on controller-runtime, the Go library of Kubebuilder and the Operator SDK, as it is out of the box. */
+/** The peer on controller-runtime, the Go library of Kubebuilder and the Operator SDK, with its defaults. */
 export function createControllerRuntimePeer(): Peer {
   return createPeer("controller-runtime");
 }
 
-/** The same operator with as many reconciles at once as Argosy's default, and client limits that no work here reaches. */
+/**
+ * The same operator with as many concurrent reconciles as Argosy's default, and with client limits that the work never reaches.
+ */
 export function createRaisedControllerRuntimePeer(): Peer {
   return createPeer("controller-runtime-raised");
 }
@@ -33,7 +35,7 @@ function createPeer(name: keyof typeof CONTROLLER_RUNTIME_ARGUMENTS): Peer {
       const options = { folder: FOLDER, signal, env: { GOTOOLCHAIN: "local", GOWORK: "off" } };
       const build = () =>
         runCommand("go", ["build", "-trimpath", "-ldflags", "-s -w", "-o", program, "."], options);
-      // Go's own cache sees what has changed; only the first build takes long.
+      // Go's own cache detects changes, so only the first build takes long.
       if (existsSync(program)) await build();
       else {
         const line = (elapsed: string) =>

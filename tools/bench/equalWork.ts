@@ -5,8 +5,8 @@ import type { Cluster } from "./cluster";
 const SETTLE_POLL_MS = 1_000;
 
 /**
- * Waits until the operator has done all of its work for `count` Memcacheds and the control plane its own: each
- * Memcached has a ready Deployment and a Service, and a status that says so.
+ * Waits until the operator and the control plane have done all of their work for `count` Memcacheds: each Memcached has a ready
+ * Deployment and a Service, and a status that says so.
  *
  * @throws DeadlineError with what is still missing, after `timeoutMs`
  */
@@ -20,11 +20,11 @@ export async function untilSettled(cluster: Cluster, count: number, timeoutMs: n
   await until(isSettled, { what, deadlineMs: timeoutMs, pollMs: SETTLE_POLL_MS, signal });
 }
 
-/** What the operator made of the one Memcached there is: owners, the work's labels and the content. */
+/** The children of the only Memcached: their owners, the labels that belong to the work, and their content. */
 export async function describeChildren(cluster: Cluster): Promise<string> {
   const describe = ({ metadata, spec }: KubernetesObject): unknown => {
     const owners = metadata.ownerReferences?.map(({ uid: _, ...owner }) => owner);
-    // Labels by which an operator knows its own are its own affair.
+    // Labels with which an operator marks its own children are not compared.
     const labels = Object.entries(metadata.labels ?? {}).filter(([name]) => name.startsWith("app."));
     return { owners, labels: Object.fromEntries(labels), spec };
   };
@@ -42,16 +42,16 @@ export function firstDifference(left: string, right: string): string {
 async function findMissing(cluster: Cluster, count: number): Promise<string | undefined> {
   const deployments = await cluster.list("deployments");
   const isReady = (object: KubernetesObject) => (statusOf(object).readyReplicas ?? 0) === cluster.size;
-  // Of size 0 they are ready from the start, but only if somebody has looked at them.
+  // Deployments of size 0 are ready from the start, but only count if the controller has observed them.
   const ready = deployments.filter((each) => isReady(each) && statusOf(each).observedGeneration).length;
   if (ready < count) return `${ready} of ${count} Deployments are ready`;
   const services = await cluster.list("services");
-  if (services.length < count) return `${services.length} of ${count} Services are there`;
+  if (services.length < count) return `${services.length} of ${count} Services exist`;
   const told = (await cluster.list("memcacheds")).filter((memcached) => {
     const { observedGeneration } = statusOf(memcached);
     return isReady(memcached) && observedGeneration === memcached.metadata.generation;
   }).length;
-  if (told < count) return `${told} of ${count} Memcacheds have a status that is right`;
+  if (told < count) return `${told} of ${count} Memcacheds have the right status`;
   return undefined;
 }
 

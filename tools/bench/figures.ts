@@ -1,14 +1,14 @@
 import type { RunName } from "./peer";
 
-/** What {@link measure} measures of an operator that does its work once. */
+/** The figures that {@link measure} gives for an operator that does its work once. */
 export interface Figures {
   /** From before the create call to the Deployment, one object at a time: the median. */
   readonly p50Ms: number;
   /** The same, 99th percentile. */
   readonly p99Ms: number;
-  /** The same, 99th percentile, of objects created all at once. */
+  /** The same, 99th percentile, for objects that were created at the same time. */
   readonly burstP99Ms: number;
-  /** Objects of the burst by the time from its first create call to its last Deployment. */
+  /** The number of objects of the burst, divided by the time from its first create call to its last Deployment. */
   readonly perSecond: number;
   /** Resident memory before the first object. */
   readonly idleMiB: number;
@@ -16,11 +16,11 @@ export interface Figures {
   readonly loadedMiB: number;
 }
 
-/** What the benchmark of the engine alone measures of one round. */
+/** The figures of one round in the benchmark of the engine alone. */
 export interface RoundFigures extends Figures {
   /** CPU time of the operator's processes for each object of the burst, until all work for it was done. */
   readonly operatorCpuMs: number;
-  /** The same, of the API server. What the driver itself asks of it is the same for all operators. */
+  /** The same for the API server. The driver's own requests are the same for all operators. */
   readonly serverCpuMs: number;
 }
 
@@ -44,7 +44,7 @@ export const figureNames = [
 ] as const;
 
 /**
- * The nearest-rank percentile: the smallest value that at least `percent` percent of all are not above.
+ * The nearest-rank percentile: the smallest value such that at least `percent` percent of all values are not above it.
  * @throws RangeError without values
  */
 export function percentile(values: readonly number[], percent: number): number {
@@ -76,8 +76,8 @@ export function medianFigures<Each extends Figures>(rounds: readonly Each[]): Ea
 }
 
 /**
- * Our figures divided by theirs: the median of the quotients of all rounds. Both do their work one right after the other
- * in a round, so that a machine that is slow for a while is slow for both.
+ * Our figures divided by theirs: the median of the quotients of all rounds. In a round, they run directly after one another, so
+ * that a temporarily slow machine is slow for both.
  */
 export function medianRatios(ours: readonly RoundFigures[], theirs: readonly RoundFigures[]): RoundFigures {
   return medianFigures(
@@ -88,7 +88,7 @@ export function medianRatios(ours: readonly RoundFigures[], theirs: readonly Rou
   );
 }
 
-/** The order in which operators run: every second round backwards, so that no one always runs first. */
+/** The order in which operators run: every second round is reversed, so that no operator always runs first. */
 export function alternatingOrder<T>(items: readonly T[], rounds: number): T[][] {
   return Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? [...items] : [...items].reverse()));
 }

@@ -17,7 +17,7 @@ export function createKopfPeer(): Peer {
       const environment = join(cache, "kopf");
       program = join(environment, "bin", "kopf");
       const requirements = await readFile(REQUIREMENTS, "utf8");
-      // Written last: an installation that broke off is begun again.
+      // Written last, so that an interrupted installation is repeated.
       const installed = join(environment, "installed.txt");
       if ((await readFile(installed, "utf8").catch(() => "")) === requirements) return;
       await reportWhile(

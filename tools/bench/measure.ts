@@ -6,22 +6,22 @@ import type { Progress, RunningOperator } from "./peer";
 import type { Work } from "./report";
 import { Sightings } from "./sightings";
 
-/** One object's way, in `performance.now()`. */
+/** The times of one object, in `performance.now()`. */
 export interface Passage {
   readonly name: string;
   /** Just before its create call. */
   readonly sentAt: number;
-  /** When that was answered. */
+  /** When the create call was answered. */
   readonly answeredAt: number;
   /** When a watch showed its Deployment. */
   readonly seenAt: number;
 }
 
-/** Looks on between what is timed. */
+/** Observes the operator between the timed steps. */
 export interface Observer {
   /** The operator has shown that it works. */
   warm?(): Promise<void>;
-  /** An object's Deployment was seen; the next object waits. */
+  /** An object's Deployment was seen. The next object waits for this callback. */
   passed?(passage: Passage): Promise<void>;
   /** The objects that were created one by one, before they are deleted. */
   oneByOne?(passages: readonly Passage[]): Promise<void>;
@@ -31,21 +31,24 @@ export interface Observer {
   burstSettled?(): Promise<void>;
 }
 
-/** What {@link measure} needs. */
+/** The options of {@link measure}. */
 export interface Measurement {
   readonly cluster: Cluster;
   readonly running: RunningOperator;
   readonly work: Work;
   readonly progress: Progress;
   readonly signal: AbortSignal;
-  /** Told what the operator made of its first object, so that all can be held to the same work. */
+  /** Called with the children of the operator's first object, so that all operators can be compared. */
   readonly onChildren: (children: string) => void;
   readonly observer?: Observer;
-  /** Waits until all is done for so many objects. @default {@link untilSettled} */
+  /** Waits until all work is done for a number of objects. @default {@link untilSettled} */
   readonly settled?: typeof untilSettled;
   /** How long a phase may take. @default 600000 */
   readonly phaseTimeoutMs?: number;
-  /** Rest after each object of those one by one, so that what ends of one does not delay the next. @default 0 */
+  /**
+   * The pause after each object in the phase one by one, so that the end of one object's work does not delay the next object.
+   * @default 0
+   */
   readonly restMs?: number;
 }
 
@@ -53,7 +56,7 @@ const QUIET_MS = 5_000;
 const WARM_UP_TIMEOUT_MS = 180_000;
 const PHASE_TIMEOUT_MS = 600_000;
 
-/** Gives a started operator the work, on an API that is empty before and after, and measures it. */
+/** Gives a started operator the work and measures it. The API is empty before and after. */
 export async function measure(measurement: Measurement): Promise<Figures> {
   const { cluster, running, work, progress, signal, observer } = measurement;
   await running.ready;
@@ -87,7 +90,7 @@ export async function measure(measurement: Measurement): Promise<Figures> {
   return { p50Ms, p99Ms, burstP99Ms, perSecond, idleMiB, loadedMiB };
 }
 
-/** One object that does not count: it shows that the operator works, and what it makes. */
+/** Creates one object that does not count. It shows that the operator works, and which children it creates. */
 async function warmUp(measurement: Measurement): Promise<void> {
   const { cluster, onChildren, phaseTimeoutMs = WARM_UP_TIMEOUT_MS } = measurement;
   await cluster.create("warm-up");
@@ -143,7 +146,7 @@ async function watching<T>(
   const seen = new Sightings();
   const abort = () => seen.fail(signal.reason as Error);
   signal.addEventListener("abort", abort, { once: true });
-  const tooLate = new Error(`not all Deployments were there after ${phaseTimeoutMs / 1000} s`);
+  const tooLate = new Error(`not all Deployments existed after ${phaseTimeoutMs / 1000} s`);
   const timer = setTimeout(() => seen.fail(tooLate), phaseTimeoutMs);
   const reflector = cluster.watchDeployments(seen);
   try {

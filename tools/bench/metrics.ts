@@ -4,7 +4,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** The samples of one metric in a text of Prometheus' format. Label values with escapes are left as they are written. */
+/** The samples of one metric in a text of Prometheus' format. Escapes in label values are kept. */
 export function parseMetrics(text: string, metric: string): Sample[] {
   return text
     .split("\n")
@@ -22,8 +22,8 @@ export function parseMetrics(text: string, metric: string): Sample[] {
 const WRITE_VERBS = new Set(["POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"]);
 
 /**
- * The writes that an API server has answered, by verb and resource, such as "PATCH memcacheds/status". Those of leases are
- * left out: everybody who leads renews them.
+ * The writes that an API server has answered, by verb and resource, such as "PATCH memcacheds/status". Writes of leases are left
+ * out, because every leader renews them.
  * @see https://kubernetes.io/docs/reference/instrumenting/metrics/ apiserver_request_total
  */
 export function countWrites(text: string): Map<string, number> {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PeerStart, RunningPeer } from "./peer";
 import { useOfTree } from "./processes";
 
-/** How an operator is started. */
+/** The command that starts an operator. */
 export interface OperatorCommand extends Pick<PeerStart, "kubeconfig" | "logFile"> {
   readonly program: string;
   readonly args: readonly string[];
@@ -28,7 +28,7 @@ export function startOperator(command: OperatorCommand): RunningPeer {
   const child = spawn(command.program, command.args, {
     ...(command.folder !== undefined && { cwd: command.folder }),
     env: { ...process.env, ...command.env, KUBECONFIG: command.kubeconfig },
-    // A file, not a pipe: reading what an operator prints would cost the driver time.
+    // The output goes into a file and not into a pipe, because reading it would cost the driver time.
     stdio: ["ignore", log, log],
     detached: true,
   });
@@ -54,7 +54,7 @@ export function startOperator(command: OperatorCommand): RunningPeer {
       const exited = child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
       signalGroup(child.pid, "SIGTERM");
       if (exited) await Promise.race([exited, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
-      // Also what the operator has left behind.
+      // This also kills processes that the operator has left behind.
       signalGroup(child.pid, "SIGKILL");
       await exited;
     },
@@ -63,7 +63,7 @@ export function startOperator(command: OperatorCommand): RunningPeer {
 
 /**
  * Waits until an operator has printed a text.
- * @throws Error after a minute, or the time that is given
+ * @throws Error after a minute, or after the given time
  */
 export async function untilPrinted(
   logFile: string,
@@ -72,7 +72,7 @@ export async function untilPrinted(
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await readFile(logFile, "utf8")).includes(text)) {
-    if (Date.now() > deadline) throw new Error(`"${text}" not printed after ${timeoutMs / 1000} s`);
+    if (Date.now() > deadline) throw new Error(`"${text}" was not printed within ${timeoutMs / 1000} s`);
     await sleep(READY_POLL_MS, undefined, { ref: false });
   }
 }

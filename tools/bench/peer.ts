@@ -6,41 +6,41 @@ export const runNames = ["argosy", "kopf", "controller-runtime", "controller-run
 /** Name of a run: an operator with its settings. */
 export type RunName = (typeof runNames)[number];
 
-/** Tells the user in a line what goes on. */
+/** Reports the progress to the user in a line. */
 export type Progress = (line: string) => void;
 
-/** What {@link Peer.prepare} may use. */
+/** The options of {@link Peer.prepare}. */
 export interface Preparation {
-  /** Folder that stays between runs, for what is costly to make. It may not exist yet. */
+  /** A folder that stays between runs, for files that are costly to create. It may not exist yet. */
   readonly cache: string;
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
 
-/** What {@link Peer.start} needs. */
+/** The options of {@link Peer.start}. */
 export interface PeerStart {
   /** Path of the kubeconfig whose current context is the control plane. */
   readonly kubeconfig: string;
   /** The same, for a program that reads no kubeconfig. */
   readonly connection: ClusterConnection;
-  /** Takes all that the operator prints. */
+  /** The file for all output of the operator. */
   readonly logFile: string;
 }
 
 /** An operator for Memcacheds that the benchmark can start. */
 export interface Peer {
   readonly name: RunName;
-  /** Makes all that {@link start} needs: programs, virtual environments, bundles. Called once, before any run. */
+  /** Creates everything that {@link start} needs: programs, virtual environments, bundles. Called once, before any run. */
   prepare(preparation: Preparation): Promise<void>;
   /** Starts the operator as one process with its children. */
   start(start: PeerStart): Promise<RunningPeer>;
 }
 
-/** A started operator, as far as it is measured. */
+/** A started operator that can be measured. */
 export interface RunningOperator {
   /** Resolves when the operator watches the API. */
   readonly ready: Promise<void>;
-  /** The memory of all that belongs to it, in MiB. */
+  /** The memory of everything that belongs to it, in MiB. */
   memoryMiB(): Promise<number>;
 }
 

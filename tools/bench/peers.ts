@@ -6,7 +6,7 @@ import type { Peer } from "./peer";
 
 /**
  * Every operator of the benchmark, in the order of its table.
- * @param memcached Argosy's operator for Memcacheds: the others do what it does
+ * @param memcached Argosy's operator for Memcacheds. The others do the same as this operator
  */
 export function createPeers(memcached: Operator): Peer[] {
   return [

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
-/** What processes use. */
+/** The resources that processes use. */
 export interface Use {
   readonly residentKiB: number;
   /** CPU time so far. */
@@ -15,13 +15,13 @@ export interface Process extends Use {
   readonly parent: number;
 }
 
-/** How memory is measured, for the reader of its figures. */
+/** How memory is measured, as an explanation of the figures. */
 export const memoryMethod =
   process.platform === "linux"
     ? "resident set (VmRSS of /proc/<pid>/status), summed over the operator's process tree"
     : "resident set (rss of ps), summed over the operator's process tree";
 
-/** How CPU time is measured, for the reader of its figures. */
+/** How CPU time is measured, as an explanation of the figures. */
 export const cpuMethod =
   process.platform === "linux"
     ? "of the operator's process tree (/proc/<pid>/stat), and the API server's own process_cpu_seconds_total"
@@ -30,7 +30,7 @@ export const cpuMethod =
 /** Linux counts CPU time in hundredths of a second for every program (USER_HZ), whatever its kernel's own clock is. */
 const MS_PER_TICK = 10;
 
-/** What a process and all its descendants use. Pages that two of them share count twice. */
+/** The resources of a process and all its descendants. Pages that two of them share count twice. */
 export async function useOfTree(root: number): Promise<Use> {
   return sumTree(await (process.platform === "linux" ? readProc() : readPs()), root);
 }
@@ -51,13 +51,13 @@ export function sumTree(processes: readonly Process[], root: number): Use {
 }
 
 /**
- * Reads a `/proc/<pid>/status` and the `/proc/<pid>/stat` beside it. Kernel threads and zombies have no memory. Of children
- * that have ended the CPU time is their parent's.
+ * Reads a `/proc/<pid>/status` and the `/proc/<pid>/stat` beside it. Kernel threads and zombies have no memory. The CPU time of
+ * children that have ended counts for their parent.
  * @see https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
  */
 export function parseProc(status: string, stat: string): Process {
   const field = (name: string) => Number(new RegExp(`^${name}:\\s*(\\d+)`, "m").exec(status)?.[1] ?? 0);
-  // After the name, which may have spaces and brackets of its own: state, parent, and from the twelfth on the times.
+  // After the name, which may contain spaces and brackets: state, parent, and from the twelfth field on the times.
   const [utime = 0, stime = 0, childrenUtime = 0, childrenStime = 0] = stat
     .slice(stat.lastIndexOf(")") + 2)
     .split(" ")

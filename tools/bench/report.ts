@@ -22,7 +22,7 @@ const headings: Readonly<Record<keyof RoundFigures, string>> = {
   loadedMiB: "loaded MiB",
 };
 
-/** The machine, in a line: figures of two machines are not comparable. */
+/** The machine, in a line, because figures of two machines are not comparable. */
 export function describeMachine(): string {
   const processors = cpus();
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
@@ -69,7 +69,8 @@ function explain({ objects, burst, rounds }: Work, machine: string): string[] {
     `burst p99, changes/s: ${burst} Memcacheds created at once.`,
     `CPU, API server: CPU time for each of the ${burst}, until all work for them was done; ${cpuMethod}.`,
     `memory: ${memoryMethod}; idle before the first object, loaded with the ${burst}.`,
-    `Medians of ${rounds} ${rounds === 1 ? "round" : "rounds"} on one API server, one operator at a time; of ratios, the medians of those of each round. ${machine}`,
+    `Medians of ${rounds} ${rounds === 1 ? "round" : "rounds"} on one API server, one operator at a time. Ratios are the ` +
+    `medians of each round's ratios. ${machine}`,
   ];
 }
 
@@ -80,7 +81,7 @@ export function formatFigure(value: number): string {
   return value.toFixed(digits);
 }
 
-/** Rows as lines: the first column to the left, the others to the right. */
+/** Rows as lines. The first column is aligned to the left, and the others to the right. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const width = (column: number): number => Math.max(...rows.map((row) => (row[column] ?? "").length));
   return rows.map((row) =>

@@ -20,16 +20,16 @@ import { untilPrinted } from "./operatorProcess";
 import type { Peer, RunningPeer } from "./peer";
 import { alignColumns, describeMachine, formatFigure, toJson } from "./report";
 
-/** What a restart cost. */
+/** The cost of a restart. */
 export interface RestartFigures {
   readonly objects: number;
-  /** From the lead until every object was reconciled, in seconds. */
+  /** From becoming the leader until every object was reconciled, in seconds. */
   readonly observedSeconds: number;
   /** CPU time of the operator until then, in seconds. */
   readonly operatorCpuSeconds: number;
-  /** Writes of anybody since the restart, leases aside: by verb and kind. */
+  /** All writes since the restart except those of leases, by verb and kind. */
   readonly writes: Readonly<Record<string, number>>;
-  /** Resident memory of the operator at rest, its handler processes included. */
+  /** The resident memory of the idle operator, including its handler processes. */
   readonly restMiB: number;
 }
 
@@ -41,27 +41,27 @@ interface Options {
 }
 
 const LINE = "all observed";
-/** For each object, far more than it takes. */
+/** The time for each object, far more than it needs. */
 const TIMEOUT_MS_PER_OBJECT = 200;
 const LEAST_TIMEOUT_MS = 60_000;
 const TELL_EVERY = 1_000;
 
 /**
- * `npm run bench -- --restart`: how long Argosy's engine takes after a restart until it has looked at every object, what it
- * writes then, and how much memory it needs at rest.
+ * `npm run bench -- --restart`: measures how long Argosy's engine takes after a restart to reconcile every object, what it
+ * writes, and how much memory it needs when idle.
  */
 export function main(args: readonly string[]): Promise<number> {
   const command = new Command("npm run bench -- --restart")
     .description(
-      "Creates Memcacheds with two children each on an embedded control plane, restarts Argosy's engine, and measures " +
-        "how long it takes to look at all of them, what it writes, and its memory at rest.",
+      "Creates Memcacheds with two children each on an embedded control plane, restarts Argosy's engine, and measures how " +
+      "long it takes to reconcile all of them, what it writes, and its memory when idle.",
     )
     .option("--restart", "this benchmark")
     .option("--objects <n>", "Memcacheds", positiveInteger, 5_000)
-    .option("--rest <seconds>", "rest before the memory is read", positiveInteger, 180)
+    .option("--rest <seconds>", "pause before the memory is read", positiveInteger, 180)
     .option(
       "--memory <quantity>",
-      "the memory limit of the runner's container, after which the operator's heap is sized",
+      "the memory limit of the runner's container, which determines the operator's heap",
       RESOURCES.runner.limits.memory,
     )
     .option("--json", "print JSON instead of the table");
@@ -99,7 +99,7 @@ async function bench({ objects, rest, memory, json }: Options, signal: AbortSign
       await operator.untilObserved();
       const observedSeconds = (performance.now() - startedAt) / 1_000;
       const operatorCpuSeconds = (await running.cpuMs()) / 1_000;
-      progress(`${objects} observed in ${observedSeconds.toFixed(1)} s; resting ${rest} s`);
+      progress(`${objects} objects reconciled in ${observedSeconds.toFixed(1)} s; waiting ${rest} s`);
       await sleep(rest * 1_000, undefined, { signal });
       const writes = difference(before, await cluster.writes());
       return { objects, observedSeconds, operatorCpuSeconds, writes, restMiB: await running.memoryMiB() };
@@ -137,7 +137,7 @@ class Restarted {
     const running = await peer.start({ ...controlPlane, logFile });
     try {
       const failed = running.failed.catch((error: Error) => {
-        throw new CommandError(`${error.message}. What it printed: ${logFile}`);
+        throw new CommandError(`${error.message}. Its output: ${logFile}`);
       });
       return await Promise.race([step(running), failed]);
     } finally {
@@ -150,7 +150,7 @@ class Restarted {
   }
 }
 
-/** What was counted since: kinds without anything new are left out. */
+/** The difference of two counts. Kinds without a difference are left out. */
 export function difference(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,
@@ -166,12 +166,12 @@ export function formatRestart(figures: RestartFigures, machine: string): string 
   return [
     ...alignColumns([
       ["", `${objects} objects`],
-      ["from the lead until all were observed, s", formatFigure(observedSeconds)],
+      ["from becoming the leader until all were reconciled, s", formatFigure(observedSeconds)],
       ["CPU of the operator until then, s", formatFigure(operatorCpuSeconds)],
-      ["memory at rest, MiB", formatFigure(restMiB)],
+      ["memory when idle, MiB", formatFigure(restMiB)],
     ]),
     "",
-    `writes since the restart, leases aside: ${written.join(", ") || "none"}`,
+    `writes since the restart, except leases: ${written.join(", ") || "none"}`,
     machine,
   ].join("\n");
 }

@@ -36,7 +36,7 @@ export class Sightings implements ReflectorSink {
     this.waiting.delete(name);
   }
 
-  // What has been seen stays seen, whatever becomes of it.
+  // A sighting stays, whatever happens to the object.
   listing(): void {}
   listed(): void {}
   remove(): void {}

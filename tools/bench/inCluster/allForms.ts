@@ -9,11 +9,11 @@ import { CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } from "./form";
 import { type PeerImages, peerForms } from "./peerForms";
 import { tutorialForm } from "./tutorial";
 
-/** How Argosy is installed. */
+/** The options of Argosy's installation. */
 interface InstallationOptions {
-  /** Replicas of the resident operator. */
+  /** The replicas of the resident operator. */
   readonly runners: number;
-  /** How long recorded runs are kept, in seconds. @default as long as by default */
+  /** How long recorded runs are kept, in seconds. @default as in a stack */
   readonly runsKept?: number;
 }
 
@@ -33,7 +33,7 @@ export async function allForms(
   ];
 }
 
-/** What `pulumi up` makes of one operator, in the benchmark's namespaces, without its CRD. */
+/** The objects that `pulumi up` creates for one operator, in the benchmark's namespaces, without its CRD. */
 async function rendered(
   operator: Operator,
   { runners: replicas, runsKept }: InstallationOptions,

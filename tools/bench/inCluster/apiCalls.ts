@@ -3,15 +3,15 @@ import type { Objects } from "../../objects";
 import { parseMetrics } from "../metrics";
 
 const PREFIX = "argosy-bench.";
-/** Before those of Kubernetes that take every service account (`service-accounts`, 9000), after those of its own parts. */
+/** Before Kubernetes' FlowSchema for all service accounts (`service-accounts`, 9000), and after those of its own parts. */
 const PRECEDENCE = 5000;
 
 /** Requests to the API server by service account, "namespace/name". */
 export type ApiCalls = Readonly<Record<string, number>>;
 
 /**
- * A FlowSchema for each service account among the manifests: the API server counts the requests of each. They share what
- * service accounts have to share anyway, and are treated no better or worse for it.
+ * A FlowSchema for each service account among the manifests: the API server counts the requests of each. The accounts share the
+ * same limits as without these FlowSchemas, and are treated neither better nor worse.
  */
 export function buildFlowSchemas(manifests: readonly Manifest[]): Manifest[] {
   return manifests
@@ -37,7 +37,10 @@ export function buildFlowSchemas(manifests: readonly Manifest[]): Manifest[] {
     }));
 }
 
-/** The requests that each account has made so far, a watch as one. Of the API server that answers, where there are several. */
+/**
+ * The requests that each account has made so far. A watch counts as one. If there are several API servers, only the one that
+ * answers is counted.
+ */
 export async function countApiCalls(objects: Objects): Promise<ApiCalls> {
   return apiCallsOf(await objects.text("/metrics"));
 }
@@ -54,7 +57,7 @@ export function apiCallsOf(metrics: string): ApiCalls {
   return calls;
 }
 
-/** What was called between two counts, for each of so many changes; accounts without any left out. */
+/** The calls between two counts, divided by the number of changes. Accounts without calls are left out. */
 export function callsPerChange(before: ApiCalls, after: ApiCalls, changes: number): ApiCalls {
   return Object.fromEntries(
     Object.entries(after)

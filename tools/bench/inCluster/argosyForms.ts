@@ -4,16 +4,16 @@ import { SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";
 import { type Form, type FormName, OPERATOR_NAMESPACE } from "./form";
 import { POD_STAGES, RESIDENT_STAGES } from "./stages";
 
-/** Kinds of Argo Events in the order in which they must come: a sensor hears only what is said after its start. */
+/** Kinds of Argo Events in the order in which they must be created, because a sensor receives only events after its start. */
 const EVENT_KINDS = ["EventBus", "Sensor", "EventSource"];
 
-/** What `pulumi up` makes of the Memcached operator, in either form. */
+/** The objects that `pulumi up` creates for the Memcached operator, in either form. */
 export interface ArgosyManifests {
   readonly resident: readonly Manifest[];
   readonly pod: readonly Manifest[];
 }
 
-/** Where recorded runs, and those in pods, are kept. */
+/** The path of recorded runs, and of runs in pods. */
 export const WORKFLOWS_PATH = `/apis/argoproj.io/v1alpha1/namespaces/${OPERATOR_NAMESPACE}/workflows`;
 
 /** Argosy as `pulumi up` installs it: resident, resident without its own watch, and with a pod for each run. */
@@ -32,8 +32,8 @@ export function argosyForms({ resident, pod }: ArgosyManifests): Form[] {
 }
 
 /**
- * Manifests in groups that each need those before: the definitions, what they are for, then the event path from its end
- * to its beginning.
+ * Manifests in groups that each need the groups before: the definitions, the other objects, then the event path from its end to
+ * its beginning.
  */
 export function inGroups(manifests: readonly Manifest[]): Manifest[][] {
   const early = ["Namespace", "CustomResourceDefinition"];
@@ -45,7 +45,7 @@ export function inGroups(manifests: readonly Manifest[]): Manifest[][] {
   return groups.filter((group) => group.length > 0);
 }
 
-/** A runner that heeds no change that its own watch reports: what remains is the way over Argo. */
+/** A runner that ignores changes from its own watch, so that only the path through Argo remains. */
 function heedingEvents(manifest: Manifest): Manifest {
   if (manifest.kind !== "Deployment") return manifest;
   return structuredCloneWith(manifest, (value) => {
@@ -55,7 +55,7 @@ function heedingEvents(manifest: Manifest): Manifest {
   });
 }
 
-/** A copy in which each object has been replaced by what `change` makes of it. */
+/** A copy in which each object is replaced by the result of `change`. */
 export function structuredCloneWith(manifest: Manifest, change: (value: unknown) => unknown): Manifest {
   return JSON.parse(JSON.stringify(manifest, (_key, value: unknown) => change(value))) as Manifest;
 }

@@ -8,8 +8,8 @@ import type { Form } from "./form";
 const NAME = "bare-pod";
 
 /**
- * A program as small as one can be: it makes a Deployment of its pod's name, by which the driver sees that the pod has
- * started. In the runner's image, whose program is there on every node that has a runner.
+ * A minimal program: it creates a Deployment with its pod's name, so that the driver sees that the pod has started. It uses the
+ * runner's image, which every node with a runner already has.
  */
 const PROGRAM = `
 const { readFileSync: read } = require("node:fs");
@@ -27,7 +27,7 @@ require("node:https").request("https://kubernetes.default.svc/apis/apps/v1/names
 }, (answer) => answer.resume()).end(JSON.stringify(body));
 `;
 
-/** A pod without any operator, for scale: what a pod for each change costs at least. */
+/** A pod without any operator, for comparison: the least cost of a pod for each change. */
 export function barePodForm(): Form {
   const account = { name: NAME, namespace: NAMESPACE };
   const labels = { "app.kubernetes.io/name": NAME };

@@ -12,21 +12,21 @@ import type { Form, FormName } from "./form";
 import { type Observations, Watcher } from "./watcher";
 import { type FormOptions, withForm } from "./withForm";
 
-/** What {@link runInCluster} is told. */
+/** The options of {@link runInCluster}. */
 export interface InClusterOptions extends FormOptions {
   readonly forms: readonly Form[];
   /** The work of a form. */
   readonly workOf: (form: Form) => Work;
 }
 
-/** What was measured of one form, over all rounds; of the last round what is no figure. */
+/** The figures of one form over all rounds, and the observations of the last round. */
 export interface FormResult extends Figures, Observations {
   readonly name: FormName;
   readonly work: Work;
 }
 
 const PHASE_TIMEOUT_MS = 1_800_000;
-/** Between two objects of a form whose runs are pods: until the one's pod has ended. */
+/** The pause between two objects of a form whose runs are pods, so that the first one's pod has ended. */
 const SLOW_REST_MS = 4_000;
 const POLL_MS = 500;
 
@@ -35,7 +35,7 @@ interface Round {
   readonly observations: Observations;
 }
 
-/** What came of all forms. */
+/** The results of all forms. */
 export interface InClusterResults {
   readonly results: readonly FormResult[];
   /** A line for each form that could not do its work, and for an interruption. */
@@ -43,11 +43,11 @@ export interface InClusterResults {
 }
 
 /**
- * Gives every form the same work on a cluster, one form at a time: each is installed, measured and removed again. One
- * that cannot do its work does not take the figures of the others with it, nor does an interruption those that are there.
+ * Gives every form the same work on a cluster, one form at a time: each is installed, measured and removed again. If a form
+ * cannot do its work, or if the benchmark is interrupted, the figures of the other forms are kept.
  *
- * @throws BenchmarkError where the cluster has an installation; the signal's reason where nothing was measured yet;
- *   Error where what was made cannot be removed
+ * @throws BenchmarkError where the cluster has an installation; the signal's reason where nothing was measured yet; Error where
+ *   what was made cannot be removed
  */
 export function runInCluster(options: InClusterOptions): Promise<InClusterResults> {
   return inEmptyCluster(options, async (objects) => {
@@ -62,7 +62,7 @@ export function runInCluster(options: InClusterOptions): Promise<InClusterResult
         results.push(await runRounds(objects, form, options, onChildren));
       } catch (error) {
         if (error === options.signal.reason && results.length > 0) {
-          failures.push(`interrupted: ${form.name} and what was to come after it were not measured`);
+          failures.push(`interrupted: ${form.name} and the forms after it were not measured`);
           break;
         }
         if (!(error instanceof BenchmarkError)) throw error;
@@ -120,9 +120,9 @@ async function runForm(
   });
 }
 
-/** Without an operator nobody says more than that the Deployments are there. */
+/** Without an operator, only the existence of the Deployments can be checked. */
 async function untilDeployed(cluster: Cluster, count: number, timeoutMs: number, signal: AbortSignal) {
   const areThere = async () => (await cluster.list("deployments")).length >= count;
-  const what = `${count} Deployments are there`;
+  const what = `${count} Deployments exist`;
   await until(areThere, { what, deadlineMs: timeoutMs, pollMs: POLL_MS, signal });
 }

@@ -47,36 +47,50 @@ The peers run from images that you build and that the cluster can have; without 
 With its defaults it takes about half an hour. It needs the rights of an administrator, refuses a cluster that has Argo or Memcacheds, makes namespaces of its own and
 removes all that it made. The driver's clock and the nodes' must agree for the stages.`;
 
-/** `npm run bench -- --cluster`: the forms of an operator on a real cluster, one after another. */
+/** `npm run bench -- --cluster`: measures the forms of an operator on a real cluster, one after another. */
 export function main(args: readonly string[]): Promise<number> {
   const command = new Command("npm run bench -- --cluster")
     .description(
-      "Gives Argosy, the tutorial it is after, Kopf and controller-runtime the same work on the cluster that the " +
+      "Gives Argosy, the tutorial that inspired it, Kopf and controller-runtime the same work on the cluster that the " +
         "kubeconfig names: latency, rate, working sets, API calls, and where the time goes.",
     )
     .addOption(new Option("--cluster").hideHelp())
     .addOption(
-      new Option("--forms <names>", "only these, separated by commas")
+      new Option("--forms <names>", "only these forms, separated by commas")
         .argParser(formNameList)
         .default(formNames, "all"),
     )
     .option("--objects <n>", "Memcacheds created one by one", positiveInteger, 200)
-    .option("--burst <n>", "Memcacheds created at once", positiveInteger, 1000)
-    .option("--slow-objects <n>", "one by one, where each has a pod", positiveInteger, 20)
-    .option("--slow-burst <n>", "at once, where each has a pod", positiveInteger, 30)
-    .option("--tutorial-objects <n>", "both, of the tutorial", positiveInteger, 2)
+    .option("--burst <n>", "Memcacheds created at the same time", positiveInteger, 1000)
+    .option(
+      "--slow-objects <n>",
+      "Memcacheds one by one, for forms in which each has a pod",
+      positiveInteger,
+      20,
+    )
+    .option(
+      "--slow-burst <n>",
+      "Memcacheds at the same time, for forms in which each has a pod",
+      positiveInteger,
+      30,
+    )
+    .option("--tutorial-objects <n>", "both numbers for the tutorial", positiveInteger, 2)
     .option(
       "--rounds <n>",
-      "rounds of all but the tutorial; the figures are their medians",
+      "rounds of all forms except the tutorial; the figures are their medians",
       positiveInteger,
       1,
     )
     .option("--runners <n>", "runners of the resident operator", positiveInteger, 1)
-    .option("--soak <minutes>", "an even load of the resident operator instead", positiveInteger)
+    .option(
+      "--soak <minutes>",
+      "instead, give the resident operator an even load for this time",
+      positiveInteger,
+    )
     .option("--soak-rate <n>", "Memcacheds that --soak creates each second", positiveInteger, 1)
     .option(
       "--runs-kept <seconds>",
-      "how long recorded runs are kept (default: as long as by default)",
+      "how long recorded runs are kept (default: as in a stack)",
       positiveInteger,
     )
     .option("--kopf-image <image>", "the image of tools/bench/peers/kopf")

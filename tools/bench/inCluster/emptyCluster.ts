@@ -9,8 +9,8 @@ const MEMCACHEDS = "memcacheds.cache.example.com";
 const DEFINITION = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" } as const;
 
 /**
- * Gives the objects of a cluster in which nothing is that the benchmark would remove.
- * @throws BenchmarkError where the cluster has Argo, Memcacheds or a namespace of the benchmark's names
+ * Runs a function with the objects of a cluster that has nothing that the benchmark would remove. @throws BenchmarkError if the
+ * cluster has Argo, Memcacheds or one of the benchmark's namespaces
  */
 export async function inEmptyCluster<T>(
   { connection, cache }: Pick<FormOptions, "connection" | "cache">,
@@ -37,7 +37,6 @@ async function refuseInstallation(objects: Objects, server: string): Promise<voi
   }
   if (taken.length === 0) return;
   throw new BenchmarkError(
-    `the cluster at ${server} has ${taken.join(", ")} already. The benchmark installs and removes what it measures: ` +
-      "use a cluster without Argo and without Memcacheds (KUBECONFIG, --context).",
+    `the cluster at ${server} already has ${taken.join(", ")}. The benchmark installs and removes these: use a cluster without Argo and without Memcacheds (KUBECONFIG, --context).",
   );
 }

@@ -14,33 +14,35 @@ export const formNames = [
   "bare-pod",
 ] as const;
 
-/** Name of a form: a way to run an operator, or for scale a pod without any. */
+/** Name of a form: a way to run an operator, or, for comparison, a pod without an operator. */
 export type FormName = (typeof formNames)[number];
 
-/** What belongs to the operator, and what it shares with other operators. */
+/** The part that belongs to the operator, and the part that it shares with other operators. */
 export type Part = "platform" | "operator";
 
-/** Where everything of a form is, beside the objects of the work. */
+/** The namespace of all parts of a form, except the objects of the work. */
 export const OPERATOR_NAMESPACE = "argosy-bench";
-/** Where Argo's controllers are. */
+/** The namespace of Argo's controllers. */
 export const CONTROLLER_NAMESPACE = "argosy-bench-system";
 
 /** One form of an operator on a cluster. */
 export interface Form {
   readonly name: FormName;
-  /** What it needs beside the CRD of the Memcacheds, applied group by group; each is waited for. */
+  /**
+   * The manifests that it needs in addition to the CRD of the Memcacheds. They are applied group by group, and each is awaited.
+   */
   readonly groups: readonly (readonly Manifest[])[];
-  /** What is created, where it is no Memcached, and what is to be cleared with it. */
+  /** The objects that are created instead of Memcacheds, and those to be cleared with them. */
   readonly cluster?: ClusterOptions;
   /** Whether each object costs at least a pod: such a form gets the smaller work, and rests between its objects. */
   readonly isSlow: boolean;
-  /** Whether the bare minimum is measured: nobody writes a status, and there is no Service. */
+  /** Whether this is the bare minimum, without a status and without a Service. */
   readonly isBare?: boolean;
-  /** Where the time goes between an object and its Deployment. */
+  /** The stages between an object and its Deployment. */
   readonly stages?: readonly Stage[];
 }
 
-/** To which part a pod belongs. */
+/** The part to which a pod belongs. */
 export function partOf(labels: Readonly<Record<string, string>>): Part {
   const component = labels["app.kubernetes.io/component"] ?? "";
   return ["runner", "run", "runs", "peer"].includes(component) ? "operator" : "platform";

@@ -4,15 +4,15 @@ import { parseMetrics } from "../metrics";
 import { OPERATOR_NAMESPACE } from "./form";
 import { POD } from "./readiness";
 
-/** Events that reached a runner, by which way told of a change first. */
+/** Events that reached a runner, by the source that reported the change first. */
 export interface Hints {
-  /** The runner's own watch had told of it already. */
+  /** The runner's own watch had already reported the change. */
   readonly watchFirst: number;
   /** The event came first, and began the run. */
   readonly eventFirst: number;
 }
 
-/** What the runners' metrics say; undefined where they cannot be read, as behind a NetworkPolicy. */
+/** The counters from the runners' metrics. Undefined if they cannot be read, for example because of a NetworkPolicy. */
 export async function hintsOf(objects: Objects): Promise<Hints | undefined> {
   const label = "app.kubernetes.io/component=runner";
   const pods = await objects.list(POD, OPERATOR_NAMESPACE, label);
@@ -37,7 +37,7 @@ export function parseHints(metrics: string): Hints {
   return { watchFirst: sum("known"), eventFirst: sum("queued") };
 }
 
-/** What came between two looks. */
+/** The difference between two readings. */
 export function hintsBetween(before: Hints, after: Hints | undefined): Hints | undefined {
   return (
     after && {

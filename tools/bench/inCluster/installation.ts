@@ -5,17 +5,17 @@ import type { Objects, Reference } from "../../objects";
 import type { Progress } from "../peer";
 import { POD, whyNotReady } from "./readiness";
 
-/** Images are pulled in it. */
+/** How long a form may take to become ready, including the pulling of images. */
 const READY_TIMEOUT_MS = 300_000;
 const GONE_TIMEOUT_MS = 60_000;
 const NAMESPACE_TIMEOUT_MS = 180_000;
 const POLL_MS = 250;
 
-/** Kinds whose finalizers a controller of ours has to take away, in the order in which they go. */
+/** Kinds whose finalizers an installed controller has to remove, in the order of deletion. */
 const FINALIZED = [["EventSource", "Sensor"], ["EventBus"]] as const;
 const WORKFLOW = { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow" } as const;
 
-/** What a form has in the cluster: applied group by group, and removed in the order in which it can go. */
+/** The objects of a form in the cluster. They are applied group by group, and removed in an order that works. */
 export class Installation {
   private readonly applied: Manifest[] = [];
 
@@ -25,8 +25,8 @@ export class Installation {
   ) {}
 
   /**
-   * Applies manifests one after another, and waits until what they ask for is there.
-   * @throws DeadlineError with what is still missing, after five minutes; the signal's reason
+   * Applies manifests one after another, and waits until their objects are ready. @throws DeadlineError with the missing parts,
+   * after five minutes; the signal's reason
    */
   async apply(manifests: readonly Manifest[], signal: AbortSignal): Promise<void> {
     for (const manifest of manifests) {
@@ -47,9 +47,9 @@ export class Installation {
   }
 
   /**
-   * Removes all that was applied, whatever has happened: custom resources while their operator lives, what Argo
-   * finalizes while its controller lives. What does not go by itself is helped; what fails keeps nothing else from going.
-   * @throws Error the first that a step has met
+   * Removes everything that was applied, whatever has happened: custom resources while their operator exists, and objects that
+   * Argo finalizes while its controller exists. If an object does not go away by itself, its finalizers are removed. A failed
+   * step does not prevent the others. @throws Error the first error of a step
    */
   async remove(): Promise<void> {
     const manifests = [...this.applied].reverse();
@@ -72,7 +72,7 @@ export class Installation {
     this.applied.length = 0;
   }
 
-  /** Workflows first: their controller takes its finalizers from their pods. */
+  /** Removes Workflows first, because their controller removes its finalizers from their pods. */
   private async endWorkflows(namespace: string): Promise<void> {
     await this.deleteAll(await this.objects.list(WORKFLOW, namespace));
     const label = "workflows.argoproj.io/workflow";
@@ -91,7 +91,7 @@ export class Installation {
       if (Date.now() > deadline) {
         const names = left.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(", ");
         if (released) throw new Error(`these do not go away: ${names}. Remove them by hand.`);
-        this.progress(`helping these to go: ${names}`);
+        this.progress(`removing the finalizers of ${names}`);
         for (const reference of left) await this.release(reference);
         released = true;
         deadline = Date.now() + GONE_TIMEOUT_MS;
@@ -106,7 +106,10 @@ export class Installation {
     return found;
   }
 
-  /** Of a namespace, what keeps it are the objects in it that nobody finalizes any more. */
+  /**
+   * Removes the finalizers of an object. For a namespace, these are the finalizers of objects in it that nobody finalizes any
+   * more.
+   */
   private async release(reference: Reference): Promise<void> {
     if (reference.kind !== "Namespace") return this.objects.release(reference);
     for (const kind of ["Pod", "EventSource", "Sensor", "EventBus"]) {

@@ -4,12 +4,12 @@ import { POD } from "./readiness";
 
 /** A line of a container's log. */
 export interface LogLine {
-  /** When the container runtime read it, in milliseconds since the epoch with their fraction: the node's clock. */
+  /** The time when the container runtime read the line, by the node's clock, in milliseconds since the epoch with a fraction. */
   readonly time: number;
   readonly text: string;
 }
 
-/** Which container's log is read. */
+/** The container whose log is read. */
 export interface LogSource {
   readonly namespace: string;
   readonly labelSelector: string;
@@ -23,7 +23,7 @@ export async function readLogs(objects: Objects, source: LogSource, since: numbe
   const pods = await objects.list(POD, namespace, labelSelector);
   const query = new URLSearchParams({
     timestamps: "true",
-    // Whole seconds: what is too old is left out below.
+    // Whole seconds. Lines that are too old are left out below.
     sinceTime: new Date(Math.floor(since / 1000) * 1000).toISOString().replace(".000Z", "Z"),
     ...(container !== undefined && { container }),
   });
@@ -38,7 +38,7 @@ export async function readLogs(objects: Objects, source: LogSource, since: numbe
     .sort((one, other) => one.time - other.time);
 }
 
-/** Writes what every container in some namespaces printed, and what it printed before it was restarted, to a file. */
+/** Writes the logs of all containers in some namespaces, including those before a restart, to a file. */
 export async function keepLogs(objects: Objects, namespaces: readonly string[], file: string): Promise<void> {
   const pods = await Promise.all(namespaces.map((namespace) => objects.list(POD, namespace)));
   const texts = pods.flat().flatMap(({ metadata: { name, namespace }, spec }) =>
@@ -69,7 +69,7 @@ export function parseLog(text: string): LogLine[] {
   });
 }
 
-/** RFC 3339 with any number of digits after the second: of "…12.345678901Z" JavaScript's own reading keeps three. */
+/** RFC 3339 with any number of digits after the second: JavaScript itself keeps only three digits of "…12.345678901Z". */
 export function parseTime(text: string): number | undefined {
   const [, seconds, fraction = "", zone] =
     /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];

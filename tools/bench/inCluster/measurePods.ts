@@ -10,7 +10,7 @@ interface StatsSummary {
 
 const NAMESPACES = [OPERATOR_NAMESPACE, CONTROLLER_NAMESPACE];
 const POLL_MS = 1_000;
-/** The kubelet looks at a container every ten to twenty seconds (cadvisor, `housekeeping_interval`). */
+/** The kubelet measures a container every ten to twenty seconds (cadvisor, `housekeeping_interval`). */
 const FRESH_TIMEOUT_MS = 60_000;
 
 /** The working sets of all pods of a form, as the kubelet last measured each. */
@@ -31,14 +31,14 @@ export async function measurePods(objects: Objects, signal: AbortSignal): Promis
   }
 }
 
-/** Whether all of these pods were measured since the earlier look; those that have ended meanwhile will never be. */
+/** Whether all of these pods were measured since the earlier reading. Pods that have ended meanwhile do not count. */
 export function isFresh(
   earlier: readonly PodStats[],
   later: readonly PodStats[],
   pods: readonly string[],
 ): boolean {
   const before = new Map(earlier.map((stats) => [keyOf(stats), newestOf(stats)]));
-  // What has just begun has nothing at first.
+  // A container that has just started has no figures at first.
   const measured = later.filter((stats) => podMemoryOf(stats, {}).workingSetMiB > 0);
   const now = new Map(measured.map((stats) => [keyOf(stats), newestOf(stats)]));
   return pods.every((pod) => now.has(pod) && now.get(pod) !== before.get(pod));

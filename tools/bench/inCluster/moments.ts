@@ -2,21 +2,21 @@ import type { Passage } from "../measure";
 import type { LogLine } from "./logs";
 import type { Moments } from "./stages";
 
-/** What the parts have logged while objects were created one by one. */
+/** The logs of all parts while objects were created one by one. */
 export interface PathLogs {
   readonly eventSource: readonly LogLine[];
   readonly sensor: readonly LogLine[];
   readonly runner: readonly LogLine[];
 }
 
-/** What the event source and the sensor say (argo-events v1.9.11: pkg/eventsources, pkg/sensors, pkg/eventbus). */
+/** Messages of the event source and the sensor (argo-events v1.9.11: pkg/eventsources, pkg/sensors, pkg/eventbus). */
 const DETECTED = "detected create event";
 const PUBLISHED = "Succeeded to publish an event";
 const TRIGGERED = "Triggering actions after receiving dependency";
 const REQUESTED = ["Making a http request", "creating the object"] as const;
 const PROCESSED = "Successfully processed trigger";
 
-/** A line of the runner's log, as far as it is read here. */
+/** The fields of a line of the runner's log that are used here. */
 interface RunnerLine {
   readonly time?: string;
   readonly message?: string;
@@ -26,7 +26,7 @@ interface RunnerLine {
   readonly changes?: readonly string[];
 }
 
-/** How many events the sensor has brought to their end: it is late where these are fewer than the objects. */
+/** How many events the sensor has finished. It is late if these are fewer than the objects. */
 export function processedEvents(sensor: readonly LogLine[]): number {
   return saying(sensor, PROCESSED).length;
 }
@@ -64,7 +64,7 @@ export function momentsOf(passages: readonly Passage[], logs: PathLogs, timeOrig
   });
 }
 
-/** What the runner reports about the first run of each object that changed something, by the object's name. */
+/** The runner's reports about the first run of each object that changed something, by the object's name. */
 function runsOf(lines: readonly LogLine[]): Map<string, Moments> {
   const runs = new Map<string, Moments>();
   for (const line of lines) {

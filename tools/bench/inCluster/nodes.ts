@@ -2,13 +2,13 @@ import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { Objects } from "../../objects";
 
-/** What a node says of itself, as far as figures depend on it. */
+/** The properties of a node that affect the figures. */
 interface NodeStatus {
   readonly capacity?: Readonly<Record<string, string>>;
   readonly nodeInfo?: Readonly<Record<string, string>>;
 }
 
-/** The nodes of a cluster, a line each: figures of two clusters are not comparable. */
+/** The nodes of a cluster, a line each, because figures of two clusters are not comparable. */
 export async function describeNodes(connection: ClusterConnection): Promise<string[]> {
   const objects = new Objects(connection, "argosy-bench");
   try {

@@ -24,7 +24,7 @@ const MEMCACHEDS: readonly PolicyRule[] = [
   { apiGroups: ["cache.example.com"], resources: ["memcacheds/status"], verbs: ["patch"] },
   { apiGroups: ["cache.example.com"], resources: ["memcacheds/finalizers"], verbs: ["update"] },
 ];
-/** Kopf looks for the kinds that there are, and tells in Events what it does. */
+/** Kopf discovers the kinds of the cluster, and reports its work in Events. */
 const KOPF: readonly PolicyRule[] = [
   { apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["list", "watch"] },
   { apiGroups: [""], resources: ["namespaces"], verbs: ["list", "watch"] },

@@ -5,13 +5,16 @@ export interface PodMemory {
   readonly namespace: string;
   readonly pod: string;
   readonly part: Part;
-  /** Of the pod's cgroup: its containers, and what they share. */
+  /** The working set of the pod's cgroup: its containers, and the memory that they share. */
   readonly workingSetMiB: number;
-  /** Of each container. */
+  /** The working set of each container. */
   readonly containers: Readonly<Record<string, number>>;
 }
 
-/** What the kubelet reports about a pod, as far as it is read here (kubernetes, staging/src/k8s.io/kubelet/pkg/apis/stats/v1alpha1). */
+/**
+ * The fields of the kubelet's report about a pod that are used here (kubernetes,
+ * staging/src/k8s.io/kubelet/pkg/apis/stats/v1alpha1).
+ */
 export interface PodStats {
   readonly podRef: { readonly name: string; readonly namespace: string };
   readonly memory?: MemoryStats;
@@ -27,7 +30,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 const MEBIBYTE = 2 ** 20;
 
-/** A pod's memory out of the kubelet's answer. */
+/** A pod's memory from the kubelet's answer. */
 export function podMemoryOf(stats: PodStats, labels: Labels): PodMemory {
   const containers = (stats.containers ?? []).map(
     ({ name, memory }) => [name, mebibytes(memory?.workingSetBytes)] as const,
@@ -49,7 +52,7 @@ export function sumMiB(pods: readonly PodMemory[], part?: Part): number {
   return counted.reduce((sum, { workingSetMiB }) => sum + workingSetMiB, 0);
 }
 
-/** The part and the pod's name without what Kubernetes adds to it: "operator: memcached-runner". */
+/** The part and the pod's name without Kubernetes' suffixes: "operator: memcached-runner". */
 export function titleOf({ pod, part }: PodMemory): string {
   const name = pod.replace(/-[a-z0-9]{8,10}-[a-z0-9]{5}$/, "").replace(/-[a-z0-9]{5}$/, "");
   return `${part}: ${name}`;

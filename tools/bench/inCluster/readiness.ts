@@ -8,7 +8,7 @@ const POD_LABELS: Readonly<Record<string, string>> = {
   Sensor: "sensor-name",
 };
 
-/** Why what a manifest asks for is not there yet; undefined where it is, or where its kind has nothing to wait for. */
+/** The reason why a manifest's object is not ready yet. Undefined if it is ready, or if its kind has nothing to wait for. */
 export async function whyNotReady(objects: Objects, manifest: Manifest): Promise<string | undefined> {
   const { kind, metadata } = manifest;
   const what = `${kind} ${metadata.name}`;

@@ -3,15 +3,15 @@ import type { FormResult, InClusterResults } from "./benchmark";
 import type { Form } from "./form";
 import { type PodMemory, sumMiB, titleOf } from "./podMemory";
 
-/** What was run, and where. */
+/** The results, and the machines. */
 export interface InClusterReport extends InClusterResults {
-  /** Forms that were left out, each with why. */
+  /** Forms that were left out, each with the reason. */
   readonly leftOut: readonly string[];
   /** The machine of the driver, and the nodes: a line each. */
   readonly machines: readonly string[];
 }
 
-/** The figures of all forms, then of each its pods, its API calls and where its time goes. */
+/** The figures of all forms, then the pods, the API calls and the stages of each form. */
 export function formatInCluster({ results, failures, leftOut, machines }: InClusterReport): string {
   const parts = [
     alignColumns([HEADING, ...results.map(row)]),
@@ -32,21 +32,21 @@ export function formatInClusterJson({ results, failures, leftOut, machines }: In
   return toJson({ runs: results, failures, leftOut, machines });
 }
 
-/** The work of a form, by what each of its objects costs. */
+/** The work of a form, depending on the cost of each object. */
 export function workOf({ name, isSlow }: Pick<Form, "name" | "isSlow">, all: InClusterWork): Work {
   const { objects, burst, slowObjects, slowBurst, tutorialObjects, rounds } = all;
-  // One alone takes more than a minute.
+  // A single object takes more than a minute.
   if (name === "tutorial") return { objects: tutorialObjects, burst: tutorialObjects, rounds: 1 };
   return isSlow ? { objects: slowObjects, burst: slowBurst, rounds } : { objects, burst, rounds };
 }
 
-/** How much work the forms get. */
+/** The amount of work for the forms. */
 export interface InClusterWork extends Work {
-  /** The objects one by one of the forms that have a pod for each. */
+  /** The number of objects one by one, for forms with a pod for each object. */
   readonly slowObjects: number;
-  /** Their burst. */
+  /** The number of objects of their burst. */
   readonly slowBurst: number;
-  /** Both of the tutorial. */
+  /** Both numbers for the tutorial. */
   readonly tutorialObjects: number;
 }
 
@@ -124,10 +124,12 @@ function explain(results: readonly FormResult[]): string[] {
     .filter(({ work }) => work.burst < 1000)
     .map(({ name, work }) => `${name} ${work.objects}`);
   return [
-    "p50, p99: from just before the create call to the Deployment, one by one, as a watch of the driver's sees it.",
-    "burst p99, changes/s: so many objects created at once, 20 calls on their way. Memcacheds of size 0: no pods of theirs.",
-    "memory: working sets from the kubelet, before the first object and with the burst; operator: without what is shared.",
-    "API calls: by API Priority and Fairness' own count of each service account, recording and status included; a watch is one.",
+    "p50, p99: from just before the create call to the Deployment, one by one, as seen by the driver's watch.",
+    "burst p99, changes/s: objects created at the same time, with 20 calls in progress. The Memcacheds have size 0, and so " +
+      "no pods.",
+    "memory: working sets from the kubelet, before the first object and with the burst; operator: without the shared parts.",
+    "API calls: counted by API Priority and Fairness for each service account, including recording and status; a watch " +
+      "counts as one.",
     ...(slow.length > 0 ? [`objects one by one, where fewer: ${slow.join(", ")}`] : []),
   ];
 }

@@ -35,7 +35,7 @@ export interface SoakObservations {
   /** From just before each create call to the Deployment, in milliseconds, in the order of the calls. */
   readonly latencies: readonly number[];
   readonly memory: readonly MemorySample[];
-  /** Calls of the driver that the API server refused or did not answer: there is no object to wait for. */
+  /** Calls of the driver that the API server refused or did not answer, so that there is no object to wait for. */
   readonly failedCalls: number;
   /** Objects that have no Deployment two minutes after the end. */
   readonly missing: number;
@@ -90,7 +90,7 @@ async function soak(options: Soak): Promise<SoakObservations> {
   }
 }
 
-/** The even load. A call does not wait for the one before, and one that fails does not end an hour of work. */
+/** The even load. A call does not wait for the one before, and a failed call does not end an hour of work. */
 async function applyLoad({ cluster, minutes, perSecond, progress, signal }: Soak, seen: Sightings) {
   const alive = LIFE_SECONDS * perSecond;
   let failedCalls = 0;
@@ -116,7 +116,7 @@ async function applyLoad({ cluster, minutes, perSecond, progress, signal }: Soak
     const passage = pass(`soak-${index}`);
     passage.catch(() => undefined); // awaited at the end
     passages.push(passage);
-    // Not before its Deployment was seen: nobody would make one afterwards.
+    // Not before its Deployment was seen, because nobody would create one afterwards.
     const remove = () => cluster.delete(`soak-${index - alive}`).catch(() => failedCalls++);
     passages[index - alive]?.then(remove, () => undefined);
     const minute = (index + 1) / (60 * perSecond);
@@ -128,7 +128,7 @@ async function applyLoad({ cluster, minutes, perSecond, progress, signal }: Soak
   return { passages, failedCalls: () => failedCalls };
 }
 
-/** The working sets every fifteen seconds, until the signal aborts. A look that fails is left out. */
+/** The working sets every fifteen seconds, until the signal aborts. A failed reading is left out. */
 async function sampleMemory({ objects }: Soak, signal: AbortSignal): Promise<MemorySample[]> {
   const samples: MemorySample[] = [];
   const beginsAt = performance.now();

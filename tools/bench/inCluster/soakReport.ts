@@ -4,7 +4,7 @@ import { type PodMemory, sumMiB, titleOf } from "./podMemory";
 import { endTenths, type Sample, slopePerHour } from "./slope";
 import type { SoakObservations } from "./soak";
 
-/** What an even load over a long time comes to. */
+/** The figures of an even load over a long time. */
 export interface SoakFigures {
   readonly changes: number;
   /** {@link SoakObservations.failedCalls}. */
@@ -14,7 +14,7 @@ export interface SoakFigures {
   /** In milliseconds. */
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** The median of the first tenth of the changes, and of the last: the drift. */
+  /** The medians of the first and of the last tenth of the changes, which show the drift. */
   readonly firstTenthP50Ms: number;
   readonly lastTenthP50Ms: number;
   readonly pods: readonly PodSlope[];
@@ -26,13 +26,13 @@ export interface PodSlope {
   /** Medians of the first tenth of the samples, and of the last. */
   readonly firstTenthMiB: number;
   readonly lastTenthMiB: number;
-  /** Of all samples: a heap that grows to its size at first is in it. */
+  /** The slope of all samples. It includes the initial growth of the heap. */
   readonly slopeMiBPerHour: number;
-  /** Of the later half of the samples: what would go on. */
+  /** The slope of the later half of the samples, which would continue. */
   readonly laterSlopeMiBPerHour: number;
 }
 
-/** The figures of what was seen. */
+/** The figures of the observations. */
 export function soakFigures({ latencies, memory, failedCalls, missing }: SoakObservations): SoakFigures {
   const { first, last } = endTenths(latencies);
   const titles = [...new Set(memory.flatMap(({ pods }) => pods.map(titleOf)))].sort();

@@ -1,40 +1,40 @@
 import { percentile } from "../figures";
 
-/** A moment on the way of an object, by name. */
+/** The name of a moment in the handling of an object. */
 export type MomentName =
   /** Just before the create call. */
   | "sent"
   /** The create call was answered. */
   | "answered"
-  /** The event source's watch told of the object. */
+  /** The event source's watch reported the object. */
   | "detected"
   /** Its event is on the bus. */
   | "published"
-  /** The sensor has it from the bus, and it has passed the filter. */
+  /** The sensor has received the event from the bus, and it has passed the filter. */
   | "triggered"
   /** The sensor is about to call: the runner, or the API server for a Workflow. */
   | "requested"
   /** That call was answered. */
   | "processed"
-  /** The run's pod says its first word. */
+  /** The run's pod writes its first line. */
   | "podStarted"
   /** The runner has begun the object's run. */
   | "runBegun"
-  /** The run is at its end, status and all. */
+  /** The run has ended, including the status. */
   | "runEnded"
   /** A watch showed the Deployment. */
   | "seen";
 
-/** When each moment was, in milliseconds since the epoch; what nobody told of is missing. */
+/** The time of each moment, in milliseconds since the epoch. Moments that nobody reported are missing. */
 export type Moments = Readonly<Partial<Record<MomentName, number>>> & {
   /** How long the handler took, in milliseconds. */
   readonly handlerMs?: number;
 };
 
-/** A stretch of an object's way. */
+/** A stage in the handling of an object. */
 export interface Stage {
   readonly title: string;
-  /** How long it took, in milliseconds; undefined where that is not known. */
+  /** How long it took, in milliseconds. Undefined if that is not known. */
   readonly of: (moments: Moments) => number | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface StageFigure {
   readonly title: string;
   /** The median, in milliseconds. */
   readonly p50Ms: number;
-  /** Of how many objects it is known. */
+  /** The number of objects for which it is known. */
   readonly objects: number;
 }
 
@@ -58,7 +58,7 @@ export function between(title: string, from: MomentName, to: MomentName): Stage 
   };
 }
 
-/** Each stage over all objects; one that no object reports is left out. */
+/** Each stage over all objects. Stages that no object reports are left out. */
 export function stageFigures(stages: readonly Stage[], objects: readonly Moments[]): StageFigure[] {
   return stages.flatMap(({ title, of }) => {
     const spans = objects.map(of).filter((span) => span !== undefined);

@@ -44,7 +44,7 @@ step, event, body = sys.argv[1:4]
 memcached = json.loads(body)
 namespace = memcached["metadata"]["namespace"]
 if event == "DELETE":
-    print("nothing to do: its children go with it")
+    print("nothing to do: its children are deleted with it")
 elif step == "check" and memcached["spec"]["size"] > 50:
     sys.exit("the size is more than 50")
 elif step in ("deployment", "service"):

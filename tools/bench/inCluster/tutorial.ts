@@ -9,7 +9,7 @@ import { inGroups, structuredCloneWith, WORKFLOWS_PATH } from "./argosyForms";
 import { type Form, OPERATOR_NAMESPACE as namespace } from "./form";
 import { eventSource, SENSOR_ACCOUNT, SOURCE_ACCOUNT, sensor, TEMPLATE } from "./tutorialEvents";
 
-/** What Argosy sets in the controller's environment. */
+/** The variables that Argosy sets in the controller's environment. */
 const OWN_VARIABLES = ["DEFAULT_REQUEUE_TIME", "SEMAPHORE_NOTIFY_DELAY"];
 const RUN_ACCOUNT = "tutorial-run";
 /** Pods of one run, in sequence. */
@@ -17,12 +17,12 @@ const STEPS = ["event", "check", "names", "deployment", "service", "apply-servic
 const SCRIPT = readFileSync(path.join(__dirname, "tutorial.py"), "utf8");
 
 /**
- * The Memcached operator of the published tutorial on Argo Events, written again from its description: an event source
- * that skips what is older than itself, a sensor that submits a workflow by the `argo` program with the whole object as
- * an argument, seven pods in sequence, each with its script as an argument, and Argo's own defaults, among them ten
- * seconds until its controller looks at a workflow again.
+ * The Memcached operator of the published tutorial on Argo Events, rewritten from its description: an event source that skips
+ * objects older than itself, a sensor that submits a workflow with the `argo` program and the whole object as an argument, seven
+ * pods in sequence, each with its script as an argument, and Argo's own defaults, including ten seconds until its controller
+ * handles a workflow again.
  *
- * Argo itself, bus and CRDs are those of Argosy's platform, with Argosy's settings taken away.
+ * Argo itself, the bus and the CRDs are those of Argosy's platform, without Argosy's settings.
  */
 export function tutorialForm(platform: readonly Manifest[], operator: Operator): Form {
   const labels = { "app.kubernetes.io/name": TEMPLATE };
@@ -42,7 +42,7 @@ export function tutorialForm(platform: readonly Manifest[], operator: Operator):
   };
 }
 
-/** Whether a manifest is what Argo itself needs: no part of an operator's, and none that Argosy adds. */
+/** Whether a manifest is one that Argo itself needs, and neither part of an operator nor an addition of Argosy. */
 function isArgos(operator: Operator): (manifest: Manifest) => boolean {
   return ({ kind, metadata: { labels = {} } }) =>
     labels["app.kubernetes.io/name"] !== operator.name &&
@@ -51,8 +51,8 @@ function isArgos(operator: Operator): (manifest: Manifest) => boolean {
 }
 
 /**
- * The Workflow controller as Argo delivers it: its requeue time of 10 s, its limits of 20 and 30 calls, no instance id,
- * whose label the `argo` program would take from what it submits.
+ * The Workflow controller as Argo delivers it: its requeue time of 10 s, its limits of 20 and 30 calls, no instance id, because
+ * the `argo` program would remove its label from submitted workflows.
  */
 function withArgosDefaults(manifest: Manifest): Manifest {
   return structuredCloneWith(manifest, (value) => {
@@ -102,7 +102,7 @@ function accounts(labels: Record<string, string>): Manifest[] {
   });
 }
 
-/** What each form makes is what the one handler says: the tutorial's steps ask it too. */
+/** All forms create the objects that the same handler answers. The tutorial's steps call it as well. */
 function handlerFiles({ folder }: Operator): Manifest {
   const data = { "main.py": readFileSync(path.join(folder, "main.py"), "utf8") };
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: TEMPLATE, namespace }, data };

@@ -2,14 +2,14 @@ import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { OPERATOR_NAMESPACE as namespace } from "./form";
 
-/** The tutorial's WorkflowTemplate, and all that is of its name. */
+/** The name of the tutorial's WorkflowTemplate, and of related objects. */
 export const TEMPLATE = "tutorial";
 /** The account of its event source. */
 export const SOURCE_ACCOUNT = "tutorial-source";
 /** The account of its sensor. */
 export const SENSOR_ACCOUNT = "tutorial-sensor";
 
-/** The event source of the platform, with the tutorial's filter and in no namespace in particular. */
+/** The event source of the platform, with the tutorial's filter and for all namespaces. */
 export function eventSource(platform: readonly Manifest[], operator: Operator): Manifest {
   const { group, version, plural } = operator.customResource;
   return inPlaceOf(platform, "EventSource", SOURCE_ACCOUNT, {
@@ -57,7 +57,7 @@ export function sensor(platform: readonly Manifest[]): Manifest {
         name: "memcached",
         eventSourceName: source,
         eventName: "memcached",
-        // Its own status writes would be events too, and runs without an end.
+        // Its own status writes would be events as well, and cause runs without end.
         filters: { data: [{ path: "type", type: "string", value: ["ADD", "DELETE"] }] },
       },
     ],
@@ -65,7 +65,7 @@ export function sensor(platform: readonly Manifest[]): Manifest {
   });
 }
 
-/** An object of the platform with another specification, its pod and its account the tutorial's. */
+/** An object of the platform with another specification, and with the tutorial's pod and account. */
 function inPlaceOf(
   platform: readonly Manifest[],
   kind: string,

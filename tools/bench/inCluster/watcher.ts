@@ -10,7 +10,7 @@ import { momentsOf, processedEvents } from "./moments";
 import { type PodMemory, sumMiB } from "./podMemory";
 import { type Moments, type StageFigure, stageFigures } from "./stages";
 
-/** What is told of a form beside its figures. */
+/** The report about a form in addition to its figures. */
 export interface Observations {
   /** Pods before the first object. */
   readonly idle: readonly PodMemory[];
@@ -18,9 +18,9 @@ export interface Observations {
   readonly loaded: readonly PodMemory[];
   /** API calls for each change of the burst, by service account. */
   readonly apiCalls: ApiCalls;
-  /** Where the time went, one by one. */
+  /** The stages of objects that were created one by one. */
   readonly stages: readonly StageFigure[];
-  /** Which came first, event or watch; none where nobody tells. */
+  /** Which came first, the event or the watch. Undefined if this is not known. */
   readonly hints?: Hints;
 }
 
@@ -41,7 +41,7 @@ const RUN: LogSource = {
   container: "main",
 };
 
-/** Looks at a form's pods, logs and API calls while it is measured. */
+/** Observes a form's pods, logs and API calls while it is measured. */
 export class Watcher implements Observer {
   private readonly memory: PodMemory[][] = [];
   private callsBefore: ApiCalls = {};
@@ -58,7 +58,7 @@ export class Watcher implements Observer {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** The working set of all the form's pods, in MiB. Remembers that of each. */
+  /** The working set of all the form's pods, in MiB. Remembers the working set of each pod. */
   async memoryMiB(): Promise<number> {
     const pods = await measurePods(this.objects, this.signal);
     this.memory.push(pods);
@@ -69,7 +69,7 @@ export class Watcher implements Observer {
     if (this.isResident) this.hintsBefore = await hintsOf(this.objects);
   }
 
-  /** A run's pod is not there for long: what it says is read at once. */
+  /** A run's pod does not exist for long, so its log is read at once. */
   async passed({ name, sentAt }: Passage): Promise<void> {
     if (!this.form.stages || this.isResident) return;
     const lines = await readLogs(this.objects, RUN, performance.timeOrigin + sentAt);
@@ -103,7 +103,7 @@ export class Watcher implements Observer {
     this.callsAfter = await countApiCalls(this.objects);
   }
 
-  /** All that was seen, of a burst of so many objects. */
+  /** All observations, for a burst of a number of objects. */
   observations(burst: number): Observations {
     const [idle = [], loaded = []] = this.memory;
     return {
@@ -119,7 +119,7 @@ export class Watcher implements Observer {
     return this.form.name.startsWith("resident");
   }
 
-  /** The sensor's log, once it has told of as many events as there are objects. */
+  /** The sensor's log, as soon as it has reported as many events as there are objects. */
   private async sensorLog(objects: number, since: number): Promise<LogLine[]> {
     const deadline = Date.now() + LATE_EVENTS_MS;
     for (;;) {

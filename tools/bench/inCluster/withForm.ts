@@ -11,22 +11,21 @@ import { buildNamespace, CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } f
 import { Installation } from "./installation";
 import { keepLogs } from "./logs";
 
-/** What {@link withForm} is told. */
+/** The options of {@link withForm}. */
 export interface FormOptions {
   readonly connection: ClusterConnection;
   /** The CustomResourceDefinition of the Memcacheds. */
   readonly crd: Manifest;
-  /** Folder that stays, for the logs of a form that failed. */
+  /** A permanent folder, for the logs of a failed form. */
   readonly cache: string;
   readonly progress: Progress;
-  /** Ends it early; the cluster is left as it was found all the same. */
+  /** Ends it early. The cluster is cleaned up nevertheless. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Installs a form, does something with it, and removes it, whatever happens.
- * @throws BenchmarkError with the form's name, why the step failed, and the file of what its pods printed; the
- *   signal's reason
+ * Installs a form, runs a function with it, and removes it, whatever happens. @throws BenchmarkError with the form's name, the
+ * reason of the failure, and the file with its pods' logs; the signal's reason
  */
 export async function withForm<T>(
   objects: Objects,
@@ -50,7 +49,7 @@ export async function withForm<T>(
     await keepLogs(objects, [OPERATOR_NAMESPACE, CONTROLLER_NAMESPACE, NAMESPACE], logFile);
     const { message } = error as Error;
     throw new BenchmarkError(
-      `${form.name} could not do its work: ${message}. What its pods printed: ${logFile}`,
+      `${form.name} could not do its work: ${message}. The logs of its pods: ${logFile}`,
     );
   } finally {
     cluster.close();

@@ -5,7 +5,7 @@ import { Engine } from "../../../../runtime/engine";
 import { ChildProcessTransport } from "../../../../runtime/handler/childProcessTransport";
 import type { ClusterConnection } from "../../../../runtime/kubernetes/connection";
 
-/** What the benchmark writes down for its Argosy process, as JSON. */
+/** The settings that the benchmark writes for its Argosy process, as JSON. */
 export interface Settings {
   readonly operator: Operator;
   /** The operator's handler. */
@@ -17,7 +17,7 @@ export interface Settings {
   readonly announcement?: { readonly afterObjects: number; readonly line: string };
 }
 
-// The engine as one process out of one bundle, as in its runner: no TypeScript compiler, no Pulumi in memory.
+// The engine as one process from one bundle, as in its runner: neither a TypeScript compiler nor Pulumi is in memory.
 const { operator, program, connection, namespace, announcement } = JSON.parse(
   readFileSync(process.argv[2] ?? "", "utf8"),
 ) as Settings;

@@ -34,7 +34,7 @@ async def login(memo: kopf.Memo, **kwargs: Any) -> kopf.AiohttpSession:
 async def reconcile(
     name: str, namespace: str, spec: kopf.Spec, meta: kopf.Meta, memo: kopf.Memo, patch: kopf.Patch, **_: Any
 ) -> None:
-    """Brings Deployment and Service to what the Memcached asks for."""
+    """Applies the Deployment and the Service of a Memcached."""
     children = [
         (f"/apis/apps/v1/namespaces/{namespace}/deployments", deployment(name, spec["size"])),
         (f"/api/v1/namespaces/{namespace}/services", service(name)),
@@ -49,7 +49,7 @@ async def reconcile(
 async def deployment_changed(
     type: str | None, meta: kopf.Meta, status: kopf.Status, memo: kopf.Memo, **_: Any
 ) -> None:
-    """Carries a Deployment's ready replicas into its owner's status."""
+    """Copies a Deployment's ready replicas into its owner's status."""
     ready = status.get("readyReplicas", 0)
     # Without a type the event is from the list at start-up: what the owner's status says is not known then.
     if type is not None and memo.get("ready", 0) == ready:
@@ -66,7 +66,7 @@ async def deployment_changed(
 
 
 async def create_or_patch(session: aiohttp.ClientSession, collection: str, child: dict[str, Any]) -> None:
-    """Creates an object, or merges into the one that is there."""
+    """Creates an object, or merges into the existing one."""
     async with session.post(collection, json=child) as response:
         if response.status != 409:
             response.raise_for_status()
