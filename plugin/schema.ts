@@ -10,14 +10,14 @@ const NAME = "argosy";
 const COMPONENTS = ["Operators"];
 const REPOSITORY = "https://github.com/argosy-dev/argosy";
 
-/** Reads src/operators.ts. The analyzer's compiler takes seconds to start, so a check of the types can use the same analyzer. */
+/** Reads src/contract.ts. The analyzer's compiler takes seconds to start, so a check of the types can use the same analyzer. */
 export function pluginAnalyzer(): Analyzer {
-  const entry = { ...manifestOfPlugin(), main: "src/operators.js" };
+  const entry = { ...manifestOfPlugin(), main: "src/contract.js" };
   return new Analyzer(__dirname, NAME, entry, new Set(COMPONENTS));
 }
 
 /**
- * The text of schema.json: the content of src/operators.ts as Pulumi's schema for all languages. To make the schema needs
+ * The text of schema.json: the content of src/contract.ts as Pulumi's schema for all languages. To make the schema needs
  * TypeScript and the sources, which a user does not have. So it is made here and shipped.
  */
 export function pluginSchema(analyzer: Analyzer = pluginAnalyzer()): string {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Operators, platformOfStack } from "@argosy-dev/argosy";
 import * as pulumi from "@pulumi/pulumi";
-import type * as contract from "./operators";
+import type * as contract from "./contract";
 
 const schema = readFileSync(path.join(__dirname, "..", "schema.json"), "utf8");
 const { name, version } = JSON.parse(schema) as { readonly name: string; readonly version: string };

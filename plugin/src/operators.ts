@@ -1,21 +1,8 @@
 import type * as pulumi from "@pulumi/pulumi";
+import type { ExistingPlatform, Platform } from "./platform";
+import type { ContainerResources, Images, Placement, Pods, Resources } from "./pods";
 
-// The component as every language of Pulumi sees it. Pulumi's analyzer makes schema.json from this file (../schema.ts). The
-// analyzer accepts only flat, plain types: no readonly list, no union, no tuple, no component as an output. Each comment becomes
-// the text in every SDK, so defaults are in the text and not in a tag. SDKs add "Args" to the names of types. An argument without
-// pulumi.Input must be known when the program runs.
-
-/** How a half of Argo comes into the cluster. */
-export declare enum ArgoMode {
-  /** Argosy installs the CRDs and the controller. */
-  Install = "install",
-  /** The CRDs exist already, and Argosy installs the controller. */
-  Share = "share",
-  /** Both the CRDs and the controller exist already. */
-  Adopt = "adopt",
-  /** Operators do without this half of Argo. */
-  None = "none",
-}
+// The operators, and the component itself: see contract.ts.
 
 /** Where the runs of an operator happen. */
 export declare enum Execution {
@@ -33,139 +20,12 @@ export declare enum RecordedRuns {
   Failures = "failures",
 }
 
-/** How the connection to a PostgreSQL is secured. */
-export declare enum SslMode {
-  Disable = "disable",
-  Require = "require",
-  VerifyCa = "verify-ca",
-  VerifyFull = "verify-full",
-}
-
-/** How a toleration compares the value of a taint. */
-export declare enum TolerationOperator {
-  /** The taint may have any value. */
-  Exists = "Exists",
-  /** The taint must have the same value. */
-  Equal = "Equal",
-}
-
-/** The effect of a taint on pods without a toleration. */
-export declare enum TaintEffect {
-  NoSchedule = "NoSchedule",
-  PreferNoSchedule = "PreferNoSchedule",
-  NoExecute = "NoExecute",
-}
-
 /** A cluster, as Pulumi's Kubernetes provider takes it. */
 export interface Cluster {
   /** The text of a kubeconfig, or the path of its file. Default: `$KUBECONFIG`, else `~/.kube/config`. */
   kubeconfig?: pulumi.Input<string>;
   /** The context to use. Default: the current context of the kubeconfig. */
   context?: pulumi.Input<string>;
-}
-
-/** A toleration, as in a pod. */
-export interface Toleration {
-  key?: string;
-  /** Default: "Equal". */
-  operator?: TolerationOperator;
-  value?: string;
-  /** Default: all effects. */
-  effect?: TaintEffect;
-  tolerationSeconds?: number;
-}
-
-/** Fields that a program chooses for pods, as Kubernetes names them. */
-export interface Pod {
-  /** Labels of the nodes that the pods run on. Default: any node. */
-  nodeSelector?: Record<string, pulumi.Input<string>>;
-  /** Tolerations of the pods. Default: none. */
-  tolerations?: Toleration[];
-  /** An affinity, as in a pod. Default: members of an event bus prefer to run on different nodes and in different zones. */
-  // biome-ignore lint/suspicious/noExplicitAny: the analyzer takes no other type for any JSON
-  affinity?: Record<string, any>;
-  /** Default: the cluster's default. */
-  priorityClassName?: pulumi.Input<string>;
-  /** Labels in addition to Argosy's own. Default: none. */
-  labels?: Record<string, pulumi.Input<string>>;
-  /** Annotations in addition to Argosy's own. Default: none. */
-  annotations?: Record<string, pulumi.Input<string>>;
-  /**
-   * Annotations of the service account that the pods run as, such as `eks.amazonaws.com/role-arn`. Clouds use them to give the
-   * account a cloud identity. Default: none.
-   */
-  serviceAccountAnnotations?: Record<string, pulumi.Input<string>>;
-}
-
-/** Where all pods run, and where their images come from. */
-export interface Placement extends Pod {
-  /** A mirror that all images are pulled from, instead of their own registries. Default: none. */
-  registry?: pulumi.Input<string>;
-  /** Secrets for pulling images, in both namespaces. Default: none. */
-  imagePullSecrets?: pulumi.Input<string>[];
-}
-
-/** Pods of single parts, and of single operators. */
-export interface Pods {
-  argoEventsController?: Pod;
-  workflowController?: Pod;
-  argoServer?: Pod;
-  eventBus?: Pod;
-  eventSource?: Pod;
-  sensor?: Pod;
-  keeper?: Pod;
-  /** The pods that create custom resources from events from outside. */
-  intake?: Pod;
-  /** The resident runners of operators. */
-  runner?: Pod;
-  /** The runs of operators whose runs have pods of their own. */
-  run?: Pod;
-  /** The regular check whether objects of these operators need a run. */
-  resync?: Pod;
-  /** Pods of single operators, by the operators' names. */
-  operators?: Record<string, Pod>;
-}
-
-/** Other images. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin its version. */
-export interface Images {
-  argoEvents?: string;
-  workflowController?: string;
-  argoServer?: string;
-  argoExecutor?: string;
-  nats?: string;
-  natsConfigReloader?: string;
-  natsMetricsExporter?: string;
-  /** The runner. */
-  node?: string;
-  /** The image of the shell that is put beside a handler. */
-  busybox?: string;
-  /** Functions in Python whose definition names no image. */
-  python?: string;
-  /** Functions in JavaScript and TypeScript whose definition names no image. */
-  javascript?: string;
-}
-
-/** Requests and limits of Argosy's own containers. Those of a handler are in its operator.yaml, or in `overrides`. */
-export interface ContainerResources {
-  argoEventsController?: Resources;
-  workflowController?: Resources;
-  argoServer?: Resources;
-  /** Argo's own containers in the pods of runs. */
-  argoExecutor?: Resources;
-  eventBus?: Resources;
-  eventBusReloader?: Resources;
-  eventBusMetrics?: Resources;
-  eventSource?: Resources;
-  sensor?: Resources;
-  keeper?: Resources;
-  intake?: Resources;
-  runner?: Resources;
-  /** The engine in the pod of a run, and in that of a resync. */
-  run?: Resources;
-  /** The container that puts a shell into a runner's pod. */
-  kit?: Resources;
-  /** The same in a run's pod. */
-  runKit?: Resources;
 }
 
 /** The size of the event bus. */
@@ -181,7 +41,8 @@ export interface EventBus {
   storageClass?: string;
 }
 
-/** The event bus and the intake that bring events from outside to operators that have `on`. */ export interface OutsideEvents {
+/** The event bus and the intake that bring events from outside to operators that have `on`. */
+export interface OutsideEvents {
   /** The number of members of the event bus for events from outside: 1, or an odd number from 3. Default: 1. */
   replicas?: number;
   /** The size of each member's volume, such as "1Gi". Required if an operator has `on`. Default: none. */
@@ -190,25 +51,6 @@ export interface EventBus {
   storageClass?: string;
   /** The number of pods of the intake, which creates custom resources from these events. Default: 1. */
   intakes?: number;
-}
-
-/** A PostgreSQL in which Argo Workflows keeps runs. */
-export interface Archive {
-  host: pulumi.Input<string>;
-  /** Default: 5432. */
-  port?: number;
-  database: pulumi.Input<string>;
-  /**
-   * The name of a Secret in the namespace of Argo's controllers. It has the keys `username` and `password`, and also
-   * `ca.crt` if `sslMode` begins with "verify-".
-   */
-  secret: pulumi.Input<string>;
-  /** Default: "require". */
-  sslMode?: SslMode;
-  /** How many days runs are kept. Default: 90. */
-  keptDays?: number;
-  /** The name of this cluster, which distinguishes its runs if several clusters share a database. Default: "default". */
-  cluster?: string;
 }
 
 /** A collector that receives traces by OTLP over HTTP. */
@@ -227,79 +69,11 @@ export interface Traces {
   oneIn?: number;
 }
 
-/** Which parts of the monitoring are created, and how the Prometheus Operator and Grafana find them. */
-export interface Monitoring {
-  podMonitor?: boolean;
-  alertRules?: boolean;
-  dashboard?: boolean;
-  /** Labels of PodMonitor and PrometheusRule, by which the Prometheus Operator selects them. Default: none. */
-  labels?: Record<string, pulumi.Input<string>>;
-  /** Labels of the dashboard's ConfigMap, by which Grafana's sidecar finds it. Default: `grafana_dashboard: "1"`. */
-  dashboardLabels?: Record<string, pulumi.Input<string>>;
-  /** The namespace that Prometheus runs in. Default: any. */
-  namespace?: string;
-}
-
-/** A platform to create: Argo Events, Argo Workflows and argo-server. */
-export interface Platform {
-  /** The namespace of the operators, their events and their runs. Default: "argosy". */
-  namespace?: string;
-  /** The namespace of Argo's controllers. Default: "argosy-system". */
-  controllerNamespace?: string;
-  /** Whether to create these two namespaces. If false, they must exist already. Default: true. */
-  createNamespaces?: boolean;
-  /** How Argo Events comes into the cluster. Default: "install". */
-  argoEvents?: ArgoMode;
-  /**
-   * How Argo Workflows comes into the cluster. With "adopt", give the instanceId of the existing controller. Default: "install".
-   */
-  argoWorkflows?: ArgoMode;
-  /**
-   * The instance id of the Workflow controller. The controller handles only Workflows that have this id as a label. "" for none.
-   * Default: "argosy".
-   */
-  instanceId?: string;
-  /**
-   * With argoEvents "adopt": the version of the event bus, a JetStream version that the existing controller is configured for.
-   */
-  jetStreamVersion?: string;
-  /** A PostgreSQL in which Argo Workflows keeps runs for longer. Default: none. */
-  archive?: Archive;
-  /** Default: nothing. */
-  monitoring?: Monitoring;
-  /**
-   * How many Workflows run at the same time under the Workflow controller that Argosy installs. The others wait. Default: 500.
-   */
-  parallelism?: number;
-  /** Where all pods run, and where their images come from. Default: the same as for the operators. */
-  placement?: Placement;
-  /** Other images by name. Default: the same as for the operators. */
-  images?: Images;
-  /** Requests and limits by container. Each figure replaces Argosy's own. Default: the same as for the operators. */
-  resources?: ContainerResources;
-  /**
-   * Fields for the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
-   * added to those of all pods. Default: the same as for the operators.
-   */
-  pods?: Pods;
-  /**
-   * Whether Pulumi refuses to delete objects whose deletion would lose data: CRDs and namespaces. Default: the same as for the
-   * operators, false.
-   */
-  protect?: boolean;
-}
-
 /** A key of a Secret in the operators' namespace. */
 export interface SecretKey {
   /** The Secret's name. */
   secret: string;
   key: string;
-}
-
-/** Requests and limits of a container, such as `memory: 128Mi`. */
-export interface Resources {
-  requests?: Record<string, string>;
-  limits?: Record<string, string>;
 }
 
 /** Where a handler's files come from in a cluster, if not from its folder. */
@@ -417,19 +191,6 @@ export interface OperatorsArgs {
   protect?: boolean;
   /** The cluster. Default: that of the provider, `kubernetes:kubeconfig` and `kubernetes:context`. */
   cluster?: Cluster;
-}
-
-/** The facts about a platform that operators need. */
-export interface ExistingPlatform {
-  /** The version of Argosy that created the platform. */
-  argosyVersion: string;
-  namespace: string;
-  argoEvents: boolean;
-  jetStreamVersion: string;
-  argoWorkflows: boolean;
-  instanceId: string;
-  archivesRuns?: boolean;
-  prometheusNamespace?: string;
 }
 
 /**

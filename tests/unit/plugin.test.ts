@@ -49,7 +49,7 @@ describe("the plugin for other languages", () => {
     analyzer = pluginAnalyzer();
   });
 
-  it("ships the schema that src/operators.ts has (npx tsx plugin/schema.ts makes it)", () => {
+  it("ships the schema that src/contract.ts has (npx tsx plugin/schema.ts makes it)", () => {
     assert.equal(read("plugin/schema.json"), pluginSchema(analyzer));
   });
 
