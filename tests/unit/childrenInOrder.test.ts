@@ -1,20 +1,13 @@
 import assert from "node:assert/strict";
-import type { ChildStore } from "../../runtime/children/childStore";
-import type { ChildWriter } from "../../runtime/children/childWriter";
 import type { UpdatePolicy } from "../../runtime/definition/definition";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { statusMemories } from "../../runtime/reconcile/memories";
 import { memoryOf } from "../../runtime/reconcile/memory";
-import { Reconcile } from "../../runtime/reconcile/reconcile";
-import { Statuses } from "../../runtime/status/statuses";
-import { StatusWriter } from "../../runtime/status/statusWriter";
-import { childrenIn } from "./support/fakeChildren";
-import { FakeCluster } from "./support/fakeCluster";
-import { CONFIG_MAPS, configMap, MANAGER, operator, WIDGETS, widget } from "./support/objects";
+import type { FakeCluster } from "./support/fakeCluster";
+import { CONFIG_MAPS, configMap, operator } from "./support/objects";
+import { ReconcileWorld } from "./support/reconcileWorld";
 
-const NAME = { namespace: "shop", name: "widget" };
 const JOBS: Resource = { apiVersion: "batch/v1", kind: "Job", plural: "jobs", namespaced: true };
 const COMPLETE = { conditions: [{ type: "Complete", status: "True", reason: "Done", message: "" }] };
 
@@ -29,61 +22,33 @@ function job(name: string, spec: object = {}, isKept = false): Manifest {
 }
 
 describe("children in order", () => {
+  let world: ReconcileWorld;
   let cluster: FakeCluster;
-  let children: ChildStore;
-  let writer: ChildWriter;
   let answer: Manifest[];
   /** How Jobs are changed. */
   let update: UpdatePolicy;
 
   beforeEach(() => {
-    cluster = new FakeCluster();
-    ({ store: children, writer } = childrenIn(cluster));
-    cluster.put(widget());
+    world = new ReconcileWorld();
+    cluster = world.cluster;
+    world.given();
     update = "apply";
   });
 
   /** One run, after the watches have seen all that is there. @returns what was written, and what the object says */
   async function run(): Promise<[steps: string[], says: string]> {
-    const resources = [CONFIG_MAPS, JOBS];
-    for (const resource of resources) children.learn(resource, cluster.ofKind(resource.kind));
-    children.retain(
-      new Set(resources.flatMap(({ kind }) => cluster.ofKind(kind).map((each) => each.metadata.uid))),
-    );
+    const childResources = [CONFIG_MAPS, JOBS];
+    world.seeChildren(childResources);
     cluster.steps.length = 0;
-    const reconciling = new Reconcile({
-      operator: operator({
-        children: [
-          { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
-          { apiVersion: "batch/v1", kind: "Job", update, plural: "jobs" },
-        ],
-      }),
-      resource: WIDGETS,
-      childResources: resources,
-      pool: { ask: async () => ({ answer: { children: answer }, length: 1, log: "" }) },
-      objects: {
-        read: async (name) => cluster.find("Widget", name),
-        learn: () => {},
-        invalidate: () => {},
-        isGoing: () => false,
-      },
-      children,
-      writer,
-      memories: statusMemories(
-        new Statuses({
-          writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
-          read: async (name) => cluster.find("Widget", name),
-          learn: () => {},
-        }),
-      ),
-    });
-    const { report, verdict } = await reconciling.reconcile(NAME, 1, {
-      client: cluster.client(),
-      assert: () => {},
-    });
+    world.answer = { children: answer };
+    const children = [
+      { apiVersion: "v1", kind: "ConfigMap", update: "apply" as const, plural: "configmaps" },
+      { apiVersion: "batch/v1", kind: "Job", update, plural: "jobs" },
+    ];
+    const { report, verdict } = await world.reconcile({ operator: operator({ children }), childResources });
     assert.equal(report.ready ?? false, verdict?.kind === "ready");
     const says = verdict?.kind === "progressing" ? verdict.message : (report.failure?.message ?? "ready");
-    return [cluster.steps.filter((step) => step !== "status"), says];
+    return [cluster.steps.filter((step) => step !== "status" && !step.startsWith("ask ")), says];
   }
 
   /** What a Job's controller writes. */
@@ -95,7 +60,7 @@ describe("children in order", () => {
 
   const goes = (name: string) => cluster.remove("Job", { namespace: "shop", name });
   const remembered = () => {
-    const object = cluster.find("Widget", NAME);
+    const object = world.object();
     assert.ok(object);
     return memoryOf(object);
   };

@@ -2,6 +2,7 @@ import type { ChildStore } from "../../../runtime/children/childStore";
 import type { ChildWriter } from "../../../runtime/children/childWriter";
 import type { DueSchedule, HandlerQuestion } from "../../../runtime/handler/contract";
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
+import type { Resource } from "../../../runtime/kubernetes/resource";
 import { elsewhereFinalizerOf, finalizerOf } from "../../../runtime/names";
 import { statusMemories } from "../../../runtime/reconcile/memories";
 import type { Outcome } from "../../../runtime/reconcile/outcome";
@@ -68,6 +69,13 @@ export class ReconcileWorld {
   /** Puts the custom resource there. */
   given(metadata: Partial<ObjectMeta> = {}, content: object = {}): void {
     this.cluster.put(widget(metadata, content));
+  }
+
+  /** Lets the watches of these kinds of children see everything in the cluster. */
+  seeChildren(resources: readonly Resource[]): void {
+    for (const resource of resources) this.children.learn(resource, this.cluster.ofKind(resource.kind));
+    const there = resources.flatMap(({ kind }) => this.cluster.ofKind(kind));
+    this.children.retain(new Set(there.map(({ metadata }) => metadata.uid)));
   }
 
   /** The custom resource as it is now. */
