@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import { eventually } from "../support/eventually";
+import { item, ReflectorBench } from "./support/reflectorBench";
+import { type ApiCall, refuse } from "./support/testApiServer";
+
+describe("Reflector, when lists or watches fail", () => {
+  let bench: ReflectorBench;
+  beforeEach(async () => {
+    bench = await ReflectorBench.begin();
+  });
+  afterEach(() => bench.end());
+
+  it("does not become a busy loop where every watch ends at once", async () => {
+    bench.onWatch = (_, response) => void response.end();
+    await bench.start();
+    await pause(700);
+    assert.ok(bench.watches.length <= 6, `${bench.watches.length} watches`);
+    assert.match(bench.interruptions[0]?.message ?? "", /ended as soon as it began/);
+  });
+
+  for (const code of [403, 405]) {
+    it(`lists ever less often what cannot be watched (${code}), and reports only what has changed`, async () => {
+      const { answer } = bench.api;
+      bench.api.answer = (call, response) =>
+        call.query.has("watch") ? refuse(response, code) : answer(call, response);
+      bench.pages = [item("a", "1"), item("a", "2"), item("a", "3")].map((each) => ({
+        items: [each],
+        resourceVersion: each.metadata.resourceVersion,
+      }));
+      await bench.start();
+      const from = performance.now();
+      await eventually(() => assert.ok(bench.told.includes("set a@3"), "it lists again"));
+      // All objects would be queued each time that it is in step again.
+      assert.deepStrictEqual(
+        [bench.synced, bench.reflector?.isSynced, bench.reflector?.problem],
+        [1, true, undefined],
+      );
+      assert.ok(bench.interruptions.length >= 2, "nobody is told");
+      await pause(2_500 - (performance.now() - from));
+      // 8 and more without a growing pause between them, on a machine with nothing else to do.
+      assert.ok(
+        performance.now() - from > 4_000 || bench.lists().length <= 6,
+        `${bench.lists().length} lists`,
+      );
+      bench.api.answer = answer;
+      await bench.watch();
+    });
+  }
+
+  const caps: [string, number, (call: ApiCall) => boolean][] = [
+    ["lists what cannot be watched every 30 seconds in the end", 30_000, ({ query }) => query.has("watch")],
+    ["tries what may not be listed every 4 seconds in the end", 4_000, () => true],
+  ];
+  for (const [what, longestMs, isRefused] of caps) {
+    it(`${what}, give or take a half, and not before each wait is over`, async () => {
+      const { answer } = bench.api;
+      bench.api.answer = (call, response) =>
+        isRefused(call) ? refuse(response, 403) : answer(call, response);
+      const waits: number[] = [];
+      let end = () => {};
+      const pause = (ms: number) =>
+        new Promise<void>((resolve) => {
+          waits.push(ms);
+          end = resolve;
+        });
+      await bench.start({ pause });
+      let expectedMs = 200;
+      for (let count = 1; count <= 14; count++) {
+        await eventually(() => assert.equal(waits.length, count), { pollMs: 5 });
+        const ms = waits.at(-1) ?? 0;
+        assert.ok(ms >= expectedMs / 2 && ms <= expectedMs * 1.5, `wait ${count}: ${ms} ms`);
+        assert.equal(bench.lists().length, count);
+        end();
+        expectedMs = Math.min(expectedMs * 2, longestMs);
+      }
+      assert.equal(expectedMs, longestMs);
+      await eventually(() => assert.equal(waits.length, 15));
+      // A wait is left that nothing but the test would end.
+      const stopped = bench.reflector?.stop();
+      end();
+      await stopped;
+    });
+  }
+
+  it("tries until there is a list", async () => {
+    const { answer } = bench.api;
+    bench.api.answer = (call, response) =>
+      bench.api.calls.length === 1 ? refuse(response, 500, { message: "not yet" }) : answer(call, response);
+    await bench.start();
+    assert.deepStrictEqual(bench.told, ["listing", "listed"]);
+    assert.equal(bench.interruptions[0]?.message, "not yet");
+  });
+
+  it("says that a list may not be made, tries again, and says when it may", async () => {
+    const { answer } = bench.api;
+    bench.api.answer = (_, response) => refuse(response, 403, { message: "not allowed" });
+    const listed = bench.start();
+    await eventually(() => assert.ok(bench.reflector?.problem !== undefined, "it is refused"));
+    assert.equal(bench.reflector?.isSynced, false);
+    assert.equal(bench.reflector?.problem?.message, "not allowed");
+    await listed;
+    assert.deepStrictEqual([bench.told, bench.synced], [[], 0]);
+    bench.api.answer = answer;
+    assert.equal(await bench.reflector?.whenListed(), true);
+    assert.deepStrictEqual([bench.told, bench.synced], [["listing", "listed"], 1]);
+    assert.deepStrictEqual([bench.reflector?.isSynced, bench.reflector?.problem], [true, undefined]);
+  });
+
+  describe("of a list that fails otherwise than by a refusal", () => {
+    let nowMs: number;
+    let asked: number;
+    let answersOthers: boolean;
+    const timed = {
+      now: () => nowMs,
+      pause: async () => {
+        nowMs += 3_000;
+        await pause(5);
+      },
+      answersOthers: async () => {
+        asked++;
+        return answersOthers;
+      },
+    };
+    beforeEach(() => {
+      [nowMs, asked, answersOthers] = [0, 0, true];
+    });
+
+    for (const code of [405, 500, 503])
+      it(`says that it is the kind's own fault after ten seconds, if the API server lists others (${code})`, async () => {
+        const { answer } = bench.api;
+        bench.api.answer = (_, response) => refuse(response, code, { message: "conversion webhook failed" });
+        await bench.start(timed);
+        assert.deepEqual(
+          [bench.reflector?.isSynced, bench.reflector?.problem?.message],
+          [false, "conversion webhook failed"],
+        );
+        assert.ok(nowMs >= 9_000 && bench.lists().length >= 3, `${nowMs} ms, ${bench.lists().length} lists`);
+        bench.api.answer = answer;
+        assert.equal(await bench.reflector?.whenListed(), true);
+        assert.deepEqual(
+          [bench.reflector?.isSynced, bench.reflector?.problem, bench.synced],
+          [true, undefined, 1],
+        );
+      });
+
+    it("blames no kind while the API server lists no other, or is asked too much, or is not reached", async () => {
+      for (const [fail, listsOthers] of [
+        [(response: ServerResponse) => refuse(response, 500), false],
+        [(response: ServerResponse) => refuse(response, 429), true],
+        [(response: ServerResponse) => void response.destroy(), true],
+      ] as const) {
+        [nowMs, asked, answersOthers] = [0, 0, listsOthers];
+        const { answer } = bench.api;
+        bench.api.answer = (_, response) => fail(response);
+        void bench.start(timed);
+        await eventually(() => assert.ok(nowMs > 60_000));
+        assert.deepEqual([bench.reflector?.problem, asked > 0], [undefined, !listsOthers]);
+        bench.api.answer = answer;
+        assert.equal(await bench.reflector?.whenListed(), true);
+        await bench.reflector?.stop();
+      }
+    });
+
+    it("does the same of one that it has listed before after two minutes, and first lists what it cannot watch", async () => {
+      bench.onWatch = (_, response) => void response.destroy();
+      const { answer } = bench.api;
+      bench.api.answer = (call, response) =>
+        call.query.has("watch") ? refuse(response, 500, { message: "no watch" }) : answer(call, response);
+      await bench.start(timed);
+      await eventually(() => assert.equal(bench.told.filter((each) => each === "listed").length, 2));
+      assert.ok(nowMs >= 120_000);
+      assert.deepEqual([bench.reflector?.isSynced, bench.synced], [true, 1]);
+      const before = nowMs;
+      bench.api.answer = (_, response) => refuse(response, 500, { message: "no list" });
+      await eventually(() => assert.equal(bench.reflector?.problem?.message, "no list"));
+      assert.ok(nowMs >= before + 120_000);
+      assert.equal(bench.reflector?.isSynced, false);
+    });
+  });
+});

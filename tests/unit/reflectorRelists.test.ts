@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import { eventually } from "../support/eventually";
+import { item, ReflectorBench, replacingFirstWatch } from "./support/reflectorBench";
+import { refuse, sendEvent } from "./support/testApiServer";
+
+describe("Reflector, when it must list again", () => {
+  let bench: ReflectorBench;
+  beforeEach(async () => {
+    bench = await ReflectorBench.begin();
+  });
+  afterEach(() => bench.end());
+
+  const forgotten: [string, (response: ServerResponse) => void][] = [
+    ["the status of a watch", (response) => refuse(response, 410, { reason: "Expired" })],
+    [
+      "an ERROR event",
+      (response) => {
+        sendEvent(response, "ERROR", { kind: "Status", code: 410, reason: "Expired", message: "too old" });
+        response.end();
+      },
+    ],
+  ];
+  it("lists again when the server knows no version as new as ours, as after a restore of etcd", async () => {
+    bench.pages = [
+      { items: [item("a", "70")], resourceVersion: "70" },
+      { items: [item("a", "7")], resourceVersion: "9" },
+    ];
+    const refused = (response: ServerResponse) => refuse(response, 504, { reason: "Timeout" });
+    bench.api.answer = replacingFirstWatch(bench.api.answer, refused);
+    await bench.start();
+    assert.equal((await bench.watch(1)).call.query.get("resourceVersion"), "9");
+  });
+
+  it("does not list again because a gateway answers in the place of a server that is busy", async () => {
+    bench.pages = [{ items: [item("a", "70")], resourceVersion: "70" }];
+    const refused = (response: ServerResponse) =>
+      void response.writeHead(504).end("upstream request timeout");
+    bench.api.answer = replacingFirstWatch(bench.api.answer, refused);
+    await bench.start();
+    assert.equal((await bench.watch(1)).call.query.get("resourceVersion"), "70");
+    // The second one asks for the version alone, and so for one object.
+    assert.deepEqual(
+      bench.lists().map(({ query }) => query.get("limit") === "1"),
+      [false, true],
+    );
+  });
+
+  for (const [where, answer] of forgotten) {
+    it(`lists again when the server has forgotten the version: 410 as ${where}`, async () => {
+      bench.pages = [
+        { items: [item("a", "1"), item("b", "2")], resourceVersion: "2" },
+        { items: [item("b", "7")], resourceVersion: "9" },
+      ];
+      bench.api.answer = replacingFirstWatch(bench.api.answer, answer);
+      await bench.start();
+      const next = await bench.watch(1);
+      assert.equal(next.call.query.get("resourceVersion"), "9");
+      // What was listed before and is not listed now is gone: that is what "listing" and "listed" tell the sink.
+      assert.deepStrictEqual(bench.told, [
+        "listing",
+        "set a@1",
+        "set b@2",
+        "listed",
+        "listing",
+        "set b@7",
+        "listed",
+      ]);
+      const [error] = bench.interruptions;
+      assert.ok(error instanceof ApiError);
+      assert.deepStrictEqual([error.code, error.reason], [410, "Expired"]);
+    });
+  }
+
+  it("begins a list again whose next page has expired", async () => {
+    bench.pages = [{ items: [item("a", "1")], resourceVersion: "5", more: "expired" }];
+    const { answer } = bench.api;
+    bench.api.answer = (call, response) =>
+      call.query.get("continue") === "expired" ? refuse(response, 410) : answer(call, response);
+    await bench.start();
+    assert.deepStrictEqual(bench.told, ["listing", "set a@1", "listing", "listed"]);
+  });
+
+  it("lists again when it is asked to, and goes on watching from there", async () => {
+    bench.pages = [
+      { items: [item("a", "1")], resourceVersion: "5" },
+      { items: [item("a", "7")], resourceVersion: "8" },
+    ];
+    await bench.start();
+    await bench.watch();
+    await bench.reflector?.relist();
+    assert.deepStrictEqual([bench.told.slice(3), bench.synced], [["listing", "set a@7", "listed"], 1]);
+    assert.equal((await bench.watch(2)).call.query.get("resourceVersion"), "8");
+    assert.deepStrictEqual(bench.interruptions, []);
+  });
+
+  it("lists once more when it is asked to in the middle of a list: that list may be older than the question", async () => {
+    bench.pages = [
+      { items: [], resourceVersion: "5" },
+      { items: [item("a", "7")], resourceVersion: "8" },
+    ];
+    const held: (() => void)[] = [];
+    const { answer } = bench.api;
+    bench.api.answer = (call, response) =>
+      call.query.has("watch")
+        ? answer(call, response)
+        : new Promise((resolve) => held.push(() => resolve(answer(call, response))));
+    const started = bench.start();
+    await eventually(() => assert.ok(held.length === 1, "the first list is asked for"));
+    const relisted = bench.reflector?.relist().then(() => bench.told.push("listed again"));
+    held[0]?.();
+    await eventually(() => assert.ok(held.length === 2, "a second list is asked for"));
+    held[1]?.();
+    await Promise.all([started, relisted]);
+    assert.deepStrictEqual(bench.told, ["listing", "listed", "listing", "set a@7", "listed", "listed again"]);
+    assert.equal((await bench.watch()).call.query.get("resourceVersion"), "8");
+  });
+
+  it("lists from the start if the API server is behind what was seen when it is there again: etcd was restored", async () => {
+    const restored = { items: [item("a", "10")], resourceVersion: "20" };
+    bench.pages = [{ items: [item("a", "50")], resourceVersion: "50" }, restored, restored];
+    await bench.start();
+    await bench.watch();
+    bench.api.cut();
+    // No watch from version 50: it would be silent.
+    assert.equal((await bench.watch(2)).call.query.get("resourceVersion"), "20");
+    assert.deepStrictEqual(bench.told.slice(3), ["listing again from the start", "set a@10", "listed"]);
+  });
+
+  it("lists from the start if an event comes of an older version than was seen: etcd was restored", async () => {
+    bench.pages = [
+      { items: [item("a", "50")], resourceVersion: "50" },
+      { items: [item("a", "10")], resourceVersion: "20" },
+    ];
+    await bench.start();
+    const { response } = await bench.watch();
+    sendEvent(response, "BOOKMARK", item("", "15"));
+    await eventually(() => assert.ok(bench.told.includes("listing again from the start"), "it has listed"));
+    assert.equal((await bench.watch(2)).call.query.get("resourceVersion"), "20");
+    assert.equal(bench.told.at(-1), "listed");
+  });
+});
