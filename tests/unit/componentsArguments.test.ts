@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import * as pulumi from "@pulumi/pulumi";
+import { ArgoPlatform } from "../../components/argoPlatform";
+import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
+import { loadOperators, Operators } from "../../components/operators";
+import { addFiles, removeFolder } from "./operatorFolder";
+import { refused } from "./support/componentRuns";
+import { samplePlatform } from "./support/platform";
+import { run } from "./support/program";
+import { type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+describe("wrong arguments of the components", function () {
+  this.timeout(60_000);
+  let gears: SampleProgram;
+  before(() => {
+    gears = sampleProgram([{ name: "gear" }]);
+  });
+  after(() => removeFolder(gears.root));
+
+  const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
+    new Operators("shop", { handlers: gears.definitions, ...args }, opts);
+
+  it("are readable for a program that uses a component directly, all of them at once", () =>
+    refused(
+      () => operators({ replicas: 0, runsKeptSeconds: -1, instalation: "x" } as Partial<OperatorsArgs>),
+      /^Operators "shop": replicas is 0, outside of 1 to 5.*\nOperators "shop": runsKeptSeconds is -1.*\nOperators "shop": instalation is not a known field\. Did you mean installation\?$/,
+    ));
+
+  it("have a hint if they belong to the platform", () =>
+    refused(
+      () => operators({ argoEvents: "none" } as Partial<OperatorsArgs>),
+      /^Operators "shop": argoEvents is not a known field\. Give it as platform: \{ argoEvents: \.\.\. \}\.$/,
+    ));
+
+  it("begin with the name, without which Pulumi can make nothing", async () => {
+    await refused(
+      () => new Operators("", { handlers: gears.root }),
+      /^Operators: the name is empty\. Give one as the first argument/,
+    );
+    await refused(
+      () => new ArgoPlatform(undefined as unknown as string),
+      /^ArgoPlatform: the name is missing/,
+    );
+  });
+
+  it("of a platform name the component and the argument", async () => {
+    await refused(
+      () => new ArgoPlatform("argo", { namespace: "A" }),
+      /^ArgoPlatform "argo": namespace is "A"/,
+    );
+    await refused(
+      () => operators({ platform: { namespace: "argosy-system" } }),
+      /^Operators "shop": platform: controllerNamespace is "argosy-system", the same as namespace/,
+    );
+  });
+
+  it("in an operator's files are readable as well", async () => {
+    addFiles(gears.root, { "broken/operator.yaml": "children: none\n" });
+    await refused(
+      () => new Operators("ops", { handlers: gears.root }),
+      /broken\/operator\.yaml:1:\d+: children must be a list/,
+    );
+    assert.throws(() => loadOperators(path.join(gears.root, "nowhere")), /the folder is missing/);
+  });
+
+  it("for handlers say what to give", async () => {
+    await refused(() => new Operators("ops", {} as OperatorsArgs), /handlers is missing\. Give the folder/);
+    await refused(() => new Operators("ops", { handlers: [] }), /handlers is no folder, and no list/);
+    await refused(
+      () => operators({ installation: "other" }),
+      /the operator gear was loaded for the installation "argosy", not for "other"/,
+    );
+  });
+
+  it("in overrides are told, and right ones are heeded", async () => {
+    const overrides = { memcached: { namespaces: ["shop"] } };
+    const outsideEvents = { storage: "1Gi" };
+    const { manifests } = await run(
+      () => new Operators("ops", { handlers: "./examples", overrides, outsideEvents }),
+    );
+    assert.ok(manifests.some(({ kind, metadata }) => kind === "Role" && metadata.namespace === "shop"));
+    const wrong = { memcachd: {} };
+    await refused(
+      () => new Operators("ops", { handlers: "./examples", overrides: wrong }),
+      /Did you mean memcached/,
+    );
+    await refused(() => operators({ overrides }), /overrides is given, and the operators are already loaded/);
+  });
+
+  it("for a platform say what to give", async () => {
+    await refused(
+      () => operators({ platform: pulumi.output(samplePlatform()) as unknown as ArgoPlatformArgs }),
+      /platform is not known yet.*Await the platform/,
+    );
+    await refused(
+      () => operators({ platform: { argosyVersion: "0.0.1" } as unknown as ArgoPlatformArgs }),
+      /platform has an argosyVersion, but not all fields.*0\.0\.1, which is older/,
+    );
+    await refused(
+      () => operators({ platform: { cluster: { context: "x" } } }),
+      /platform\.cluster is given.*argument cluster/,
+    );
+  });
+});

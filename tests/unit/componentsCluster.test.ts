@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import * as k8s from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import { ArgoPlatform } from "../../components/argoPlatform";
+import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
+import { Operators } from "../../components/operators";
+import { checkInstallation } from "../../preflight/checkInstallation";
+import { removeFolder } from "./operatorFolder";
+import { logged, named } from "./support/componentRuns";
+import { fakeLook, found } from "./support/fakeLook";
+import { run } from "./support/program";
+import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+describe("the components and the cluster", function () {
+  this.timeout(60_000);
+  let gears: SampleProgram;
+  let everyForm: SampleProgram;
+  before(() => {
+    gears = sampleProgram([{ name: "gear" }]);
+    everyForm = sampleProgram(EVERY_FORM);
+  });
+  after(() => {
+    for (const { root } of [gears, everyForm]) removeFolder(root);
+  });
+
+  const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
+    new Operators("shop", { handlers: gears.definitions, ...args }, opts);
+
+  it("is a provider of its own, which everything is made with", async () => {
+    const made = await run(() => void operators({ cluster: { context: "prod" } }));
+    const provider = named(made, "shop-cluster");
+    assert.equal(provider.type, "pulumi:providers:kubernetes");
+    assert.equal(provider.inputs.context, "prod");
+  });
+
+  it("has no such context: the preview says so, once", async () => {
+    const lines = await logged(() =>
+      run(() => void operators({ cluster: { kubeconfig: "{}", context: "prod" } })),
+    );
+    assert.equal(lines.match(/the kubeconfig has no context "prod"/g)?.length, 1);
+  });
+
+  it("of an explicit provider cannot be looked into: nothing is checked, and the preview says so, once", async () => {
+    const lines = await logged(() =>
+      run(() => void operators({}, { provider: new k8s.Provider("own", { kubeconfig: "{}" }) })),
+    );
+    assert.equal(lines.match(/nothing is checked in the cluster/g)?.length, 1);
+    // A message about the component, which is registered after the check.
+    assert.match(lines, /the operator gear gets rights in the whole cluster/);
+  });
+
+  it("may be that of a Provider of another copy of @pulumi/kubernetes", async () => {
+    const file = require.resolve("@pulumi/kubernetes/provider");
+    const ours = require.cache[file];
+    delete require.cache[file];
+    const { Provider } = require("@pulumi/kubernetes/provider") as typeof k8s;
+    require.cache[file] = ours;
+    assert.notEqual(Provider, k8s.Provider);
+    const program = (Provider: typeof k8s.Provider) => () => {
+      const provider = new Provider("own", { kubeconfig: "{}" });
+      const { platform } = new ArgoPlatform("argo", {}, { provider });
+      operators({ platform }, { providers: [provider] });
+    };
+    const withTheirs = await run(program(Provider));
+    assert.ok(withTheirs.registrations.length > 20);
+    assert.deepEqual(withTheirs.registrations, (await run(program(k8s.Provider))).registrations);
+    assert.deepEqual(
+      withTheirs.registrations
+        .filter(({ type }) => type.startsWith("pulumi:providers:"))
+        .map(({ name }) => name),
+      ["own"],
+    );
+  });
+
+  it("does not answer, and Argo is to be used that nobody can see: the preview goes on, and says so", async () => {
+    const unreachable = { kubeconfig: "{}", context: "prod" };
+    const lines = await logged(() =>
+      run(() => void operators({ cluster: unreachable, platform: { argoWorkflows: "share" } })),
+    );
+    assert.match(lines, /this kubeconfig cannot check whether Argo Workflows is in the cluster/);
+  });
+
+  it("has a kubeconfig that is missing: the preview says so", async () => {
+    const lines = await logged(() =>
+      run(() => void operators({ cluster: { kubeconfig: "/none" } }), { preview: true }),
+    );
+    assert.match(lines, /\/none is no kubeconfig: .*no such file/);
+    assert.doesNotMatch(lines, /--kubeconfig/);
+  });
+
+  it("has an installation of another stack: refused, and one of this stack's own is not", async () => {
+    const name = "argosy-installation-shop";
+    const look = (program: string) =>
+      fakeLook({ clusterRoles: { [name]: found({ annotations: { "argosy.dev/program": program } }) } });
+    const expected = { installation: "shop", clusterRole: name, program: "shop/dev" };
+    assert.deepEqual((await checkInstallation(look("shop/dev"), expected)).problems, []);
+    const { problems } = await checkInstallation(look("billing/prod"), expected);
+    assert.match(
+      problems[0] ?? "",
+      /installation is "shop", which in this cluster belongs to the stack billing\/prod\. Give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
+    );
+  });
+
+  it("has one object for each installation, which says whose it is", async () => {
+    const { manifests } = await run(() => void operators());
+    const marker = manifests.find(({ metadata }) => metadata.name === "argosy-installation-argosy");
+    assert.equal(marker?.kind, "ClusterRole");
+    // The API server answers an empty list with null: Pulumi would find a change at each `up`.
+    assert.ok(marker && !("rules" in marker));
+    assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "argosy/test");
+  });
+
+  it("has names of two stacks beside each other", async () => {
+    const clusterScoped = async (installation: string, namespace: string) => {
+      const handlers = everyForm.definitions.map((each) => ({ ...each, installation }));
+      const platform: ArgoPlatformArgs = {
+        namespace,
+        controllerNamespace: `${namespace}-system`,
+        argoEvents: "share",
+        argoWorkflows: "share",
+      };
+      const { manifests } = await run(() => void operators({ handlers, platform }));
+      const ours = manifests.filter(
+        ({ kind, metadata }) =>
+          metadata.namespace === undefined && kind !== "CustomResourceDefinition" && kind !== "Namespace",
+      );
+      assert.ok(ours.length > 5);
+      const elsewhere = manifests.filter(({ metadata }) => /^team-/.test(metadata.namespace ?? ""));
+      assert.ok(elsewhere.length > 2);
+      return [...ours, ...elsewhere].map(
+        ({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`,
+      );
+    };
+    const [one, other] = [await clusterScoped("one", "one"), await clusterScoped("other", "other")];
+    assert.deepEqual(
+      one.filter((each) => other.includes(each)),
+      [],
+    );
+  });
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import type * as pulumi from "@pulumi/pulumi";
+import type { OperatorsArgs } from "../../components/arguments";
+import { Operators } from "../../components/operators";
+import { removeFolder } from "./operatorFolder";
+import { kinds, logged, named, refused } from "./support/componentRuns";
+import { type Run, run } from "./support/program";
+import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+describe("the components without a half of Argo", function () {
+  this.timeout(60_000);
+  let gears: SampleProgram;
+  let everyForm: SampleProgram;
+  before(() => {
+    gears = sampleProgram([{ name: "gear" }]);
+    everyForm = sampleProgram(EVERY_FORM);
+  });
+  after(() => {
+    for (const { root } of [gears, everyForm]) removeFolder(root);
+  });
+
+  const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
+    new Operators("shop", { handlers: gears.definitions, ...args }, opts);
+
+  const argoKinds = (made: Run) => [
+    ...new Set(
+      made.manifests.filter(({ apiVersion }) => apiVersion.startsWith("argoproj.io")).map(({ kind }) => kind),
+    ),
+  ];
+  const runner = (made: Run) => JSON.stringify(named(made, "shop-gear-runner").inputs);
+
+  it("Events has no bus, source, sensor, controller and hints", async () => {
+    const made = await run(() => void operators({ platform: { argoEvents: "none" } }));
+    assert.deepEqual(argoKinds(made), ["WorkflowTemplate"]);
+    assert.ok(!kinds(made).some((each) => /events|eventsources|sensor|keeper/i.test(each)));
+    assert.ok(!kinds(made).includes("Service gear-runner"));
+    assert.match(runner(made), /"ARGOSY_WITHOUT","value":"events"/);
+    const policy = made.manifests.find(({ kind }) => kind === "NetworkPolicy");
+    assert.ok(policy && !JSON.stringify(policy).includes("8080"));
+  });
+
+  it("Workflows has no template, right, controller and UI", async () => {
+    const made = await run(() => void operators({ platform: { argoWorkflows: "none" } }));
+    assert.deepEqual(argoKinds(made).sort(), ["EventBus", "EventSource", "Sensor"]);
+    assert.ok(!kinds(made).some((each) => /workflow|argo-server|viewer|submitter/i.test(each)));
+    assert.match(runner(made), /"ARGOSY_WITHOUT","value":"workflows"/);
+    assert.ok(!JSON.stringify(made.manifests.filter(({ kind }) => /Role$/.test(kind))).includes("workflows"));
+  });
+
+  it("without both is one pod for each operator", async () => {
+    const none = { argoEvents: "none", argoWorkflows: "none" } as const;
+    const made = await run(() => void operators({ platform: none }));
+    const workloads = made.manifests.filter(({ kind }) => kind === "Deployment");
+    assert.deepEqual(
+      workloads.map(({ metadata }) => metadata.name),
+      ["gear-runner"],
+    );
+    assert.ok(
+      !JSON.stringify(made.manifests.filter(({ metadata }) => !/engine/.test(metadata.name))).includes(
+        "argoproj.io",
+      ),
+    );
+    assert.match(runner(made), /"ARGOSY_WITHOUT","value":"events,workflows"/);
+  });
+
+  it("with both is as it was: no word of it", async () => {
+    assert.ok(!runner(await run(() => void operators())).includes("ARGOSY_WITHOUT"));
+  });
+
+  it("Workflows has no form pod, and says what to do", () =>
+    refused(
+      () => operators({ handlers: everyForm.definitions, platform: { argoWorkflows: "none" } }),
+      /the operator press has execution "pod", which needs Argo Workflows, and the platform has none\. Set its execution.*\n.*the operator saw has/,
+    ));
+
+  it("Events has the form pod run at its resync alone, and says so", async () => {
+    const lines = await logged(() =>
+      run(() => void operators({ handlers: everyForm.definitions, platform: { argoEvents: "none" } })),
+    );
+    assert.match(
+      lines,
+      /the operator press has execution "pod", and the platform has no Argo Events: a change is seen at the next resync, up to 600 seconds later/,
+    );
+  });
+});
