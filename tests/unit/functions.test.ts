@@ -1,65 +1,24 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import fc from "fast-check";
 import { localHandler } from "../../cli/localHandler";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
-import { type HandlerFiles, handlerFiles } from "../../components/manifests/operator/handlerFiles";
+import { handlerFiles } from "../../components/manifests/operator/handlerFiles";
 import { programOf } from "../../runtime/definition/handlerProgram";
-import type { ReconcileFailure } from "../../runtime/failure";
-import { askHandler } from "../../runtime/handler/askHandler";
-import { type HandlerAnswer, questionAbout } from "../../runtime/handler/contract";
-import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
-import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
+import { questionAbout } from "../../runtime/handler/contract";
 import { PipeTransport } from "../../runtime/pod/pipeTransport";
 import { addFiles } from "./operatorFolder";
 import { failureOf } from "./support/failures";
+import { contentOf, FunctionBench } from "./support/functionBench";
 import { HandlerContainer, shells } from "./support/handlerContainer";
 import { question } from "./support/handlers";
 
 describe("a function", function () {
   this.timeout(30_000);
-  let folder: string;
-  let pool: HandlerPool;
-  let cleanUp: () => Promise<void>;
+  let bench: FunctionBench;
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "argosy-function-"));
-    cleanUp = async () => {};
+    bench = new FunctionBench();
   });
-  afterEach(async () => {
-    await pool.close();
-    await cleanUp();
-    rmSync(folder, { recursive: true });
-  });
-
-  function start(
-    files: Readonly<Record<string, string>>,
-    options: Partial<HandlerPoolOptions> = {},
-    env: Readonly<Record<string, string>> = {},
-  ): void {
-    addFiles(folder, files);
-    const [file = ""] = Object.keys(files);
-    const transport = localHandler({ folder, handler: { image: "a:1", function: file } }, env);
-    pool = new HandlerPool({ transport, timeoutMs: 20_000, ...options });
-  }
-
-  const ask = (word?: string, event: "reconcile" | "finalize" = "reconcile") =>
-    askHandler<HandlerAnswer>(pool, { ...question(word), event }, () => undefined);
-  const statusOf = async (word?: string) => {
-    const { answer } = await ask(word);
-    return "status" in answer ? answer.status : undefined;
-  };
-  /** Why it fails, in words; the process answers all the same. */
-  async function failing(
-    files: Readonly<Record<string, string>>,
-    event?: "reconcile" | "finalize",
-  ): Promise<ReconcileFailure> {
-    start(files);
-    const failure = await failureOf(() => ask("question", event));
-    assert.equal(failure.reason, "HandlerError");
-    return failure;
-  }
+  afterEach(() => bench.close());
 
   const echo = {
     python: {
@@ -82,10 +41,10 @@ describe("a function", function () {
   for (const [language, files] of Object.entries(echo)) {
     it(`in ${language} answers each request, in one living process`, async () => {
       let starts = 0;
-      start(files, { onStart: () => starts++ });
+      bench.start(files, { onStart: () => starts++ });
       await fc.assert(
         fc.asyncProperty(fc.string({ unit: "binary" }), async (word) => {
-          assert.deepStrictEqual(await statusOf(word), { name: word });
+          assert.deepStrictEqual(await bench.statusOf(word), { name: word });
         }),
         { numRuns: 50 },
       );
@@ -105,8 +64,8 @@ describe("a function", function () {
   };
   for (const [language, files] of Object.entries(asynchronous)) {
     it(`in ${language} may be asynchronous`, async () => {
-      start(files);
-      for (let turn = 0; turn < 3; turn++) assert.deepStrictEqual(await statusOf(), { a: 1 });
+      bench.start(files);
+      for (let turn = 0; turn < 3; turn++) assert.deepStrictEqual(await bench.statusOf(), { a: 1 });
     });
   }
 
@@ -148,9 +107,9 @@ exports.reconcile = (request) => {
 
     it(`in ${language} answers by what it returns, no matter who prints what`, async () => {
       let late = 0;
-      start(files, { onLateAnswer: () => late++ });
+      bench.start(files, { onLateAnswer: () => late++ });
       for (let turn = 0; turn < 3; turn++) {
-        const { answer, log } = await ask();
+        const { answer, log } = await bench.ask();
         assert.deepStrictEqual(answer, { children: [], status: { by: "return" } });
         assertLogged(log);
       }
@@ -161,20 +120,20 @@ exports.reconcile = (request) => {
       it(`in ${language} does so in a pod, by ${shell.name}`, async () => {
         const [file = ""] = Object.keys(files);
         const handler = { image: "a:1", function: file };
-        addFiles(folder, files);
-        const [carried] = handlerFiles({ folder, crd: {}, handler });
+        addFiles(bench.folder, files);
+        const [carried] = handlerFiles({ folder: bench.folder, crd: {}, handler });
         assert.ok(carried);
         const container = new HandlerContainer(shell, programOf({ handler }, LOOPS_FOLDER));
         addFiles(container.folder, contentOf(carried));
         container.start();
         const transport = new PipeTransport({ folder: container.pipes });
-        cleanUp = async () => {
+        bench.cleanUp = async () => {
           await transport.close();
           await container.remove();
         };
-        pool = new HandlerPool({ transport, timeoutMs: 20_000 });
+        bench.use(transport);
         for (let turn = 0; turn < 3; turn++) {
-          const { answer, log } = await ask();
+          const { answer, log } = await bench.ask();
           assert.deepStrictEqual(answer, { children: [], status: { by: "return" } });
           assertLogged(log);
         }
@@ -299,7 +258,7 @@ exports.reconcile = (request) => {
   ];
   for (const [what, files, message, log = /^/] of failures) {
     it(`fails by ${what}`, async () => {
-      const failure = await failing(files);
+      const failure = await bench.failing(files);
       assert.match(failure.message, message);
       assert.match(failure.log, log);
       assert.equal(failure.permanent, false);
@@ -308,7 +267,7 @@ exports.reconcile = (request) => {
 
   it("that lacks finalize says so when it is asked for it", async () => {
     assert.match(
-      (await failing({ "main.py": "def reconcile(request):\n    pass\n" }, "finalize")).message,
+      (await bench.failing({ "main.py": "def reconcile(request):\n    pass\n" }, "finalize")).message,
       /^main\.py has no function finalize\(request\)/,
     );
   });
@@ -317,202 +276,35 @@ exports.reconcile = (request) => {
     let starts = 0;
     const sometimes =
       "def reconcile(request):\n    if request['object']['metadata']['name'] == 'bad':\n        raise ValueError('bad')\n    return {'children': []}\n";
-    start({ "main.py": sometimes }, { onStart: () => starts++ });
-    assert.equal((await failureOf(() => ask("bad"))).message, "main.py:3 in reconcile: ValueError: bad");
-    assert.deepStrictEqual((await ask("good")).answer, { children: [] });
+    bench.start({ "main.py": sometimes }, { onStart: () => starts++ });
+    assert.equal(
+      (await failureOf(() => bench.ask("bad"))).message,
+      "main.py:3 in reconcile: ValueError: bad",
+    );
+    assert.deepStrictEqual((await bench.ask("good")).answer, { children: [] });
     assert.equal(starts, 1);
-    addFiles(folder, { "main.py": "import not_there\n" });
-    pool.renew();
-    assert.match((await failureOf(() => ask())).message, /not_there/);
-    addFiles(folder, { "not_there.py": "", "main.py": `import not_there\n${sometimes}` });
-    assert.deepStrictEqual((await ask("good")).answer, { children: [] });
-  });
-
-  it("in JavaScript is bundled again when a file of it has changed", async () => {
-    const files = (size: number) => ({
-      "main.js":
-        'import { size } from "./size.js";\nexport const reconcile = () => ({ children: [], status: { size } });\n',
-      "size.js": `export const size = ${size};\n`,
-    });
-    start(files(1));
-    assert.deepStrictEqual(await statusOf(), { size: 1 });
-    addFiles(folder, files(1234));
-    pool.renew();
-    assert.deepStrictEqual(await statusOf(), { size: 1234 });
-    addFiles(folder, { "size.js": "export const size = ;\n" });
-    pool.renew();
-    const failure = await failureOf(() => ask());
-    assert.equal(failure.reason, "HandlerNotStarted");
-    assert.match(failure.message, /size\.js:1:21: the function cannot be bundled: Unexpected ";"/);
-  });
-
-  it("carries its npm dependencies, its data and its own place", async () => {
-    start({
-      "main.ts": `
-import { readFileSync } from "node:fs";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
-import { four } from "four";
-import data from "./data.json";
-const own = path.basename(fileURLToPath(import.meta.url));
-const text = readFileSync("data.json", "utf8");
-export const reconcile = () => ({ children: [], status: { four: four(), data, own, same: text.includes("6") } });
-`,
-      "data.json": '{"six":6}',
-      "node_modules/four/package.json": '{"name":"four","version":"1.0.0","main":"index.js"}',
-      "node_modules/four/index.js": 'exports.four = () => require("node:os").EOL.length * 4;',
-    });
-    const transport: HandlerTransport = localHandler(
-      { folder, handler: { image: "a:1", function: "main.ts" } },
-      {},
-    );
-    pool = new HandlerPool({ transport, timeoutMs: 20_000 });
-    assert.deepStrictEqual(await statusOf(), { four: 4, data: { six: 6 }, own: "main.ts", same: true });
-  });
-
-  it("in JavaScript is bundled in a folder that is an ES module, with packages of all kinds", async () => {
-    start({
-      "main.js": `
-import data from "./data.json" with { type: "json" };
-import { modern } from "modern/part";
-import old from "old";
-export const reconcile = async () => ({ children: [], status: { data, modern, old, late: (await import("./late.js")).late } });
-`,
-      "late.js": "export const late = true;\n",
-      "data.json": '{"six":6}',
-      "package.json": '{"name":"own","type":"module"}',
-      "node_modules/modern/package.json":
-        '{"name":"modern","type":"module","exports":{"./part":{"import":"./part.mjs","require":"./no.cjs"}}}',
-      "node_modules/modern/part.mjs": "export const modern = 'module';\n",
-      "node_modules/old/package.json": '{"name":"old","main":"./lib"}',
-      "node_modules/old/lib/index.js":
-        "let optional;\ntry { optional = require('not-there'); } catch { optional = 'none'; }\nmodule.exports = optional;\n",
-    });
-    const status = { data: { six: 6 }, modern: "module", old: "none", late: true };
-    assert.deepStrictEqual(await statusOf(), status);
-  });
-
-  it("in JavaScript says which package is missing that was required by a name made up at run time", async () => {
-    const failure = await failing({
-      "main.js": 'import { load } from "dynamic";\nexport const reconcile = () => load("four");\n',
-      "node_modules/dynamic/package.json": '{"name":"dynamic"}',
-      "node_modules/dynamic/index.js": "exports.load = (name) => require(name);\n",
-      // On this machine it is there. In a cluster it is not.
-      "node_modules/four/index.js": "exports.four = 4;\n",
-    });
-    assert.match(
-      failure.message,
-      /^main\.js:2 in reconcile: Error: Cannot find module 'four'\. The bundle has what is imported by a constant name\. Import this one so, or write a program with an image of its own/,
-    );
-  });
-
-  it("in JavaScript with a compiled part is refused in words", async () => {
-    start({
-      "main.js": 'import fast from "fast";\nexport const reconcile = () => fast;\n',
-      "node_modules/fast/package.json": '{"name":"fast"}',
-      "node_modules/fast/index.js": 'module.exports = require("./build/fast.node");\n',
-      "node_modules/fast/build/fast.node": "",
-    });
-    const failure = await failureOf(() => ask());
-    assert.match(
-      failure.message,
-      /node_modules\/fast\/index\.js:1:26: the function cannot be bundled: No loader is configured for "\.node" files.* It is compiled code, which cannot be bundled\. Use another package/,
-    );
-  });
-
-  it("in Python finds the modules of vendor/ and of the folders that it includes, its own first", async () => {
-    addFiles(folder, {
-      "own/main.py":
-        "import json\nimport six, util, own\nfrom deep.part import four\n\ndef reconcile(request):\n    return {'children': [], 'status': {'six': six.six, 'own': own.own, 'four': four, 'json': json.dumps(util.check(request))}}\n",
-      "own/own.py": "own = 'own'\n",
-      "own/vendor/six.py": "six = 6\n",
-      "own/vendor/own.py": "own = 'vendored'\n",
-      "own/vendor/util.py": "def check(request):\n    return 'vendored'\n",
-      "own/vendor/deep/part.py": "four = 4\n",
-      "shared/util.py": "def check(request):\n    return 'shared'\n",
-    });
-    const transport = localHandler(
-      {
-        folder: path.join(folder, "own"),
-        include: ["../shared"],
-        handler: { image: "a:1", function: "main.py" },
-      },
-      {},
-    );
-    pool = new HandlerPool({ transport, timeoutMs: 20_000 });
-    assert.deepStrictEqual(await statusOf(), { six: 6, own: "own", four: 4, json: '"vendored"' });
-    rmSync(path.join(folder, "own/vendor/util.py"));
-    addFiles(folder, { "shared/util.py": "def check(request):\n    return request['spec']\n" });
-    pool.renew();
-    const failure = await failureOf(() => ask());
-    assert.equal(failure.message, "../shared/util.py:2 in check: KeyError: 'spec'");
-  });
-
-  it("in JavaScript is put together again from the ConfigMaps that it took", async () => {
-    const long = "x".repeat(1_500_000);
-    start({
-      "main.js": `const long = ${JSON.stringify(long)};\nexport const reconcile = () => ({ children: [], status: { length: long.length } });\n`,
-    });
-    const handler = { image: "a:1", function: "main.js" };
-    const packs = handlerFiles({ folder, crd: {}, handler });
-    assert.deepStrictEqual(
-      packs.map(({ items }) => items.map((item) => item.path)),
-      [["main.js"], ["main.js.part2"]],
-    );
-    const [shell] = shells();
-    assert.ok(shell);
-    const container = new HandlerContainer(shell, programOf({ handler }, LOOPS_FOLDER));
-    for (const pack of packs) addFiles(container.folder, contentOf(pack));
-    container.start();
-    const transport = new PipeTransport({ folder: container.pipes });
-    cleanUp = async () => {
-      await transport.close();
-      await container.remove();
-    };
-    pool = new HandlerPool({ transport, timeoutMs: 20_000 });
-    assert.deepStrictEqual(await statusOf(), { length: 1_500_000 });
-  });
-
-  it("has the same bundle in every folder, and leaves the sources of it behind", () => {
-    const files = {
-      "main.ts":
-        'import { a } from "./lib/a";\nimport data from "./data.json";\nexport const reconcile = () => ({ a, data });\n',
-      "lib/a.ts": "export const a = 1;\n",
-      "lib/unused.js": "",
-      "lib/a.d.ts": "",
-      "data.json": "{}",
-      "package.json": "{}",
-      "package-lock.json": "{}",
-    };
-    const other = mkdtempSync(path.join(tmpdir(), "argosy-another-"));
-    try {
-      start(files);
-      addFiles(other, files);
-      const handler = { image: "a:1", function: "main.ts" };
-      const [here, there] = [folder, other].map((place) => handlerFiles({ folder: place, crd: {}, handler }));
-      assert.deepStrictEqual(here, there);
-      const paths = here?.[0]?.items.map((item) => item.path);
-      assert.deepStrictEqual(paths, ["data.json", "lib/unused.js", "main.ts", "package.json"]);
-    } finally {
-      rmSync(other, { recursive: true });
-    }
+    addFiles(bench.folder, { "main.py": "import not_there\n" });
+    bench.pool.renew();
+    assert.match((await failureOf(() => bench.ask())).message, /not_there/);
+    addFiles(bench.folder, { "not_there.py": "", "main.py": `import not_there\n${sometimes}` });
+    assert.deepStrictEqual((await bench.ask("good")).answer, { children: [] });
   });
 
   it("is given the whole request of the contract, and finalize where it is declared", async () => {
-    start({
+    bench.start({
       "main.py":
         "def reconcile(request):\n    return {'children': [], 'status': {'request': request}}\n\ndef finalize(request):\n    return {'finalized': request['event'] == 'finalize'}\n",
     });
-    const { request } = (await statusOf("a")) as { request: { id: string } };
+    const { request } = (await bench.statusOf("a")) as { request: { id: string } };
     const { id, ...rest } = request;
     assert.ok(id.length > 30);
     const { object } = question("a");
     assert.deepStrictEqual(rest, questionAbout({ event: "reconcile", object, children: [], attempt: 1 }));
-    assert.deepStrictEqual((await ask("a", "finalize")).answer, { finalized: true });
+    assert.deepStrictEqual((await bench.ask("a", "finalize")).answer, { finalized: true });
   });
 
   it("fails by an error that it returns, in its own words", async () => {
-    const failure = await failing({
+    const failure = await bench.failing({
       "main.py":
         "def reconcile(request):\n    return {'error': {'message': 'no such plan', 'permanent': True}, 'id': 'mine'}\n",
     });
@@ -520,13 +312,18 @@ export const reconcile = async () => ({ children: [], status: { data, modern, ol
   });
 
   it("that exits is a crash", async () => {
-    start({ "main.py": "import sys\ndef reconcile(request):\n    sys.exit(7)\n" });
-    assert.equal((await failureOf(() => ask())).message, "the handler ended with exit code 7");
+    bench.start({ "main.py": "import sys\ndef reconcile(request):\n    sys.exit(7)\n" });
+    assert.equal((await failureOf(() => bench.ask())).message, "the handler ended with exit code 7");
   });
 
   it("in JavaScript ends with its input, whatever it has left open", async () => {
-    start({ "main.js": "setInterval(() => {}, 1000);\nexports.reconcile = () => ({ children: [] });\n" });
-    const transport = localHandler({ folder, handler: { image: "a:1", function: "main.js" } }, {});
+    bench.start({
+      "main.js": "setInterval(() => {}, 1000);\nexports.reconcile = () => ({ children: [] });\n",
+    });
+    const transport = localHandler(
+      { folder: bench.folder, handler: { image: "a:1", function: "main.js" } },
+      {},
+    );
     let output = "";
     const exited = new Promise<object>((resolve) => {
       const process = transport.start({
@@ -544,7 +341,3 @@ export const reconcile = async () => ({ children: [], status: { data, modern, ol
     assert.match(output, /"children":\[\]/);
   });
 });
-
-function contentOf({ data, items }: HandlerFiles): Record<string, string> {
-  return Object.fromEntries(items.map((item) => [item.path, data[item.key] ?? ""]));
-}
