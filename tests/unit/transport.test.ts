@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setMaxListeners } from "node:events";
 import { ClientRequest, type ServerResponse } from "node:http";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { ApiError, ApiUnreachableError, retryAfterMs } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { type ApiRequest, HttpTransport, type RequestReport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";
 import { makeIdentity } from "./support/certificate";
@@ -189,122 +189,6 @@ describe("HttpTransport", () => {
     await eventually(() => assert.ok(api.openConnections === 0, "the connection is closed"));
   });
 
-  for (const code of [429, 503]) {
-    it(`repeats a request that is answered with ${code} and Retry-After`, async () => {
-      api.answer = (_, response) => {
-        if (api.calls.length < 3) json(response, { kind: "Status" }, code, { "retry-after": "0" });
-        else json(response, { there: true });
-      };
-      assert.deepStrictEqual((await transport.send({ ...PODS, method: "POST" })).body, { there: true });
-      assert.equal(api.calls.length, 3);
-    });
-  }
-
-  describe("refused for want of a right", () => {
-    const message = 'pods is forbidden: User "runner" cannot list resource "pods" in API group ""';
-    const away = async () => {
-      const { answer } = api;
-      api.answer = (_, response) => void response.destroy();
-      await assert.rejects(transport.send(PODS), ApiUnreachableError);
-      api.answer = answer;
-    };
-    /** Refuses the next requests, and answers those after them. */
-    const refuseFirst = (count: number, text = message) => {
-      let left = count;
-      api.answer = (_, response) =>
-        left-- > 0
-          ? refuse(response, 403, { reason: "Forbidden", message: text })
-          : json(response, { ok: true });
-    };
-
-    it("asks again if the server was away a moment ago: it may not know its roles yet", async () => {
-      await away();
-      refuseFirst(1);
-      assert.deepEqual((await transport.send(PODS)).body, { ok: true });
-    });
-
-    it("takes it for a refusal if the server was not away, or a policy refuses", async () => {
-      refuseFirst(1);
-      await assert.rejects(transport.send(PODS), { code: 403, message });
-      await away();
-      refuseFirst(1, "the policy forbids it");
-      await assert.rejects(transport.send(PODS), { code: 403, message: "the policy forbids it" });
-    });
-  });
-
-  it("waits as long as Retry-After says", async () => {
-    api.answer = (_, response) => {
-      if (api.calls.length === 1) json(response, { kind: "Status" }, 429, { "retry-after": "1" });
-      else json(response, {});
-    };
-    const before = performance.now();
-    await transport.send(PODS);
-    assert.ok(performance.now() - before >= 990);
-  });
-
-  it("does not repeat for ever, and not without Retry-After", async () => {
-    api.answer = (_, response) => json(response, { kind: "Status" }, 429, { "retry-after": "0" });
-    assert.equal((await errorOf(ApiError, () => transport.send(PODS))).code, 429);
-    assert.equal(api.calls.length, 5);
-    api.answer = (_, response) => refuse(response, 503);
-    assert.equal((await errorOf(ApiError, () => transport.send(PODS))).code, 503);
-    assert.equal(api.calls.length, 6);
-  });
-
-  it("does not hold a caller up who is to wait long, and says how long", async () => {
-    api.answer = (_, response) => json(response, { kind: "Status" }, 429, { "retry-after": "30" });
-    const error = await errorOf(ApiError, () => transport.send(PODS));
-    assert.equal(retryAfterMs(error), 30_000);
-    assert.equal(api.calls.length, 1);
-  });
-
-  describe("with a fence", () => {
-    it("sends nothing that the fence refuses, and throws what it throws", async () => {
-      const fence = () => {
-        throw new Error("not leading");
-      };
-      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
-      assert.deepStrictEqual([api.calls.length, api.openConnections, reports.length], [0, 0, 0]);
-    });
-
-    it("asks it again when the connection is there, which may take long", async () => {
-      let asked = 0;
-      const fence = () => {
-        if (++asked === 2) throw new Error("not leading");
-      };
-      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
-      await eventually(() => assert.ok(api.openConnections === 0, "the connection is closed"));
-      assert.deepStrictEqual([api.calls.length, reports.length], [0, 0]);
-    });
-
-    it("asks it again for each repetition", async () => {
-      let ended = false;
-      const fence = () => {
-        if (ended) throw new Error("not leading");
-      };
-      api.answer = (_, response) => {
-        ended = true;
-        json(response, { kind: "Status" }, 503, { "retry-after": "0" });
-      };
-      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
-      assert.equal(api.calls.length, 1);
-    });
-
-    it("asks it again where a kept-alive connection had been closed", async () => {
-      let ended = false;
-      const fence = () => {
-        if (ended) throw new Error("not leading");
-      };
-      await transport.send({ ...PODS, fence });
-      api.answer = () => {
-        ended = true;
-        api.cut();
-      };
-      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
-      assert.equal(api.calls.length, 2);
-    });
-  });
-
   it("renews a lease on a connection of its own, whatever waits", async () => {
     const held: ServerResponse[] = [];
     api.answer = ({ path }, response) => {
@@ -350,38 +234,6 @@ describe("HttpTransport", () => {
     const closed = (await Promise.all(ends)).filter((end) => /connection .* was closed/.test(end));
     assert.equal(closed.length, 36);
     assert.equal(api.calls.length, 64);
-  });
-
-  describe("on a kept-alive connection that the server has closed meanwhile", () => {
-    beforeEach(() => {
-      api.answer = (call, response) => {
-        if (call.connection === 1 && api.calls.length === 2) api.cut();
-        else json(response, {});
-      };
-    });
-
-    for (const method of ["GET", "PUT", "PATCH", "DELETE"] as const) {
-      it(`sends a ${method} again`, async () => {
-        await transport.send(PODS);
-        await transport.send({ ...PODS, method });
-        assert.deepStrictEqual(
-          api.calls.map(({ connection }) => connection),
-          [1, 1, 2],
-        );
-      });
-    }
-
-    it("does not create twice", async () => {
-      await transport.send(PODS);
-      await errorOf(ApiUnreachableError, () => transport.send({ ...PODS, method: "POST", body: {} }));
-      assert.equal(api.calls.length, 2);
-    });
-  });
-
-  it("does not repeat a request that broke on a new connection", async () => {
-    api.answer = () => api.cut();
-    await errorOf(ApiUnreachableError, () => transport.send(PODS));
-    assert.equal(api.calls.length, 1);
   });
 
   describe("as a stream", () => {
