@@ -56,8 +56,10 @@ export class Objects {
 
   /**
    * The objects of a kind. None if there is no such kind.
-   * @param namespace @default all
-   * @param labelSelector @default all
+   * @param namespace
+   * @default all
+   * @param labelSelector
+   * @default all
    */
   async list(kind: Kind, namespace?: string, labelSelector?: string): Promise<KubernetesObject[]> {
     const resource = await this.known(kind);

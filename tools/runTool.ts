@@ -50,7 +50,8 @@ const LINGER_MILLISECONDS = 30_000;
  * script as well. We only make sure that we end after it.
  *
  * @param args the script and its arguments
- * @param lingerMilliseconds how long it may take to exit. @default half a minute
+ * @param lingerMilliseconds how long it may take to exit.
+ * @default half a minute
  */
 export function runNode<Told>(
   args: readonly string[],

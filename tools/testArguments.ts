@@ -41,7 +41,8 @@ export function testCommand(script: string): Command {
  *
  * @param folders the folders in which the command's test files are
  * @param environment its variable `CI` says that this is CI. There, a test that `npm test` skips fails, because otherwise it
- *   would never run. @default that of this process
+ * would never run.
+ * @default that of this process
  * @throws UsageError if a file is not a test file, so that a typing mistake never runs the whole suite
  */
 export function readTestArguments(
@@ -72,6 +73,7 @@ export const LONG_FILES: readonly string[] = [
   "unit/docsTypes",
   "unit/plugin",
   "unit/components",
+  "unit/componentsCluster",
   "unit/security/endpoints",
   "unit/handlerPool",
   "package/library",
@@ -148,7 +150,7 @@ function testFilesAt(argument: string, command: string, folders: readonly string
   if (found.length === 0) {
     throw new UsageError(
       `${argument} is not a test file below ${folders.join(" or ")}. To run the tests whose names match: ${command} --grep ` +
-      `${argument}`,
+        `${argument}`,
     );
   }
   return found;

@@ -255,7 +255,10 @@ describe("benchmark: a restart", () => {
     const table = formatRestart({ ...figures, writes: {} }, "a machine");
     assert.match(table, /5000 objects/);
     assert.match(table, /all were reconciled, s +12\.3\n/);
-    assert.match(table, /leases aside: none\na machine$/);
-    assert.match(formatRestart({ ...figures, writes: { "POST events": 2 } }, ""), /aside: 2 POST events\n/);
+    assert.match(table, /except leases: none\na machine$/);
+    assert.match(
+      formatRestart({ ...figures, writes: { "POST events": 2 } }, ""),
+      /except leases: 2 POST events\n/,
+    );
   });
 });

@@ -143,6 +143,6 @@ describe("the command chaos", () => {
     isOccupied = true;
     const { code, text } = await run();
     assert.equal(code, 1);
-    assert.match(text, /has a namespace argosy already.*"pulumi destroy"/);
+    assert.match(text, /already has a namespace argosy.*"pulumi destroy"/);
   });
 });

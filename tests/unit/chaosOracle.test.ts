@@ -51,23 +51,23 @@ describe("the oracle of a chaos run", () => {
   it("tells an object that is gone, and its children that are left", () => {
     const { model, snapshot } = world();
     const [first, ...others] = told(model, { ...snapshot, objects: [] });
-    assert.equal(first, "o-1: it is not there");
+    assert.equal(first, "o-1: it does not exist");
     assert.equal(others.length, 5);
-    assert.match(others[0] ?? "", /ConfigMap here\/o-1-0 is left of one that is gone/);
+    assert.match(others[0] ?? "", /ConfigMap here\/o-1-0 is left over from a deleted object/);
   });
 
   it("tells one that was deleted and is there", () => {
     const { model, snapshot } = world();
     model.deleted("o-1");
-    assert.match(told(model, snapshot)[0] ?? "", /it was deleted, and is there/);
+    assert.match(told(model, snapshot)[0] ?? "", /it was deleted, but still exists/);
   });
 
   it("tells a newest generation that is not observed", () => {
     const { model, snapshot, object } = world();
     const later = { ...object, metadata: { ...object.metadata, generation: 4 } };
     assert.deepEqual(told(model, { ...snapshot, objects: [later] }), [
-      "o-1: generation 3 is observed, 4 is there",
-      "o-1: nothing was done outside for generation 4",
+      "o-1: generation 3 was observed, but generation 4 exists",
+      "o-1: there was no effect outside for generation 4",
     ]);
   });
 
@@ -94,10 +94,10 @@ describe("the oracle of a chaos run", () => {
     assert.deepEqual(told(model, { ...snapshot, foreigners: [theirs] }), []);
     const changed = { ...theirs, data: { value: "ours" } };
     assert.deepEqual(told(model, { ...snapshot, foreigners: [changed] }), [
-      "o-1: ConfigMap here/of-others-o-1 is another controller's, and is not as it was",
+      "o-1: ConfigMap here/of-others-o-1 belongs to another controller, and was changed",
     ]);
     assert.deepEqual(told(model, snapshot), [
-      "o-1: ConfigMap here/of-others-o-1 is another controller's, and is gone",
+      "o-1: ConfigMap here/of-others-o-1 belongs to another controller, and was deleted",
     ]);
     model.deleted("o-1");
     const anew = { ...object, metadata: { ...object.metadata, uid: "u2" } };
@@ -119,7 +119,7 @@ describe("the oracle of a chaos run", () => {
     model.scaled(first.metadata.uid, "9-4");
     assert.deepEqual(told(model, { ...snapshot, children: [scaled, ...others] }), []);
     assert.deepEqual(told(model, snapshot), [
-      "o-1: ConfigMap here/o-1-0 was scaled to 9-4 by somebody else, and is not scaled",
+      "o-1: ConfigMap here/o-1-0 was scaled to 9-4 by somebody else, but is not scaled",
     ]);
     const again = { ...first, metadata: { ...first.metadata, uid: "another" } };
     assert.deepEqual(told(model, { ...snapshot, children: [again, ...others] }), []);
@@ -136,25 +136,31 @@ describe("the oracle of a chaos run", () => {
     const [first, ...others] = children;
     assert.ok(first);
     assert.deepEqual(told(model, { ...snapshot, children: others }), [
-      "o-1: ConfigMap here/o-1-0 is not there",
+      "o-1: ConfigMap here/o-1-0 does not exist",
     ]);
     const extra = { ...first, metadata: { ...first.metadata, name: "o-1-9" } };
     assert.deepEqual(told(model, { ...snapshot, children: [...children, extra] }), [
-      "o-1: ConfigMap here/o-1-9 is there, and the handler gives none",
+      "o-1: ConfigMap here/o-1-9 exists, but the handler does not answer it",
     ]);
   });
 
   it("tells what is nobody's business and was touched", () => {
     const { model, snapshot } = world();
     const touched = { ...BYSTANDER, metadata: { ...BYSTANDER.metadata, resourceVersion: "2" } };
-    assert.match(told(model, { ...snapshot, bystanders: [touched] })[0] ?? "", /not as it was/);
-    assert.match(told(model, { ...snapshot, bystanders: [] })[0] ?? "", /not as it was/);
+    assert.match(
+      told(model, { ...snapshot, bystanders: [touched] })[0] ?? "",
+      /must not be touched, but was changed/,
+    );
+    assert.match(
+      told(model, { ...snapshot, bystanders: [] })[0] ?? "",
+      /must not be touched, but was changed/,
+    );
   });
 
   it("tells somebody else's condition that is gone", () => {
     const { model, snapshot } = world();
     model.marked("o-1");
-    assert.deepEqual(told(model, snapshot), ["o-1: somebody else's condition is gone"]);
+    assert.deepEqual(told(model, snapshot), ["o-1: somebody else's condition was removed"]);
   });
 
   it("tells an id that stands for two states of an object", () => {

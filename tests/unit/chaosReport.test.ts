@@ -31,7 +31,7 @@ describe("the report of a chaos run", () => {
   it("tells people what was lost, done again and left out", () => {
     const text = formatText("pod", OUTCOME, COMMAND);
     assert.match(text, /^pod: 30 changes, 0 objects lost, in 100 s \(seed 7\)$/m);
-    assert.match(text, /^done outside for 20 generations; done again for the same one: 3$/m);
+    assert.match(text, /^effects outside for 20 generations; repeated for the same generation: 3$/m);
     assert.match(text, /^sensor: killed +2 +2\.0 +4\.0$/m);
     assert.match(text, /^left out: etcd: killed: it needs --node-faults$/m);
     assert.doesNotMatch(text, /broken off|repeat it/);
@@ -52,7 +52,7 @@ describe("the report of a chaos run", () => {
     ] as const) {
       const outcome = { ...OUTCOME, brokenOff };
       const text = formatText("pod", outcome, COMMAND);
-      assert.ok(text.includes(`broken off after 3 of 5 rounds: ${why}\n`), text);
+      assert.ok(text.includes(`aborted after 3 of 5 rounds: ${why}\n`), text);
       assert.match(text, /^sensor: killed +2 +2\.0 +4\.0$/m);
       const { runs, command } = JSON.parse(formatJson({ pod: outcome }, COMMAND));
       const { execution, rounds, finishedRounds, convergence } = runs[0];

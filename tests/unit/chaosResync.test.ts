@@ -48,7 +48,7 @@ describe("the resync that a chaos run holds back", () => {
 
   it("goes on if a run does not end", async () => {
     looks = [[running]];
-    await assert.rejects(resyncOf(0).hold(), /the run a-resync-1 is not over/);
+    await assert.rejects(resyncOf(0).hold(), /the run a-resync-1 has not ended/);
     assert.equal(happened.at(-1), 'CronWorkflow a-resync {"spec":{"suspend":null}}');
   });
 });

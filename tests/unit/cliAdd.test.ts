@@ -56,7 +56,10 @@ describe("argosy add", () => {
       /uses\.other\.name is spec\.missing, and the CRD's schema has no spec\.missing/,
     );
     assert.equal(read(), added);
-    assert.match(stdout, /uses\.settings has a new entry\nThe operator.s account gains:\n.*configmaps.*shared/);
+    assert.match(
+      stdout,
+      /uses\.settings has a new entry\nThe operator.s account gains:\n.*configmaps.*shared/,
+    );
   });
 
   it("adds an event from outside, which makes objects of what the CRD's spec has", async () => {

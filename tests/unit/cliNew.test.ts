@@ -94,7 +94,10 @@ describe("argosy new", function () {
   });
 
   for (const [args, complaint] of [
-    [["Cache"], /^Cache: this is not a group and a kind\. Write, for example, shop\.example\.com\/Cache\.\n$/],
+    [
+      ["Cache"],
+      /^Cache: this is not a group and a kind\. Write, for example, shop\.example\.com\/Cache\.\n$/,
+    ],
     [["shop/Cache"], /the group must be a domain of yours/],
     [["apps.k8s.io/Cache"], /reserved for Kubernetes' own kinds/],
     [["shop.example.com/cache"], /a kind must begin with a capital letter/],

@@ -107,7 +107,7 @@ describe("providing the control plane's programs", () => {
     assert.match(error.message, /kwokctl v0\.8\.0 failed \(go ended with code 2\)/);
     assert.match(error.message, /line 81\n.*line 100$/s);
     assert.ok(!error.message.includes("line 80"));
-    const log = /in (\S+\.log),/.exec(error.message)?.[1];
+    const log = /in (\S+\.log)\./.exec(error.message)?.[1];
     assert.match(await readFile(log ?? "", "utf8"), /line 1\n/);
     assert.ok(!existsSync(programPaths(cache).kwokctl));
   });

@@ -49,12 +49,12 @@ describe("cli: arguments of npm test", () => {
   });
 
   for (const [what, args, expected] of [
-    ["a file that is not there", ["tests/unit/none.test.ts"], /none\.test\.ts is no test file below/],
-    ["a file that is no test", ["tests/reporter.ts"], /is no test file/],
+    ["a file that is not there", ["tests/unit/none.test.ts"], /none\.test\.ts is not a test file below/],
+    ["a file that is no test", ["tests/reporter.ts"], /is not a test file/],
     [
       "a test of the e2e",
       ["tests/e2e/up.test.ts"],
-      /is no test file below tests\/unit or tests\/package or tests\/integration/,
+      /is not a test file below tests\/unit or tests\/package or tests\/integration/,
     ],
     ["a folder without tests", ["docs"], /To run the tests whose names match: npm test -- --grep docs$/],
     ["no number of jobs", ["--jobs", "0"], /option '--jobs <number>' .* It must be a whole number above 0/],

@@ -122,6 +122,6 @@ export function formatCommands(figures: readonly CommandFigures[], machine: stri
     ...alignColumns([["", "median ms", "longest ms", `/ ${first?.name}`], ...rows]),
     "",
     `Medians of ${first?.roundsMs.length} rounds, one command after another. Ratios are the medians of each round's ` +
-    `ratios. ${machine}`,
+      `ratios. ${machine}`,
   ].join("\n");
 }

@@ -70,7 +70,7 @@ function explain({ objects, burst, rounds }: Work, machine: string): string[] {
     `CPU, API server: CPU time for each of the ${burst}, until all work for them was done; ${cpuMethod}.`,
     `memory: ${memoryMethod}; idle before the first object, loaded with the ${burst}.`,
     `Medians of ${rounds} ${rounds === 1 ? "round" : "rounds"} on one API server, one operator at a time. Ratios are the ` +
-    `medians of each round's ratios. ${machine}`,
+      `medians of each round's ratios. ${machine}`,
   ];
 }
 

@@ -54,7 +54,7 @@ export function main(args: readonly string[]): Promise<number> {
   const command = new Command("npm run bench -- --restart")
     .description(
       "Creates Memcacheds with two children each on an embedded control plane, restarts Argosy's engine, and measures how " +
-      "long it takes to reconcile all of them, what it writes, and its memory when idle.",
+        "long it takes to reconcile all of them, what it writes, and its memory when idle.",
     )
     .option("--restart", "this benchmark")
     .option("--objects <n>", "Memcacheds", positiveInteger, 5_000)

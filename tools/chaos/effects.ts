@@ -1,8 +1,8 @@
 import type { Effects } from "./oracle";
 
 /**
- * Reads a ledger: a line of JSON for each thing that the handler did outside, `{"key":"<uid>/<generation>","value":7}`.
- * A line that is not whole yet is left for later.
+ * Reads a ledger: a line of JSON for each effect of the handler outside of Kubernetes, `{"key":"<uid>/<generation>","value":7}`.
+ * An incomplete line is ignored until it is complete.
  */
 export function parseLedger(text: string): Effects {
   const effects = new Map<string, { acts: number; values: Set<number> }>();
@@ -17,7 +17,7 @@ export function parseLedger(text: string): Effects {
   return effects;
 }
 
-/** What was done under other keys than these: of one form alone, where two share a ledger. */
+/** The effects with other keys than these, so that the effects of one form remain if two forms share a ledger. */
 export function withoutKeys(effects: Effects, keys: Pick<Effects, "has">): Effects {
   return new Map([...effects].filter(([key]) => !keys.has(key)));
 }

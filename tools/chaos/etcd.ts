@@ -4,14 +4,14 @@ interface Answer {
 }
 
 /**
- * Makes etcd forget every state but the newest, by its gateway for JSON: a watch that would go on from an older one is
- * told that it has expired.
- * @param url of etcd's clients, "http://127.0.0.1:2379"
+ * Compacts etcd through its JSON gateway, so that it forgets every state except the newest: a watch that would go on from an
+ * older state gets the error that this state has expired.
+ * @param url the address for etcd's clients, "http://127.0.0.1:2379"
  * @see https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/
  */
 export async function compactEtcd(url: string): Promise<void> {
   const { header } = await post(`${url}/v3/kv/range`, { key: "AA==" });
-  if (!header?.revision) throw new Error(`${url} tells no revision`);
+  if (!header?.revision) throw new Error(`${url} reports no revision`);
   await post(`${url}/v3/kv/compaction`, { revision: header.revision, physical: true });
 }
 
@@ -19,7 +19,7 @@ async function post(url: string, body: unknown): Promise<Answer> {
   const signal = AbortSignal.timeout(10_000);
   const response = await fetch(url, { method: "POST", body: JSON.stringify(body), signal });
   const answer = (await response.json()) as Answer;
-  // Somebody else was quicker.
+  // Somebody else has compacted etcd already.
   if (response.ok || /has been compacted/.test(answer.message ?? "")) return answer;
   throw new Error(`${url}: ${answer.message ?? response.status}`);
 }

@@ -1,12 +1,12 @@
 import type { PlannedFault } from "./plan";
 
-/** A kind of thing that goes wrong. */
+/** A kind of fault. */
 export interface Fault {
-  /** What goes wrong and with what, as in "freeze the sensor": the name under which the figures stand. */
+  /** The fault and the affected part, as in "freeze the sensor". This is its name in the figures. */
   readonly kind: string;
   /**
-   * Begins it. It may take its own time: what it does at once is over when this resolves.
-   * @returns ends it, after its time; nothing where it needs no end
+   * Begins the fault, which may take some time. An instantaneous fault is over when this resolves.
+   * @returns a function that ends the fault. Undefined if it needs no end
    */
   begin(planned: PlannedFault): Promise<FaultEnd | undefined>;
 }
@@ -14,7 +14,7 @@ export interface Fault {
 /** Ends a fault. */
 export type FaultEnd = () => Promise<void>;
 
-/** A fault that cannot be had here. */
+/** A fault that is not possible here. */
 export interface LeftOut {
   readonly kind: string;
   readonly why: string;

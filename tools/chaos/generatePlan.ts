@@ -2,26 +2,26 @@ import type { Change, Plan, PlannedFault, Round, Verb } from "./plan";
 import { Random } from "./random";
 import type { Wish } from "./spec";
 
-/** What a plan is made of. */
+/** The options of a plan. */
 export interface PlanOptions {
   readonly seed: number;
-  /** How many changes in all. */
+  /** The total number of changes. */
   readonly changes: number;
-  /** How many names of objects there are; they all come into being and go several times. */
+  /** The number of names of objects. All objects are created and deleted several times. */
   readonly objects: number;
-  /** So many rounds at the beginning have no fault, for comparison. */
+  /** The number of rounds at the beginning without a fault, for comparison. */
   readonly calmRounds: number;
-  /** How many changes a round has. */
+  /** The number of changes of a round. */
   readonly changesPerRound: number;
-  /** The kinds of faults: each comes once before any comes again. */
+  /** The kinds of faults. Each occurs once before any occurs again. */
   readonly faults: readonly string[];
   /** Each fault lasts a time between these two. */
   readonly faultSeconds: readonly [shortest: number, longest: number];
-  /** The longest time that the handler thinks. */
+  /** The longest time that the handler takes. */
   readonly mostDelayMs: number;
 }
 
-/** How often an object that is there is changed in which way. */
+/** The weights of the kinds of changes of an existing object. */
 const VERBS: Readonly<Record<Exclude<Verb, "create">, number>> = {
   apply: 25,
   patch: 25,
@@ -113,7 +113,7 @@ function generateFaults(random: Random, deck: Deck, changes: number, options: Pl
   }));
 }
 
-/** Kinds of faults as cards: dealt until none is left, then shuffled again. */
+/** Kinds of faults as a deck of cards: they are dealt until none is left, and then shuffled again. */
 class Deck {
   private cards: string[] = [];
 
@@ -122,7 +122,7 @@ class Deck {
     private readonly kinds: readonly string[],
   ) {}
 
-  /** So many different ones, or fewer where there are not so many. */
+  /** This number of different cards, or fewer if there are not enough. */
   deal(count: number): string[] {
     const dealt: string[] = [];
     while (dealt.length < Math.min(count, this.kinds.length)) {

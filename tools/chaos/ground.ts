@@ -1,15 +1,15 @@
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Resource } from "../../runtime/kubernetes/resource";
 
-/** Where a run takes place. */
+/** The place of a run. */
 export interface Ground {
-  /** With every right, and by a way that no fault is on. */
+  /** A client with every right, on a path that no fault affects. */
   readonly client: KubernetesClient;
   /** The custom resources. */
   readonly resource: Resource;
-  /** Where they are. Nobody else uses it. */
+  /** The namespace of the custom resources. Nobody else uses it. */
   readonly namespace: string;
-  /** Where no owner reference reaches. Nobody else uses it either. */
+  /** Another namespace, for children that owner references cannot cover. Nobody else uses it either. */
   readonly far: string;
 }
 
@@ -20,9 +20,9 @@ export const CHILD_RESOURCES: readonly Resource[] = [
   { apiVersion: "v1", kind: "Service", plural: "services", namespaced: true },
 ];
 
-/** How the API serves a child's kind. @throws Error where it is none */
+/** The resource of a child's kind. @throws Error if children cannot have this kind */
 export function childResource(kind: string): Resource {
   const found = CHILD_RESOURCES.find((resource) => resource.kind === kind);
-  if (!found) throw new Error(`a ${kind} is no child`);
+  if (!found) throw new Error(`children cannot have the kind ${kind}`);
   return found;
 }

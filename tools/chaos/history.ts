@@ -4,7 +4,7 @@ export interface Happening {
   readonly what: string;
 }
 
-/** What was done to every object, and what went wrong meanwhile: for anyone who has to find out why one is lost. */
+/** The changes of every object, and the faults meanwhile, so that one can find out why an object is lost. */
 export class History {
   private readonly startedAt = performance.now();
   private readonly changes = new Map<string, Happening[]>();

@@ -11,8 +11,8 @@ const LEASES: Resource = {
 };
 
 /**
- * The name of the pod that leads, or led last, as an operator's Lease has it.
- * @throws NotYetError where no runner holds the lease
+ * The name of the pod that leads, or led last, according to an operator's Lease.
+ * @throws NotYetError if no runner holds the lease
  */
 export async function leadingPod(
   client: KubernetesClient,

@@ -2,20 +2,20 @@ import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/object
 import { childrenOf } from "./handler/children";
 import type { ChaosSpec, Trouble, Wish } from "./spec";
 
-/** What must be of one object. */
+/** The expected state of one object. */
 export interface Expected {
   readonly spec: ChaosSpec;
   /** Whether somebody else has put a condition into its status. */
   readonly foreignCondition: boolean;
 }
 
-/** Something that must never happen, and did. */
+/** Something happened that must never happen. */
 export interface Violation {
   readonly object: string;
   readonly what: string;
 }
 
-/** What must be there once all is quiet: the changes that the API server has accepted, and nothing else. */
+/** The expected state after everything has settled: the changes that the API server has accepted, and nothing else. */
 export class Model {
   private readonly all = new Map<string, Expected>();
   private others: readonly KubernetesObject[] = [];
@@ -23,7 +23,7 @@ export class Model {
   private readonly broken: Violation[] = [];
   /** The version of the handler's files. */
   version = 1;
-  /** What is nobody's business, as it was made. */
+  /** Objects that nobody may touch, as they were created. */
   bystanders: readonly KubernetesObject[] = [];
 
   constructor(
@@ -35,12 +35,12 @@ export class Model {
     return this.all;
   }
 
-  /** What other controllers have made as controlled by objects, as they made it. */
+  /** Objects that other controllers have created and that custom resources control, as they were created. */
   get foreigners(): readonly KubernetesObject[] {
     return this.others;
   }
 
-  /** What was seen on the way that must never be. */
+  /** The violations that were seen on the way. */
   get violations(): readonly Violation[] {
     return this.broken;
   }
@@ -49,7 +49,7 @@ export class Model {
     return this.all.get(name);
   }
 
-  /** The spec that a wish makes. */
+  /** The spec of a wish. */
   specOf(wish: Wish, trouble: Trouble | "" = "", until = 0): ChaosSpec {
     return { ...wish, far: wish.far ? this.far : "", trouble, until };
   }
@@ -81,12 +81,12 @@ export class Model {
     return this.scalings.get(uid);
   }
 
-  /** An object was deleted so that what is controlled by it stays, and nobody controls that any more. */
+  /** Records that an object was deleted without its dependents, so that nobody controls these any more. */
   released(ownerUid: string): void {
     this.others = this.others.filter((other) => !isControlledBy(other, ownerUid));
   }
 
-  /** What other controllers have made as controlled by the object with that uid. */
+  /** Objects that other controllers have created and that the object with that uid controls. */
   foreignersOf(ownerUid: string): KubernetesObject[] {
     return this.others.filter((other) => isControlledBy(other, ownerUid));
   }

@@ -6,22 +6,22 @@ import { SCALED } from "./others";
 import { FOREIGN_CONDITION, specOf } from "./player";
 import type { Snapshot } from "./snapshot";
 
-/** What is not as it must be. */
+/** A difference from the expected state. */
 export interface Difference {
   /** The object, or the name of the bystander. */
   readonly object: string;
-  /** What is wrong, as one line. */
+  /** The problem, as one line. */
   readonly what: string;
 }
 
-/** What the handler did outside, by the key that it was given. */
+/** The effects of the handler outside of Kubernetes, by their keys. */
 export type Effects = ReadonlyMap<string, Effect>;
 
-/** What was done under one key. */
+/** The effect with one key. */
 export interface Effect {
-  /** How often. */
+  /** How often the handler acted. */
   readonly acts: number;
-  /** The numbers of the changes that it was done for: one, or the key is none. */
+  /** The numbers of the changes for which the handler acted. If there are several, the key is not unique. */
   readonly values: ReadonlySet<number>;
 }
 
@@ -32,9 +32,7 @@ interface Status {
   readonly version?: number;
 }
 
-/**
- * Compares what is with what must be. Nothing may differ once all is quiet.
- */
+/** Compares the present state with the expected state. After everything has settled, nothing may differ. */
 export function findDifferences(
   model: Model,
   { objects, children, foreigners, bystanders }: Snapshot,
@@ -52,12 +50,12 @@ export function findDifferences(
   }
   for (const { metadata } of objects) {
     if (!model.get(metadata.name))
-      found.push({ object: metadata.name, what: "it was deleted, and is there" });
+      found.push({ object: metadata.name, what: "it was deleted, but still exists" });
   }
   const uids = new Set(objects.map(({ metadata }) => metadata.uid));
   for (const child of children) {
     if (!uids.has(ownerUid(child))) {
-      found.push({ object: labelOf(child), what: `${keyOf(child)} is left of one that is gone` });
+      found.push({ object: labelOf(child), what: `${keyOf(child)} is left over from a deleted object` });
     }
   }
   return [
@@ -78,30 +76,30 @@ function differencesOf(
   children: readonly KubernetesObject[],
   effects: Effects,
 ): string[] {
-  if (!object) return ["it is not there"];
+  if (!object) return ["it does not exist"];
   const { generation, uid, deletionTimestamp } = object.metadata;
-  if (deletionTimestamp) return ["it is on its way out, and was made again"];
+  if (deletionTimestamp) return ["it is being deleted, but was created again"];
   if (specOf(object)?.value !== spec.value) {
     return [`its spec is that of change ${specOf(object)?.value}, not ${spec.value}`];
   }
   const what: string[] = [];
   const { observedGeneration, conditions = [], value, version } = (object["status"] ?? {}) as Status;
   if (observedGeneration !== generation) {
-    what.push(`generation ${observedGeneration} is observed, ${generation} is there`);
+    what.push(`generation ${observedGeneration} was observed, but generation ${generation} exists`);
   }
   const ready = conditions.find(({ type }) => type === "Ready");
   if (ready?.status !== "True")
-    what.push(`it is not Ready: ${ready?.message ?? "nothing was ever said of it"}`);
+    what.push(`it is not Ready: ${ready?.message ?? "it has no Ready condition"}`);
   if (value !== spec.value || version !== model.version) {
     what.push(
-      `its status is of change ${value} by version ${version}, not ${spec.value} by ${model.version}`,
+      `its status is from change ${value} and version ${version}, not from ${spec.value} and ${model.version}`,
     );
   }
   if (foreignCondition && !conditions.some(({ type }) => type === FOREIGN_CONDITION)) {
-    what.push("somebody else's condition is gone");
+    what.push("somebody else's condition was removed");
   }
   if (!effects.has(`${uid}/${generation}`))
-    what.push(`nothing was done outside for generation ${generation}`);
+    what.push(`there was no effect outside for generation ${generation}`);
   return [...what, ...childDifferences(model.childrenOf(name), children)];
 }
 
@@ -112,17 +110,18 @@ function childDifferences(wanted: readonly Manifest[], found: readonly Kubernete
     const key = keyOf(child);
     const is = rest.get(key);
     rest.delete(key);
-    if (!is) what.push(`${key} is not there`);
+    if (!is) what.push(`${key} does not exist`);
     else if (!isDeepStrictEqual(essenceOf(is), essenceOf(child))) {
       what.push(`${key} is ${JSON.stringify(essenceOf(is))}, not ${JSON.stringify(essenceOf(child))}`);
     }
   }
-  return [...what, ...[...rest.keys()].map((key) => `${key} is there, and the handler gives none`)];
+  return [...what, ...[...rest.keys()].map((key) => `${key} exists, but the handler does not answer it`)];
 }
 
 /**
- * What others control by an object is as they made it while that object is there. Afterwards only the garbage collector
- * deletes it. It may stay: an owner that is deleted and created again while the collector does not watch is one owner for it.
+ * Dependents that others have created for an object must not change while that object exists. Afterwards only the garbage
+ * collector deletes them. They may stay, because for the collector an owner that was deleted and created again while it did not
+ * watch is the same owner.
  */
 function foreignDifferences(
   { foreigners }: Model,
@@ -135,18 +134,18 @@ function foreignDifferences(
     if (!uids.has(ownerUid(made)) || isDeepStrictEqual(is, made)) return [];
     const object = made.metadata.ownerReferences?.[0]?.name ?? "";
     return [
-      { object, what: `${keyOf(made)} is another controller's, and is ${is ? "not as it was" : "gone"}` },
+      { object, what: `${keyOf(made)} belongs to another controller, and was ${is ? "changed" : "deleted"}` },
     ];
   });
 }
 
-/** What an autoscaler has set of a child, and no handler answers, stays as long as that child is there. */
+/** A field of a child that an autoscaler has set and no handler answers must stay as long as the child exists. */
 function unscaled(model: Model, children: readonly KubernetesObject[]): Difference[] {
   return children.flatMap((child) => {
     const wanted = model.scalingOf(child.metadata.uid);
     const is = (child["data"] as JsonObject | undefined)?.[SCALED];
     if (wanted === undefined || is === wanted) return [];
-    const what = `${keyOf(child)} was scaled to ${wanted} by somebody else, and is ${is ?? "not scaled"}`;
+    const what = `${keyOf(child)} was scaled to ${wanted} by somebody else, but is ${is ?? "not scaled"}`;
     return [{ object: labelOf(child), what }];
   });
 }
@@ -157,11 +156,11 @@ function touched(made: readonly KubernetesObject[], seen: readonly KubernetesObj
   const added = seen.filter((object) => !made.some((other) => keyOf(other) === keyOf(object)));
   return [...differing, ...added].map((object) => ({
     object: object.metadata.name,
-    what: `${keyOf(object)} is nobody's business, and is not as it was`,
+    what: `${keyOf(object)} must not be touched, but was changed`,
   }));
 }
 
-/** One key for two states of an object would be none. */
+/** Keys that stand for two states of an object, which must not happen. */
 function ambiguous(effects: Effects): Difference[] {
   return [...effects]
     .filter(([, { values }]) => values.size > 1)
@@ -171,7 +170,7 @@ function ambiguous(effects: Effects): Difference[] {
     }));
 }
 
-/** What the handler says of a child, without what the API server and autoscalers add. */
+/** The part of a child that comes from the handler, without additions of the API server and autoscalers. */
 function essenceOf({ metadata, ...content }: Manifest): JsonObject {
   const { ports } = (content["spec"] ?? {}) as { ports?: { port: number }[] };
   const { [SCALED]: _, ...data } = (content["data"] ?? {}) as JsonObject;

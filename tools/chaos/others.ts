@@ -13,13 +13,13 @@ const SCALINGS = 5;
 const NAMESPACE = builtIn("v1", "Namespace");
 const CONFIG_MAP = childResource("ConfigMap");
 
-/** What {@link Others} work with. */
+/** The options of {@link Others}. */
 export interface OthersOptions {
   readonly ground: Ground;
   readonly model: Model;
-  /** Whose objects they interfere with. */
+  /** The operator whose objects they interfere with. */
   readonly operator: OperatorIdentity;
-  /** How long they try what the API server does not accept. */
+  /** How long they retry a request that the API server does not accept. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
 }
@@ -29,15 +29,15 @@ export class Others {
   constructor(private readonly options: OthersOptions) {}
 
   /**
-   * Makes something as controlled by an object, as a controller does that has the object for its own custom resource.
-   * @param labels what else it bears
+   * Creates an object that a custom resource controls, as a second controller of the custom resource would do.
+   * @param labels further labels
    */
   async makeForeigner(object: string, value: number, labels: Readonly<Record<string, string>> = {}) {
     const { client, resource, namespace } = this.options.ground;
     const name = `${FOREIGNER}-${object}-${value}`;
     return this.persist(async () => {
       const owner = await client.get(resource, { name: object, namespace });
-      if (!owner) throw new NotYetError(`${object} is not there yet`);
+      if (!owner) throw new NotYetError(`${object} does not exist yet`);
       const { apiVersion, kind, metadata } = owner;
       const reference = { apiVersion, kind, name: object, uid: metadata.uid, controller: true };
       const manifest: Manifest = {
@@ -46,14 +46,14 @@ export class Others {
         metadata: { name, namespace, labels, ownerReferences: [reference] },
         data: { value: "others" },
       };
-      // An earlier try succeeded, and its answer was lost.
+      // An earlier try succeeded, but its answer was lost.
       return (
         (await client.get(CONFIG_MAP, { name, namespace })) ?? (await client.create(CONFIG_MAP, manifest))
       );
     });
   }
 
-  /** The same with the label of the operator's children, and then written to under the operator's own field manager. */
+  /** The same with the label of the operator's children, and with a later write under the operator's own field manager. */
   async forge(object: string, value: number): Promise<KubernetesObject> {
     const { ground, operator } = this.options;
     const made = await this.makeForeigner(object, value, { [CHILD_OF_LABEL]: identityOf(operator) });
@@ -65,7 +65,7 @@ export class Others {
     } as Manifest;
     const options = { fieldManager: fieldManagerOf(operator), force: true };
     return this.persist(async () => {
-      // Its owner may be gone, and the garbage collector may have been here.
+      // If the owner was deleted, the garbage collector may have deleted the object as well.
       if ((await ground.client.get(CONFIG_MAP, made.metadata))?.metadata.uid !== uid) return made;
       return (await ground.client.apply(CONFIG_MAP, manifest, options)).object;
     });
@@ -86,7 +86,7 @@ export class Others {
           await ground.client.mergePatch(CONFIG_MAP, child.metadata, { metadata: { uid }, data });
           return true;
         } catch (error) {
-          // It is gone, or another one of its name is there.
+          // The child was deleted, or another one has its name.
           if (isApiError(error, 404) || isApiError(error, 409) || isApiError(error, 422)) return false;
           throw error;
         }
@@ -96,7 +96,7 @@ export class Others {
     }
   }
 
-  /** Deletes the namespace of the children elsewhere with all that is in it, and creates it again with the bystanders. */
+  /** Deletes the namespace of the children elsewhere with everything in it, and creates it again with the bystanders. */
   async renewFar(): Promise<void> {
     const { ground, model } = this.options;
     const { client, far } = ground;
@@ -107,7 +107,7 @@ export class Others {
       if (found?.metadata.uid !== uid) return;
       if (!found?.metadata.deletionTimestamp)
         await client.delete(NAMESPACE, { name: far }, { ...(uid && { uid }) });
-      throw new NotYetError(`the namespace ${far} is still there`);
+      throw new NotYetError(`the namespace ${far} still exists`);
     });
     const namespace: Manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: far } };
     await this.persist(async () => {

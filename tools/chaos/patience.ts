@@ -2,7 +2,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Difference } from "./oracle";
 import type { Round, Verb } from "./plan";
 
-/** How long all may take to be as it must be, once all is quiet, in milliseconds: what is not so then, is lost. */
+/**
+ * How long it may take until everything is in the expected state after the last change, in milliseconds. Objects that are still
+ * wrong after this time count as lost.
+ */
 export interface Patience {
   /** After a round without a fault. No backoff has grown then, so this is short. */
   readonly calmMs: number;
@@ -11,40 +14,40 @@ export interface Patience {
 }
 
 /**
- * A resync that comes from outside of the engine, so often that it would mend what was lost before anybody looks. In a
- * round without a fault it is held back: what is not right without it, is lost.
+ * A resync from outside of the engine, which is so frequent that it would repair losses before anybody notices them. In a round
+ * without a fault it is held back, so that losses show.
  */
 export interface Resync {
   /**
-   * Resolves when no resync begins any more, and nothing that one has begun is at work.
-   * @returns lets it go on
+   * Resolves when no resync starts any more, and all work of earlier resyncs has ended.
+   * @returns a function that lets the resync go on
    */
   hold(): Promise<() => Promise<void>>;
 }
 
-/** How long all but some objects may take to be as they must be. */
+/** How long all objects except some may take to reach the expected state. */
 export interface Stage {
   readonly patienceMs: number;
-  /** Objects that may be wrong still when this stage is over. */
+  /** Objects that may still be wrong when this stage is over. */
   readonly excused: ReadonlySet<string>;
 }
 
-/** What {@link untilRight} works with. */
+/** The options of {@link untilRight}. */
 export interface Judge {
-  /** What is not as it must be, now. */
+  /** The present differences from the expected state. */
   readonly differences: () => Promise<readonly Difference[]>;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** Changes of children by somebody else: where a resync can be held back, the docs promise no earlier correction. */
+/** Changes of children by somebody else. If a resync can be held back, the docs promise no correction before the resync. */
 const DRIFTS: readonly Verb[] = ["editChild", "deleteChild", "contest"];
 const POLL_MS = 500;
-/** A result of somebody who comes too late would be written within this time. */
+/** A late result would be written within this time. */
 const STAYS_MS = 1_500;
 const TELL_EVERY_MS = 15_000;
 
-/** The stages after a round without a fault in which the resync is held back: in the first it is, in the second not. */
+/** The stages after a round without a fault. The resync is held back in the first stage, and not in the second. */
 export function stagesWithout(round: Round, { calmMs, troubledMs }: Patience): readonly [Stage, Stage] {
   const drifted = round.changes.filter(({ verb }) => DRIFTS.includes(verb)).map(({ object }) => object);
   return [
@@ -58,7 +61,9 @@ export function stageAfter({ faults }: Round, { calmMs, troubledMs }: Patience):
   return { patienceMs: faults.length === 0 ? calmMs : troubledMs, excused: new Set() };
 }
 
-/** @returns after how many seconds all was right, and stayed so; what was not, when patience was over */
+/**
+ * @returns after how many seconds everything was right and stayed right. If the time was over before, the remaining differences
+ */
 export async function untilRight(
   { differences, progress, signal }: Judge,
   { patienceMs, excused }: Stage,
@@ -82,9 +87,7 @@ export async function untilRight(
       toldAt = now;
       const [first] = found;
       const elapsed = Math.round((now - startedAt) / 1000);
-      progress(
-        `${title}: ${found.length} things not right after ${elapsed} s: ${first?.object}: ${first?.what}`,
-      );
+      progress(`${title}: ${found.length} differences after ${elapsed} s: ${first?.object}: ${first?.what}`);
     }
     await pause(POLL_MS, undefined, { signal });
   }

@@ -7,67 +7,67 @@ import { type Patience, type Resync, stageAfter, stagesWithout, untilRight } fro
 import type { Plan, PlannedFault, Round } from "./plan";
 import type { Player } from "./player";
 
-/** What {@link perform} works with. */
+/** The options of {@link perform}. */
 export interface Performance {
   readonly player: Pick<Player, "play" | "settled">;
   readonly history: History;
   readonly faults: readonly Fault[];
-  /** What is not as it must be, now. */
+  /** The present differences from the expected state. */
   readonly differences: () => Promise<readonly Difference[]>;
   readonly effects: () => Promise<Effects>;
-  /** So many changes are begun in a second. */
+  /** How many changes are started in a second. */
   readonly changesPerSecond: number;
   readonly patience: Patience;
-  /** @default none that has to be held back: the engine's own does not come within a run */
+  /** @default none, because the engine's own resync does not occur within a run */
   readonly resync?: Resync;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** An object that was not as it must be when patience was over. */
+/** An object that was not in the expected state in time. */
 export interface Loss {
   readonly object: string;
   readonly what: readonly string[];
   readonly history: readonly Happening[];
 }
 
-/** How long it took after the faults of one round until all was as it must be. */
+/** How long it took after the faults of one round until everything was in the expected state. */
 export interface Convergence {
   readonly kinds: readonly string[];
   readonly seconds: number;
 }
 
-/** What came of a run: of the rounds that came to their end, where it was broken off. */
+/** The result of a run. If it was aborted, the result of the finished rounds. */
 export interface Outcome {
   readonly seed: number;
-  /** How many rounds the plan has. */
+  /** The number of rounds of the plan. */
   readonly rounds: number;
-  /** Those that the API server accepted. */
+  /** The number of changes that the API server accepted. */
   readonly changes: number;
   readonly lost: readonly Loss[];
   readonly convergence: readonly Convergence[];
   readonly leftOut: readonly LeftOut[];
   readonly effects: EffectFigures;
   readonly seconds: number;
-  /** What broke it off: the signal's reason, or what cannot be done although no fault is on. */
+  /** The reason for the abort: the signal's reason, or an error although there is no fault. */
   readonly brokenOff?: Error;
 }
 
-/** What the handler did outside. */
+/** The effects of the handler outside of Kubernetes. */
 export interface EffectFigures {
-  /** How many different keys. */
+  /** The number of different keys. */
   readonly keys: number;
-  /** How often it acted again for a key: what an outside that does not look at the key would have done twice. */
+  /** How often it acted again for a key. A system that does not check keys would have done these twice. */
   readonly repeated: number;
 }
 
 /**
- * Carries a plan out, round by round. After each there is quiet, and all must become as it must be, and stay so. Ends
- * with the first round where something is lost, or that is broken off: what came of the rounds before is not forgotten.
+ * Executes a plan, round by round. After each round there are no changes, and everything must reach the expected state and stay
+ * there. It ends with the first round in which something is lost, or which is aborted. The results of the rounds before are kept.
  */
 export async function perform({ seed, rounds }: Plan, performance: Performance): Promise<Outcome> {
   const { history, progress, signal } = performance;
-  // Every change that waits for the API server listens.
+  // Every change that waits for the API server listens to the signal.
   setMaxListeners(0, signal);
   const convergence: Convergence[] = [];
   const leftOut = new Map<string, LeftOut>();
@@ -88,11 +88,11 @@ export async function perform({ seed, rounds }: Plan, performance: Performance):
         lost = toLosses(seconds, history);
         break;
       }
-      progress(`${title}: all is right ${seconds} s after the last of it`);
+      progress(`${title}: everything is right ${seconds} s after the last change`);
       convergence.push({ kinds: happened, seconds });
     }
   } catch (error) {
-    // What is thrown on the way may wrap the signal's reason.
+    // The error may wrap the signal's reason.
     brokenOff = (signal.aborted ? signal.reason : error) as Error;
   }
   return {
@@ -108,7 +108,7 @@ export async function perform({ seed, rounds }: Plan, performance: Performance):
   };
 }
 
-/** @returns the kinds of the faults that there were */
+/** @returns the kinds of the faults that occurred */
 async function playRound(
   { changes, faults }: Round,
   { player, changesPerSecond, signal, ...performance }: Performance,
@@ -126,7 +126,7 @@ async function playRound(
       if (aheadMs > 0) await pause(aheadMs, undefined, { signal });
     }
   } finally {
-    // Whatever happens: no fault outlives its round.
+    // No fault may outlive its round, whatever happens.
     await Promise.allSettled(running);
   }
   await player.settled();
@@ -140,13 +140,13 @@ async function runFault(
 ): Promise<string | undefined> {
   const { kind, seconds } = planned;
   const fault = faults.find((each) => each.kind === kind);
-  if (!fault) throw new Error(`nobody knows how to "${kind}"`);
+  if (!fault) throw new Error(`there is no fault "${kind}"`);
   history.fault(kind);
   let end: Awaited<ReturnType<Fault["begin"]>>;
   try {
     end = await fault.begin(planned);
   } catch (error) {
-    // The run was stopped before it could be had.
+    // The run was stopped before the fault was possible.
     if (signal.aborted) return undefined;
     const why = (error as Error).message;
     progress(`${kind}: left out: ${why}`);
@@ -155,14 +155,14 @@ async function runFault(
     return undefined;
   }
   if (!end) return kind;
-  // A run that is stopped ends its faults at once.
+  // A stopped run ends its faults at once.
   await pause(seconds * 1000, undefined, { signal }).catch(() => {});
   await end();
   history.fault(`${kind}: over, after ${seconds} s`);
   return kind;
 }
 
-/** Plays a round and judges what came of it. A resync that can be held back is, where there is no fault. */
+/** Plays a round and checks the result. If there is no fault, the resync is held back if possible. */
 async function playAndJudge(
   round: Round,
   performance: Performance,

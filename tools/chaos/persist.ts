@@ -2,21 +2,21 @@ import { setTimeout as pause } from "node:timers/promises";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 
 const AGAIN_MS = 250;
-/** What an API server answers that has just started, is overloaded, or sees another one write at the same time. */
+/** The answers of an API server that has just started, is overloaded, or sees a concurrent write. */
 const PASSING = new Set([401, 403, 409, 429, 500, 502, 503, 504]);
 
-/** Something that was tried again and again until its time was over. */
+/** An action was tried again and again until its time was over. */
 class ImpatientError extends Error {
   override readonly name = "ImpatientError";
 }
 
-/** Not yet: {@link persist} is to try again. */
+/** It is too early: {@link persist} must try again. */
 export class NotYetError extends Error {}
 
 /**
- * Does something in spite of an API server that is away, frozen or busy.
- * @param work may be done again although it was done: it must make no difference
- * @throws ImpatientError when the time is over; the signal's reason; at once what another try would not mend
+ * Performs an action in spite of an API server that is unavailable, frozen or busy.
+ * @param work an action that may be repeated although it has succeeded
+ * @throws ImpatientError when the time is over; the signal's reason; at once an error that another try would not change
  */
 export async function persist<Result>(
   work: () => Promise<Result>,

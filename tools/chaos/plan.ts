@@ -1,24 +1,27 @@
 import type { Wish } from "./spec";
 
-/** Something that a user, or somebody else, does to an object or its children. */
+/** A change that a user, or somebody else, makes to an object or its children. */
 export type Change =
   | { readonly verb: "create" | "recreate"; readonly object: string; readonly wish: Wish }
-  /** By server-side apply. */
+  /** With server-side apply. */
   | { readonly verb: "apply"; readonly object: string; readonly wish: Wish }
-  /** By client-side apply: a merge patch, with the annotation that kubectl keeps. */
+  /** With client-side apply: a merge patch that includes kubectl's annotation. */
   | { readonly verb: "patch"; readonly object: string; readonly wish: Wish }
   | { readonly verb: "delete"; readonly object: string }
-  /** Of the object itself, which no handler need look at. */
+  /** A change of the object itself that handlers do not need to see. */
   | { readonly verb: "label" | "status"; readonly object: string; readonly value: number }
-  /** An annotation that is nobody's business, many times in a row. */
+  /** An unrelated annotation, changed many times in a row. */
   | { readonly verb: "touch"; readonly object: string; readonly value: number }
-  /** Another controller makes something as controlled by the object; with "forge" under our field manager too. */
+  /** Another controller creates a dependent of the object. With "forge", it also uses our field manager. */
   | { readonly verb: "foreigner" | "forge"; readonly object: string; readonly value: number }
   /** An autoscaler sets a field of a child that no handler answers. */
   | { readonly verb: "autoscale"; readonly object: string; readonly value: number }
-  /** Deleted in the middle of a run, so that its children stay. */
+  /** The object is deleted in the middle of a run, without its children. */
   | { readonly verb: "orphan"; readonly object: string; readonly value: number }
-  /** By hand; with "contest" many times in a row, as an autoscaler does of a field that the handler answers. */
+  /**
+   * A child is changed by hand. With "contest" it is changed many times in a row, like an autoscaler and a field that the handler
+   * answers.
+   */
   | {
       readonly verb: "editChild" | "deleteChild" | "contest";
       readonly object: string;
@@ -28,24 +31,24 @@ export type Change =
 /** What a {@link Change} does. */
 export type Verb = Change["verb"];
 
-/** Something that goes wrong, while changes are made. */
+/** A fault that occurs while changes are made. */
 export interface PlannedFault {
   readonly kind: string;
-  /** It begins after so many changes of its round. */
+  /** It begins after this number of changes in its round. */
   readonly afterChanges: number;
-  /** How long it lasts, where it lasts. */
+  /** How long it lasts, if it is not instantaneous. */
   readonly seconds: number;
-  /** A number by chance, for whatever there is to be chosen. */
+  /** A random number for choices. */
   readonly pick: number;
 }
 
-/** Some changes, with faults meanwhile. After each round there is quiet. */
+/** Some changes, with faults meanwhile. After each round there are no changes for a while. */
 export interface Round {
   readonly changes: readonly Change[];
   readonly faults: readonly PlannedFault[];
 }
 
-/** All that a run does. */
+/** All rounds of a run. */
 export interface Plan {
   readonly seed: number;
   readonly rounds: readonly Round[];

@@ -9,7 +9,7 @@ import { NotYetError, persist } from "./persist";
 import { type Change, describeChange } from "./plan";
 import type { ChaosSpec, Trouble, Wish } from "./spec";
 
-/** A condition that is somebody else's. */
+/** The type of somebody else's condition. */
 export const FOREIGN_CONDITION = "example.com/Foreign";
 
 const USER = "chaos-user";
@@ -19,20 +19,20 @@ const TOUCHES = 20;
 const CONTESTS = 8;
 const CONTEST_MS = 40;
 const LATE_MS = 1_000;
-/** How long the garbage collector may take with `--cascade=orphan`, outages of the API server included. */
+/** How long the garbage collector may take with `--cascade=orphan`, including outages of the API server. */
 const COLLECTOR_MS = 120_000;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** What a {@link Player} works with. */
+/** The options of a {@link Player}. */
 export interface PlayerOptions extends OthersOptions {
   readonly history: History;
-  /** Told of each object whose spec was changed: what an event source would report, and no child of it. */
+  /** Called for each object whose spec was changed, like an event source. Not called for children. */
   readonly onChange?: (name: string) => void;
 }
 
 /**
- * Makes the changes of a plan: those of one object one after another, those of different ones at the same time. What
- * the API server has accepted becomes part of the model.
+ * Makes the changes of a plan: those of one object one after another, and those of different objects at the same time. Accepted
+ * changes become part of the model.
  */
 export class Player {
   private readonly lanes = new Map<string, Promise<void>>();
@@ -43,7 +43,7 @@ export class Player {
     this.others = new Others(options);
   }
 
-  /** Begins a change. What goes wrong with it, {@link settled} tells. */
+  /** Starts a change. {@link settled} reports its errors. */
   play(change: Change): void {
     this.inLane(change.object, async () => {
       await this.make(change);
@@ -52,7 +52,7 @@ export class Player {
     });
   }
 
-  /** Makes the handler fail for some of the objects that are there, from now on and for so long. */
+  /** Makes the handler fail for some of the existing objects, from now on and for a number of seconds. */
   trouble(trouble: Trouble, seconds: number, isChosen: (at: number) => boolean): void {
     const until = Date.now() + seconds * 1000;
     const chosen = [...this.options.model.objects.keys()].filter((_, at) => isChosen(at));
@@ -75,7 +75,7 @@ export class Player {
     return this.others.renewFar();
   }
 
-  /** Resolves when every change that was begun is made. @throws what went wrong first */
+  /** Resolves when every started change was made. @throws the first error of a change */
   async settled(): Promise<void> {
     await Promise.all(this.lanes.values());
     if (this.failure !== undefined) throw this.failure;
@@ -131,7 +131,7 @@ export class Player {
     model.changed(object, spec);
   }
 
-  /** By POST, as soon as the name is free. */
+  /** Creates an object by POST, as soon as its name is free. */
   private async create(object: string, wish: Wish): Promise<void> {
     const { ground, model } = this.options;
     const spec = model.specOf(wish);
@@ -141,9 +141,9 @@ export class Player {
       } catch (error) {
         if (!isApiError(error, 409)) throw error;
         const found = await this.find(object);
-        // An earlier try succeeded, and its answer was lost.
+        // An earlier try succeeded, but its answer was lost.
         if (specOf(found)?.value === spec.value) return;
-        throw new NotYetError(`the former ${object} is still there`);
+        throw new NotYetError(`the former ${object} still exists`);
       }
     });
     model.created(object, spec);
@@ -164,7 +164,7 @@ export class Player {
     }
   }
 
-  /** Deletes an object while its children are changed, sees whether they stay, and deletes them by hand. */
+  /** Deletes an object while its children are changed, checks that they stay, and deletes them by hand. */
   private async orphan(object: string, value: number): Promise<void> {
     const { ground, model } = this.options;
     const { client, resource, namespace } = ground;
@@ -183,11 +183,11 @@ export class Player {
       if (found?.metadata.uid !== uid) return false;
       const isCollectors = isDeepStrictEqual(found.metadata.finalizers, ["orphan"]);
       if (isCollectors && performance.now() - since > COLLECTOR_MS) return true;
-      throw new NotYetError(`${object} is still there`);
+      throw new NotYetError(`${object} still exists`);
     });
     // If a child was created again while the collector did not watch, the collector tries to orphan the earlier one for ever.
     if (isStuck) await this.patch(object, { metadata: { finalizers: null } });
-    // A run that comes too late would write within this time.
+    // A late run would write within this time.
     await pause(LATE_MS, undefined, { signal: this.options.signal });
     for (const child of kept) {
       const { name } = child.metadata;
@@ -195,13 +195,13 @@ export class Player {
       const found = await this.persist(() => client.get(of, { name, namespace }));
       const stays = found?.metadata.uid === child.metadata.uid && !found.metadata.deletionTimestamp;
       if (!stays && !isStuck)
-        model.violated({ object, what: `${child.kind} ${name} was to stay, and is gone` });
+        model.violated({ object, what: `${child.kind} ${name} should have stayed, but was deleted` });
       await this.persist(() => client.delete(of, { name, namespace }, { uid: child.metadata.uid }));
     }
     model.released(uid);
   }
 
-  /** The metadata of an object whose every change has been handled. */
+  /** The metadata of an object, once all its changes were handled. */
   private async findAtRest(object: string): Promise<KubernetesObject["metadata"]> {
     const found = await this.find(object);
     const { observedGeneration, conditions = [] } = (found?.["status"] ?? {}) as {
@@ -215,7 +215,7 @@ export class Player {
     return found.metadata;
   }
 
-  /** The children that an object has in its own namespace, and is to have. */
+  /** The children in an object's own namespace that exist and are expected. */
   private async findNear(object: string, uid: string): Promise<KubernetesObject[]> {
     const { ground, model } = this.options;
     const wanted = model.childrenOf(object).filter(({ metadata }) => metadata.namespace === ground.namespace);
@@ -227,10 +227,10 @@ export class Player {
       .filter(({ metadata }) => metadata.ownerReferences?.some((reference) => reference.uid === uid));
   }
 
-  /** Server-side apply, once no former object of that name is on its way out. */
+  /** Server-side apply, as soon as no former object of that name is being deleted. */
   private async applyOver(object: string, spec: ChaosSpec): Promise<void> {
     const found = await this.find(object);
-    if (found?.metadata.deletionTimestamp) throw new NotYetError(`the former ${object} is still there`);
+    if (found?.metadata.deletionTimestamp) throw new NotYetError(`the former ${object} still exists`);
     await this.apply(object, spec);
   }
 
@@ -258,7 +258,7 @@ export class Player {
     await this.persist(() => client.apply(resource, manifest, options));
   }
 
-  /** What others do to a child may come before it is there, or after it has gone. */
+  /** Changes or deletes a child as somebody else. The child may not exist yet, or no longer exist. */
   private async touchChild(object: string, pick: number, verb: "editChild" | "deleteChild"): Promise<void> {
     const { ground, model } = this.options;
     const children = model.childrenOf(object);
@@ -281,7 +281,7 @@ export class Player {
     });
   }
 
-  /** Changes a child back many times in a row, as somebody does who wants it otherwise. */
+  /** Changes a child back many times in a row, like somebody who wants other values. */
   private async contest(object: string, pick: number): Promise<void> {
     for (let time = 0; time < CONTESTS; time++) {
       await this.touchChild(object, pick, "editChild");
@@ -305,12 +305,12 @@ export class Player {
   }
 }
 
-/** The spec that an object has. */
+/** The spec of an object. */
 export function specOf(object: KubernetesObject | undefined): ChaosSpec | undefined {
   return object?.["spec"] as ChaosSpec | undefined;
 }
 
-/** What `kubectl apply` without `--server-side` sends. */
+/** The patch that `kubectl apply` without `--server-side` sends. */
 function clientSideApply(manifest: Manifest & { spec: JsonObject }): JsonObject {
   const { spec } = manifest;
   return { metadata: { annotations: { [LAST_APPLIED]: JSON.stringify(manifest) } }, spec };

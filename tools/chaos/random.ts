@@ -1,4 +1,4 @@
-/** Numbers by chance that a seed repeats: the same on every machine and in every version of Node. */
+/** Random numbers from a seed: the same on every machine and in every version of Node. */
 export class Random {
   private state: number;
 
@@ -21,19 +21,19 @@ export class Random {
     return Math.floor(this.next() * end);
   }
 
-  /** Whether something of this probability comes to pass. */
+  /** True with this probability. */
   chance(probability: number): boolean {
     return this.next() < probability;
   }
 
-  /** One of the list. @throws Error where it is empty */
+  /** An element of the list. @throws Error if the list is empty */
   pick<Item>(list: readonly Item[]): Item {
     const index = this.below(list.length);
-    if (index >= list.length) throw new Error("there is nothing to pick from");
+    if (index >= list.length) throw new Error("the list is empty");
     return list[index] as Item;
   }
 
-  /** One of the keys, each as often as its weight. */
+  /** One of the keys, with the probabilities of their weights. */
   weighted<Key extends string>(weights: Readonly<Record<Key, number>>): Key {
     const entries = Object.entries<number>(weights) as [Key, number][];
     let rest = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

@@ -3,17 +3,17 @@ import type { Loss, Outcome } from "./perform";
 /** Time to converge after one kind of fault, in seconds. */
 export interface KindFigures {
   readonly kind: string;
-  /** In how many rounds it was. */
+  /** The number of rounds with this fault. */
   readonly rounds: number;
   readonly p50: number;
   readonly max: number;
 }
 
-/** The kind under which rounds without a fault stand. */
+/** The kind for rounds without a fault. */
 const NO_FAULT = "no fault";
 const MOST_LOSSES = 10;
 
-/** The figures of each kind of fault, in the order of the alphabet; a round with two of them counts for both. */
+/** The figures of each kind of fault, in alphabetical order. A round with two faults counts for both. */
 export function figuresByKind({ convergence }: Pick<Outcome, "convergence">): KindFigures[] {
   const times = new Map<string, number[]>();
   for (const { kinds, seconds } of convergence) {
@@ -49,7 +49,7 @@ export function formatJson(outcomes: Readonly<Record<string, Outcome>>, command:
 
 /**
  * A run for people.
- * @param command what repeats it
+ * @param command the command that repeats the run
  */
 export function formatText(execution: string, outcome: Outcome, command: string): string {
   const { changes, lost, effects, leftOut, seconds, seed, brokenOff } = outcome;
@@ -58,9 +58,9 @@ export function formatText(execution: string, outcome: Outcome, command: string)
   const lines = [
     `${execution}: ${changes} changes, ${lost.length} objects lost, in ${Math.round(seconds)} s (seed ${seed})`,
     ...(brokenOff
-      ? [`broken off after ${outcome.convergence.length} of ${outcome.rounds} rounds: ${reasonOf(brokenOff)}`]
+      ? [`aborted after ${outcome.convergence.length} of ${outcome.rounds} rounds: ${reasonOf(brokenOff)}`]
       : []),
-    `done outside for ${effects.keys} generations; done again for the same one: ${effects.repeated}`,
+    `effects outside for ${effects.keys} generations; repeated for the same generation: ${effects.repeated}`,
     "",
     `${"seconds to converge after".padEnd(width)}  rounds     p50     max`,
     ...rows.map(({ kind, rounds, p50, max }) =>
@@ -78,12 +78,12 @@ export function formatText(execution: string, outcome: Outcome, command: string)
   return lines.join("\n");
 }
 
-/** Who presses Ctrl-C has nothing to be told (cli/interruption.ts). */
+/** The reason of an abort. After Ctrl-C the message is empty (cli/interruption.ts). */
 function reasonOf({ message }: Error): string {
   return message || "interrupted";
 }
 
-/** An object that is lost: what is wrong with it, and what happened to it. */
+/** A lost object: its differences, and its history. */
 export function formatLoss({ object, what, history }: Loss): string[] {
   return [
     `lost: ${object}`,

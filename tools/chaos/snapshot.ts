@@ -3,25 +3,25 @@ import type { Resource } from "../../runtime/kubernetes/resource";
 import { CHILD_OF_LABEL, identityOf, type OperatorIdentity } from "../../runtime/names";
 import { CHILD_RESOURCES, childResource, type Ground } from "./ground";
 
-/** All that there is at a time. */
+/** All objects at one time. */
 export interface Snapshot {
-  /** The custom resources, but for the bystanders. */
+  /** The custom resources, except the bystanders. */
   readonly objects: readonly KubernetesObject[];
-  /** Everything of the children's kinds in both namespaces, but for the bystanders. */
+  /** All objects of the children's kinds in both namespaces, except the bystanders. */
   readonly children: readonly KubernetesObject[];
-  /** What other controllers have made as controlled by the objects, as it is now. */
+  /** The present objects that other controllers have created as dependents of the custom resources. */
   readonly foreigners: readonly KubernetesObject[];
-  /** What is nobody's business, as it is now. */
+  /** The present objects that nobody may touch. */
   readonly bystanders: readonly KubernetesObject[];
 }
 
 const BYSTANDER = "bystander";
-/** How the names of what other controllers make begin. */
+/** The prefix of the names of other controllers' objects. */
 export const FOREIGNER = "of-others";
-/** Every namespace has one, from Kubernetes. */
+/** The ConfigMap that Kubernetes creates in every namespace. */
 const OF_KUBERNETES = "kube-root-ca.crt";
 
-/** Looks at all that there is. */
+/** Reads all objects. */
 export async function takeSnapshot({ client, resource, namespace, far }: Ground): Promise<Snapshot> {
   const list = async (of: Resource, from: string) => {
     const items = await client.listAll(of, { namespace: from });
@@ -43,9 +43,9 @@ export async function takeSnapshot({ client, resource, namespace, far }: Ground)
 }
 
 /**
- * Makes objects of every kind that nobody may touch, some of which look as if they were an operator's: by its labels, by
- * a name that begins with that of an object. A custom resource that is paused is among them.
- * @param operator whose they look to be
+ * Creates objects of every kind that nobody may touch. Some of them look as if they belonged to an operator, because of its
+ * labels or because their names begin with that of an object. One is a paused custom resource.
+ * @param operator the operator that they seem to belong to
  */
 export async function makeBystanders(
   ground: Ground,

@@ -9,8 +9,8 @@ const MEMCACHEDS = "memcacheds.cache.example.com";
 const DEFINITION = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" } as const;
 
 /**
- * Runs a function with the objects of a cluster that has nothing that the benchmark would remove. @throws BenchmarkError if the
- * cluster has Argo, Memcacheds or one of the benchmark's namespaces
+ * Runs a function with the objects of a cluster that has nothing that the benchmark would remove.
+ * @throws BenchmarkError if the cluster has Argo, Memcacheds or one of the benchmark's namespaces
  */
 export async function inEmptyCluster<T>(
   { connection, cache }: Pick<FormOptions, "connection" | "cache">,
@@ -37,6 +37,7 @@ async function refuseInstallation(objects: Objects, server: string): Promise<voi
   }
   if (taken.length === 0) return;
   throw new BenchmarkError(
-    `the cluster at ${server} already has ${taken.join(", ")}. The benchmark installs and removes these: use a cluster without Argo and without Memcacheds (KUBECONFIG, --context).",
+    `the cluster at ${server} already has ${taken.join(", ")}. The benchmark installs and removes these: ` +
+      "use a cluster without Argo and without Memcacheds (KUBECONFIG, --context).",
   );
 }

@@ -25,8 +25,8 @@ export class Installation {
   ) {}
 
   /**
-   * Applies manifests one after another, and waits until their objects are ready. @throws DeadlineError with the missing parts,
-   * after five minutes; the signal's reason
+   * Applies manifests one after another, and waits until their objects are ready.
+   * @throws DeadlineError with the missing parts, after five minutes; the signal's reason
    */
   async apply(manifests: readonly Manifest[], signal: AbortSignal): Promise<void> {
     for (const manifest of manifests) {
@@ -49,7 +49,8 @@ export class Installation {
   /**
    * Removes everything that was applied, whatever has happened: custom resources while their operator exists, and objects that
    * Argo finalizes while its controller exists. If an object does not go away by itself, its finalizers are removed. A failed
-   * step does not prevent the others. @throws Error the first error of a step
+   * step does not prevent the others.
+   * @throws Error the first error of a step
    */
   async remove(): Promise<void> {
     const manifests = [...this.applied].reverse();

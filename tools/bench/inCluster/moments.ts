@@ -32,10 +32,10 @@ export function processedEvents(sensor: readonly LogLine[]): number {
 }
 
 /**
- * The moments of each object. Event source and sensor name no object, but they take events one after another: the
- * first creation is the first object's. Where they report more or fewer than there are objects, nothing is concluded.
+ * The moments of each object. Event source and sensor do not name objects, but they handle events one after another, so the first
+ * creation belongs to the first object. If they report more or fewer events than objects, nothing is concluded.
  *
- * @param timeOrigin what `performance.now()` counts from, in milliseconds since the epoch
+ * @param timeOrigin the start of `performance.now()`, in milliseconds since the epoch
  */
 export function momentsOf(passages: readonly Passage[], logs: PathLogs, timeOrigin: number): Moments[] {
   const oneEach = (lines: readonly LogLine[]) => (lines.length === passages.length ? lines : []);

@@ -24,8 +24,8 @@ export interface FormOptions {
 }
 
 /**
- * Installs a form, runs a function with it, and removes it, whatever happens. @throws BenchmarkError with the form's name, the
- * reason of the failure, and the file with its pods' logs; the signal's reason
+ * Installs a form, runs a function with it, and removes it, whatever happens.
+ * @throws BenchmarkError with the form's name, the reason of the failure, and the file with its pods' logs; the signal's reason
  */
 export async function withForm<T>(
   objects: Objects,

@@ -1,6 +1,6 @@
 /**
- * What the handler gives for an object: the pure function that it is. It runs in the handler's process, and where the
- * run is judged, for what to expect. The number of the change stands in every child, so that an old result shows.
+ * The handler's children for an object, as a pure function. It runs in the handler's process, and also in the check of a run, to
+ * compute the expected children. Every child contains the number of the change, so that an old result shows.
  */
 function childrenOf(name, spec, version) {
   const labels = { app: name };

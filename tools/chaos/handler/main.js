@@ -1,6 +1,6 @@
-// The handler of a chaos run, in the general form: it also hangs, crashes and writes garbage. It acts outside of Kubernetes,
-// once for each key as far as it knows: it remembers in the object's status for which one it has. What a crash makes it
-// forget, the outside knows by the key.
+// The handler of a chaos run, in the general form: it also hangs, crashes and writes garbage. It acts outside of Kubernetes, once
+// for each key that it remembers in the object's status. If a crash makes it forget a key, the outside system still knows the
+// key.
 const { appendFileSync, readFileSync } = require("node:fs");
 const { createInterface } = require("node:readline");
 const { setTimeout: sleep } = require("node:timers/promises");
@@ -34,7 +34,7 @@ async function answer({ id, key, event, object }) {
   }
 }
 
-/** What it does outside: an entry in a ledger, by a request where there is a server of one, else in a file. */
+/** The effect outside: an entry in a ledger, by a request if there is a server, or else in a file. */
 async function act(entry) {
   if (!LEDGER) return appendFileSync(LEDGER_FILE, `${JSON.stringify(entry)}\n`);
   const signal = AbortSignal.timeout(8_000);

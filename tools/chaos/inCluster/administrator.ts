@@ -23,12 +23,12 @@ export const RESOURCES = {
 
 const SCALABLE: readonly string[] = [RESOURCES.deployment.kind, RESOURCES.statefulSet.kind];
 
-/** Something that makes pods, and how many of them. */
+/** An object that creates pods, and its number of pods. */
 export interface Workload extends Reference {
   readonly replicas: number;
 }
 
-/** A cluster in the hands of its administrator: what `kubectl` does, and with every right. */
+/** A cluster with an administrator's rights, and the operations of `kubectl`. */
 export class Administrator extends Objects {
   /** The address of the API server. */
   readonly server: string;
@@ -38,13 +38,13 @@ export class Administrator extends Objects {
     this.server = connection.server;
   }
 
-  /** Pods that are there and not about to go. */
+  /** Pods that exist and are not being deleted. */
   async pods(namespace: string, labelSelector: string): Promise<KubernetesObject[]> {
     const pods = await this.list(RESOURCES.pod, namespace, labelSelector);
     return pods.filter(({ metadata }) => !metadata.deletionTimestamp);
   }
 
-  /** `kubectl delete pod --force`: at once, and without asking whether it has ended. */
+  /** `kubectl delete pod --force`: at once, without waiting until it has ended. */
   async kill({ metadata: { name, namespace } }: KubernetesObject): Promise<void> {
     try {
       const path = resourcePath(RESOURCES.pod, { name, namespace });
@@ -54,7 +54,7 @@ export class Administrator extends Objects {
     }
   }
 
-  /** What makes a pod, and replaces it. @throws Error if that cannot be scaled */
+  /** The object that creates a pod and replaces it. @throws Error if that object cannot be scaled */
   async workloadOf(pod: KubernetesObject): Promise<Workload> {
     const { metadata } = pod;
     const namespace = metadata.namespace ?? "";

@@ -4,7 +4,7 @@ import { type Administrator, RESOURCES } from "./administrator";
 import type { Program } from "./program";
 import type { ChaosStack } from "./stack";
 
-/** All that a run has made. */
+/** Everything that a run has created. */
 export interface Made {
   readonly administrator: Administrator;
   readonly namespaces: readonly string[];
@@ -15,15 +15,15 @@ export interface Made {
 const NAMESPACES_GONE_MS = 240_000;
 
 /**
- * Takes away all that a run has made.
- * @throws Error where something does not go; how to do it by hand has been told then
+ * Removes everything that a run has created.
+ * @throws Error if something cannot be removed, after printing how to do it by hand
  */
 export async function cleanUp(made: Made, progress: (line: string) => void): Promise<void> {
   const { administrator, namespaces, program, stack } = made;
   const { client } = administrator;
   progress("pulumi destroy");
   try {
-    await stack.destroy((why) => progress(`pulumi destroy has failed, and is tried again: ${why}`));
+    await stack.destroy((why) => progress(`pulumi destroy has failed, trying again: ${why}`));
     for (const name of namespaces) await client.delete(RESOURCES.namespace, { name });
     const patience = { patienceMs: NAMESPACES_GONE_MS, signal: new AbortController().signal };
     for (const name of namespaces) {
@@ -40,7 +40,7 @@ export async function cleanUp(made: Made, progress: (line: string) => void): Pro
   }
 }
 
-/** Tells how to take away by hand what is there. */
+/** Prints how to remove the remaining objects by hand. */
 export function tellHow(
   { stack, namespaces }: Pick<Made, "stack" | "namespaces">,
   progress: (line: string) => void,

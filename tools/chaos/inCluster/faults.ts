@@ -11,7 +11,7 @@ import { findControlPlane } from "./processes";
 import type { Execution, Program } from "./program";
 import type { ChaosStack } from "./stack";
 
-/** What the faults of a form go wrong with. */
+/** The options of a form's faults. */
 export interface FaultOptions {
   readonly administrator: Administrator;
   readonly execution: Execution;
@@ -22,15 +22,15 @@ export interface FaultOptions {
   readonly progress: (line: string) => void;
 }
 
-/** Where faults are to be had. */
+/** The properties of a cluster that decide which faults are possible. */
 export interface FaultPlace {
-  /** Whether the cluster's one node and its control plane are this machine, and we its root. */
+  /** Whether the cluster's one node and its control plane are this machine, and we are root. */
   readonly isNode: boolean;
-  /** Whether the cluster's network enforces NetworkPolicy. Only asked where that makes a difference. */
+  /** Whether the cluster's network enforces NetworkPolicy. Only called if it makes a difference. */
   readonly enforcesPolicies: () => Promise<boolean>;
 }
 
-/** The faults that can be had, and those that cannot. */
+/** The faults that are possible, and those that are not. */
 export async function findFaults(
   options: FaultOptions,
   place: FaultPlace,
@@ -46,11 +46,11 @@ export async function findFaults(
   const leftOut = NODE_FAULTS.map((kind) => ({ kind, why: "it needs --node-faults" }));
   const cuts = networkFaults(administrator, parts, execution, cutByPolicy(administrator));
   if (await place.enforcesPolicies()) return { faults: [...faults, ...cuts], leftOut };
-  const why = "the network enforces no NetworkPolicy";
+  const why = "the network does not enforce NetworkPolicy";
   return { faults, leftOut: [...leftOut, ...cuts.map(({ kind }) => ({ kind, why }))] };
 }
 
-/** Every kind of fault that a form knows, wherever it is to be had. */
+/** Every kind of fault of a form, whether it is possible or not. */
 export function faultKinds(administrator: Administrator, execution: Execution): readonly string[] {
   const nothing = {
     ...{ renewHandler: () => {}, upgrade: () => {}, trouble: () => {} },
@@ -80,9 +80,9 @@ function faultsAnywhere(options: FaultOptions): Fault[] {
   ];
 }
 
-/** What the program's owner does while things go wrong. */
+/** The actions of the program's owner during faults. */
 function programFaults({ execution, program, stack, model, progress }: FaultOptions): Fault[] {
-  const up = () => stack.up((why) => progress(`pulumi up has failed, and is tried again: ${why}`));
+  const up = () => stack.up((why) => progress(`pulumi up has failed, trying again: ${why}`));
   return [
     {
       kind: "handler: changed, and pulumi up",

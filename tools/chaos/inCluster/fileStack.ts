@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { LocalWorkspace, type Stack } from "@pulumi/pulumi/automation";
 
-/** A copy of the program, and where the state of its stacks is. */
+/** A copy of the program, and the place of its stacks' state. */
 export interface StackPlace {
   readonly folder: string;
   readonly state: string;
@@ -9,7 +9,7 @@ export interface StackPlace {
 
 /** The stack of a copy of the program, its state in files beside it. */
 export class FileStack {
-  /** In which `pulumi` works on it. */
+  /** The environment of `pulumi` for this stack. */
   protected readonly environment: Readonly<Record<string, string>>;
   private opened: Promise<Stack> | undefined;
 
@@ -21,13 +21,13 @@ export class FileStack {
       PULUMI_BACKEND_URL: `file://${place.state}`,
       PULUMI_CONFIG_PASSPHRASE: randomUUID(),
       PULUMI_CONFIG_PASSPHRASE_FILE: "",
-      // What is copied has been checked, an older program with the packages of its own time; on a busy machine checking
-      // takes longer than all the rest.
+      // The copied program has already been checked, and an older program was checked with its own packages. On a busy machine
+      // this check takes longer than everything else.
       PULUMI_NODEJS_TRANSPILE_ONLY: "true",
     };
   }
 
-  /** What somebody types to do by hand what a `destroy` could not. */
+  /** The command to destroy the stack by hand if `destroy` failed. */
   get destroyCommand(): string {
     const environment = Object.entries(this.environment).map(([name, value]) => `${name}='${value}'`);
     return `cd ${this.place.folder} && ${environment.join(" ")} pulumi destroy --yes --stack ${this.name}`;

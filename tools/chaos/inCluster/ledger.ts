@@ -6,7 +6,7 @@ import type { Administrator } from "./administrator";
 const NAME = "ledger";
 const PORT = 8080;
 
-/** Keeps every line that it is sent, and gives those from a number on. */
+/** A server that keeps every received line, and returns the lines from a given number on. */
 const PROGRAM = `
 const lines = [];
 require("node:http").createServer((request, response) => {
@@ -20,7 +20,7 @@ require("node:http").createServer((request, response) => {
 }).listen(${PORT});
 `;
 
-/** What is outside of Kubernetes, in a pod: nothing goes wrong with it, and it forgets nothing. */
+/** The system outside of Kubernetes, in a pod. It has no faults, and forgets nothing. */
 export class Ledger {
   private readonly lines: string[] = [];
 
@@ -29,7 +29,7 @@ export class Ledger {
     private readonly namespace: string,
   ) {}
 
-  /** Where handlers post their entries to. */
+  /** The address to which handlers post their entries. */
   get url(): string {
     return `http://${NAME}.${this.namespace}.svc:${PORT}/`;
   }
@@ -63,7 +63,7 @@ export class Ledger {
     await this.administrator.apply(service);
   }
 
-  /** All that was done. */
+  /** All effects. */
   async read(): Promise<Effects> {
     const path = `/api/v1/namespaces/${this.namespace}/pods/${NAME}:${PORT}/proxy/?from=${this.lines.length}`;
     this.lines.push(...(await this.administrator.client.read<string[]>(path)));

@@ -21,7 +21,7 @@ const DISCOVERY = {
   namespaced: true,
 };
 
-/** The network between two parts is cut: the one of the two that speaks first is named first. */
+/** The network between two parts is cut. The part that opens the connection is named first. */
 export function networkFaults(
   administrator: Administrator,
   parts: Parts,
@@ -57,7 +57,7 @@ export function networkFaults(
   ];
 }
 
-/** By packet filters in the pod's own network namespace, of a pod on this machine, as root. What runs on is cut too. */
+/** Cuts by packet filters in the network namespace of a pod on this machine, as root. Open connections are cut as well. */
 export const cutOnNode: Cut = async (pod, addresses) => {
   const [process] = podProcesses(pod);
   const filter = async (action: "-I" | "-D") => {
@@ -72,11 +72,11 @@ export const cutOnNode: Cut = async (pod, addresses) => {
     }
   };
   await filter("-I");
-  // Where the pod has gone meanwhile, so has its network.
+  // If the pod was deleted meanwhile, its network no longer exists.
   return () => filter("-D").catch(() => {});
 };
 
-/** By a NetworkPolicy, where the cluster's network enforces it: new connections of the pod to these addresses. */
+/** Cuts new connections of a pod to addresses by a NetworkPolicy, if the cluster's network enforces it. */
 export function cutByPolicy(administrator: Administrator): Cut {
   const patience = { patienceMs: PATIENCE_MS, signal: new AbortController().signal };
   return async (pod, addresses) => {
@@ -98,7 +98,7 @@ export function cutByPolicy(administrator: Administrator): Cut {
   };
 }
 
-/** Those under which pods know the API server. */
+/** The addresses of the API server for pods. */
 async function apiServerAddresses({ client }: Administrator): Promise<readonly string[]> {
   const name = { namespace: "default", name: "kubernetes" };
   const service = await client.get(RESOURCES.service, name);

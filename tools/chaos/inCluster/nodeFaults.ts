@@ -12,7 +12,7 @@ import {
 } from "./processes";
 import type { Execution } from "./program";
 
-/** What can go wrong where the cluster's one node and its control plane are this machine. */
+/** The faults that are possible if this machine is the cluster's only node and its control plane. */
 export const NODE_FAULTS = [
   "leader: frozen for longer than its lease",
   "standby: frozen",
@@ -32,7 +32,7 @@ export const NODE_FAULTS = [
 /** Longer than a runner's lease holds (runtime/pod/podSettings.ts). */
 const LONGER_THAN_A_LEASE_MS = 17_000;
 
-/** Those that can be had here. */
+/** The possible faults. */
 export function nodeFaults(parts: Parts, execution: Execution, { apiServer, etcd }: ControlPlane): Fault[] {
   const resident: Fault[] = [
     {
@@ -79,10 +79,10 @@ function frozen(processes: readonly NodeProcess[]): FaultEnd {
   };
 }
 
-/** The program dies, its pod stays, with what it has on disk. */
+/** The program is killed. Its pod stays, with the pod's files. */
 async function killProgram(pods: Pods, program: string): Promise<undefined> {
   const found = (await processesOf(pods)).filter(({ args: [name = ""] }) => name.endsWith(program));
-  if (found.length === 0) throw new Error(`no ${program} runs in it`);
+  if (found.length === 0) throw new Error(`no ${program} is running in it`);
   for (const each of found) signal(each, "SIGKILL");
   return undefined;
 }
@@ -92,7 +92,7 @@ async function expireWatches(pods: Pods, { apiServer, etcd }: ControlPlane): Pro
   const thaw = await freeze(pods);
   return async () => {
     const start = await killControlPlane(apiServer);
-    // What else might answer a watch from its memory is gone.
+    // The API server has restarted, so it cannot answer a watch from its memory.
     await compactEtcd(etcd.value);
     await start();
     await thaw();

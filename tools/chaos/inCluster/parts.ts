@@ -5,16 +5,16 @@ import { NotYetError, persist } from "../persist";
 import type { Administrator } from "./administrator";
 import { type Execution, operatorOf } from "./program";
 
-/** Where operators live and where Argo's controllers do, and the name of the event path: the defaults. */
+/** The defaults: the namespaces of operators and of Argo's controllers, and the name of the event path. */
 export const NAMESPACE = "argosy";
 export const CONTROLLER_NAMESPACE = "argosy-system";
 const EVENT_PATH = "argosy";
 const PATIENCE_MS = 60_000;
 
-/** Pods of what `pulumi up` made, as they are at a time. */
+/** The present pods of a part of the installation. */
 export type Pods = () => Promise<readonly KubernetesObject[]>;
 
-/** The parts of an installation that things go wrong with. Each throws where nothing of it is there, nor comes. */
+/** The parts of an installation that faults affect. Each throws if it has no pods and gets none. */
 export interface Parts {
   readonly eventSource: Pods;
   readonly sensor: Pods;
@@ -25,11 +25,11 @@ export interface Parts {
   readonly runners: Pods;
   readonly leader: Pods;
   readonly standby: Pods;
-  /** Pods in which one object each is reconciled, now. */
+  /** The present pods that each reconcile one object. */
   readonly runs: Pods;
 }
 
-/** Finds the parts that an operator stands on. */
+/** Finds the parts that an operator needs. */
 export function partsOf(administrator: Administrator, execution: Execution): Parts {
   const operator = operatorOf(execution);
   const labelled =
@@ -48,7 +48,7 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
       });
       const all = await runners();
       const isLeader = ({ metadata }: KubernetesObject) => metadata.name === holder;
-      // The lease of one that was killed or rolled out names it until it expires.
+      // The lease of a leader that was killed or replaced names this leader until it expires.
       const leader = some(all.filter(isLeader), "leader");
       return leads
         ? leader
@@ -71,17 +71,17 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
   };
 }
 
-/** Those that several parts have together. */
+/** The pods of several parts together. */
 export function together(...parts: readonly Pods[]): Pods {
   return async () => (await Promise.all(parts.map((pods) => pods()))).flat();
 }
 
-/** What is to be had next, in spite of an API server that another fault keeps from answering. */
+/** Retries until something is found, although another fault may keep the API server from answering. */
 export function soon<Found>(find: () => Promise<Found>): () => Promise<Found> {
   return () => persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
 }
 
 function some(pods: readonly KubernetesObject[], what: string): readonly KubernetesObject[] {
-  if (pods.length === 0) throw new NotYetError(`no pod of the ${what} is there`);
+  if (pods.length === 0) throw new NotYetError(`there is no pod of the ${what}`);
   return pods;
 }

@@ -4,10 +4,10 @@ import type { Administrator, Workload } from "./administrator";
 import { type Parts, type Pods, together } from "./parts";
 import type { Execution } from "./program";
 
-/** How long the end of a fault is tried in spite of an API server that another fault keeps from answering. */
+/** How long the end of a fault is retried, because another fault may keep the API server from answering. */
 const PATIENCE_MS = 120_000;
 
-/** What can go wrong with pods on anybody's cluster: they are killed, or there are none for a while. */
+/** The faults of pods that are possible on every cluster: they are killed, or there are none for a while. */
 export function podFaults(administrator: Administrator, parts: Parts, execution: Execution): Fault[] {
   const controllers = together(parts.eventsController, parts.workflowController);
   const shared: Readonly<Record<string, Pods>> = {
@@ -52,7 +52,7 @@ function killed(administrator: Administrator, name: string, pods: Pods): Fault {
   };
 }
 
-/** There are none for a while: scaled down, killed, and scaled up again. */
+/** There are no pods for a while: they are scaled down, killed, and scaled up again. */
 function away(administrator: Administrator, name: string, pods: Pods): Fault {
   return {
     kind: `${name}: away`,
@@ -70,7 +70,7 @@ function scaledBack(administrator: Administrator, workloads: readonly Workload[]
   const patience = { patienceMs: PATIENCE_MS, signal: new AbortController().signal };
   return async () => {
     for (const workload of workloads) {
-      // One that another fault has scaled down as well was at 0 when it was looked at.
+      // If another fault has scaled it down as well, the number that was read is 0.
       await persist(() => administrator.scale(workload, Math.max(1, workload.replicas)), patience);
     }
   };

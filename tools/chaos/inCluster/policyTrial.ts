@@ -7,7 +7,7 @@ const NAME = "network-trial";
 const TIMEOUT_MS = 120_000;
 const POLL_MS = 500;
 
-/** Ends well when it was not let through for three seconds, within half a minute. */
+/** Succeeds if its connections fail for three seconds, within half a minute. */
 const PROGRAM = `
 (async () => {
   for (let tries = 0; tries < 10; tries++) {
@@ -20,9 +20,9 @@ const PROGRAM = `
 `;
 
 /**
- * Whether the cluster's network enforces NetworkPolicy, as a pod sees it to which one closes the ledger.
- * @param image of Node
- * @throws Error where the pod does not come to an end
+ * Whether the cluster's network enforces NetworkPolicy. A pod tests this while a NetworkPolicy keeps it from the ledger.
+ * @param image an image of Node
+ * @throws Error if the pod does not end
  */
 export async function enforcesPolicies(
   administrator: Administrator,

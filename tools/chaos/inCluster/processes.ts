@@ -6,7 +6,7 @@ import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { NotYetError } from "../persist";
 
 const GONE_MS = 10_000;
-/** The watchdog of a process has started it again within this time. */
+/** The time within which the watchdog of a process restarts it. */
 const LOOKED_AFTER_MS = 4_000;
 
 /** A process of this machine. */
@@ -15,7 +15,10 @@ export interface NodeProcess {
   readonly args: readonly string[];
 }
 
-/** A program of a control plane, and an option that only this cluster's has: several clusters may share a machine. */
+/**
+ * A program of a control plane, and an option that identifies this cluster's process, because several clusters may share a
+ * machine.
+ */
 export interface ControlPlaneProgram {
   readonly name: string;
   readonly option: string;
@@ -30,9 +33,9 @@ export interface ControlPlane {
 }
 
 /**
- * The control plane on this machine of the cluster whose API server has this address. The API server is known by its port,
- * and etcd by the address at which the API server asks it.
- * @throws Error where there is none
+ * The control plane on this machine of the cluster whose API server has this address. The API server is identified by its port,
+ * and etcd by the address that the API server uses.
+ * @throws Error if there is none
  */
 export function findControlPlane(server: string): ControlPlane {
   const { port, protocol } = new URL(server);
@@ -44,10 +47,7 @@ export function findControlPlane(server: string): ControlPlane {
   return { apiServer, etcd };
 }
 
-/**
- * The process of a control plane on this machine, in the network namespace that we are in.
- * @throws Error where there is none
- */
+/** The process of a control plane on this machine, in our network namespace. @throws Error if there is none */
 export function controlPlaneProcess({ name, option, value }: ControlPlaneProgram): NodeProcess {
   const own = readlinkSync("/proc/self/ns/net");
   const found = processes().find(
@@ -68,9 +68,12 @@ function valuesOf({ args }: NodeProcess, option: string): readonly string[] {
   return list ? list.split(",") : [];
 }
 
-/** The processes of a pod, if they are on this machine. @throws NotYetError where there are none: it may not have begun */
+/**
+ * The processes of a pod, if they are on this machine.
+ * @throws NotYetError if there are none, because the pod may not have started
+ */
 export function podProcesses({ metadata: { name, uid } }: KubernetesObject): readonly NodeProcess[] {
-  // With systemd as the driver of cgroups, dashes are underscores.
+  // If systemd is the driver of cgroups, dashes become underscores.
   const marks = [uid, uid.replaceAll("-", "_")];
   const found = processes().filter(({ id }) => {
     const groups = textOf(id, "cgroup");
@@ -80,7 +83,7 @@ export function podProcesses({ metadata: { name, uid } }: KubernetesObject): rea
   return found;
 }
 
-/** Sends a signal, unless it has ended. */
+/** Sends a signal to a process, unless it has ended. */
 export function signal({ id }: NodeProcess, name: NodeJS.Signals): void {
   try {
     process.kill(id, name);
@@ -91,7 +94,7 @@ export function signal({ id }: NodeProcess, name: NodeJS.Signals): void {
 
 /**
  * Kills a process of a control plane.
- * @returns starts it again as it was, unless somebody has
+ * @returns a function that starts it again in the same way, unless somebody else has
  */
 export async function killControlPlane(program: ControlPlaneProgram): Promise<() => Promise<void>> {
   const victim = controlPlaneProcess(program);

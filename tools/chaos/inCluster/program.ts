@@ -15,20 +15,20 @@ const SETTINGS_FILE = "Pulumi.dev.yaml";
 const GROUP = "chaos.example.com";
 const VERSION = "v1";
 
-/** Two runners, so that there is a leader and a standby; and runs that go while the run is on. */
+/** Two runners, so that there is a leader and a standby. Recorded runs are deleted during the chaos run. */
 const SETTINGS = {
   runnerReplicas: 2,
   runsKeptSeconds: 120,
   failedRunsKeptSeconds: 120,
 };
 
-/** What differs between the operators of the two forms. */
+/** The differences between the operators of the two forms. */
 const DEFINITIONS: Readonly<Record<Execution, Partial<OperatorDefinition>>> = {
-  // A busy machine that all parts share starts a few processes in the time that a handler may take, not many. A resync
-  // that comes within the patience of a run would mend what was lost, and nobody would see it: there is none for a day.
+  // A busy machine that all parts share can start only a few processes in the time that a handler may take. A resync during a run
+  // would repair losses before anybody sees them, so there is none for a day.
   resident: { concurrency: 8, resources: { requests: { cpu: "300m" } }, resyncSeconds: 86_400 },
-  // Pods that all begin at once on a small node get in each other's way until none has its answer in time: of these, five
-  // fit on two cores, and the others wait their turn. The resync, which mends whatever no event told of, leaves them room.
+  // If too many pods start at the same time on a small node, none of them answers in time. Five of these fit on two cores, and
+  // the others wait. The resync, which repairs whatever no event reported, leaves room for them.
   pod: {
     execution: "pod",
     resources: { requests: { cpu: "250m" } },
@@ -51,7 +51,7 @@ export function resourceOf(execution: Execution): Resource {
 /** The versions of the program that a chaos run upgrades between, each installed in a folder: see `installProgram`. */
 export interface Versions {
   readonly present: string;
-  /** What the run begins with. @default the present version */
+  /** The first version of the run. @default the present version */
   readonly older?: string;
 }
 
@@ -61,7 +61,7 @@ export interface Versions {
  * @param project - the folder that this program is in
  * @param folder - where they are installed
  * @param from - the commit to begin with
- * @throws ChaosOptionError where this commit is none that can be installed
+ * @throws ChaosOptionError if this commit cannot be installed
  */
 export function installVersions(project: string, folder: string, from?: string): Versions {
   const present = path.join(folder, "present");
@@ -95,11 +95,11 @@ export class Program {
     private readonly options: {
       readonly stack: string;
       readonly executions: readonly Execution[];
-      /** Where the handlers report what they do outside. */
+      /** The address to which the handlers report their effects outside. */
       readonly ledger: string;
       /** An image of Node. */
       readonly image: string;
-      /** Makes the versions in a folder: see {@link installVersions}. */
+      /** Installs the versions in a folder: see {@link installVersions}. */
       readonly install: (folder: string) => Versions;
     },
   ) {
@@ -116,14 +116,14 @@ export class Program {
     for (const execution of options.executions) this.writeOperator(execution);
   }
 
-  /** Another version of the handler's files, for the next `pulumi up`. */
+  /** Writes another version of the handler's files, for the next `pulumi up`. */
   renewHandler(execution: Execution, version: number): void {
     writeFileSync(path.join(this.handlerFolder(execution), VERSION_FILE), String(version));
   }
 
   /**
-   * What the next `pulumi up` upgrades to: the present version where the stack began with an older one, else the same
-   * version with another engine.
+   * Prepares the upgrade by the next `pulumi up`: to the present version if the stack began with an older one, or else to the
+   * same version with another engine.
    */
   upgrade(): void {
     if (this.isOlder) {

@@ -23,21 +23,21 @@ import { type Execution, installVersions, operatorOf, Program, resourceOf } from
 import { ChaosStack } from "./stack";
 import { SuspendedResync } from "./suspendedResync";
 
-/** What a run of chaos in a cluster is made of. */
+/** The options of a chaos run in a cluster. */
 export interface ChaosOptions {
   readonly connection: ClusterConnection;
   readonly seed: number;
-  /** How many changes in each form; 0 leaves the form out. */
+  /** The number of changes in each form. 0 leaves the form out. */
   readonly changes: Readonly<Record<Execution, number>>;
-  /** How many names of objects there are in each form. */
+  /** The number of names of objects in each form. */
   readonly objects: Readonly<Record<Execution, number>>;
-  /** Whether the cluster's one node and its control plane are this machine, and we its root. */
+  /** Whether this machine is the cluster's only node and its control plane, and we are root. */
   readonly nodeFaults: boolean;
-  /** Only kinds of faults in whose name this is. @default all */
+  /** Only kinds of faults whose name contains this. @default all */
   readonly only?: string;
-  /** A commit of this program to begin with; the present one comes with the first upgrade. @default the present one */
+  /** A commit of this program to begin with. The first upgrade installs the present commit. @default the present commit */
   readonly from?: string;
-  /** Leave everything there where something is lost. */
+  /** Do not clean up if something is lost. */
   readonly keep: boolean;
   /** The folder of this program. */
   readonly project: string;
@@ -57,21 +57,21 @@ const READY_MS = 120_000;
 interface Pace {
   readonly changesPerRound: number;
   readonly changesPerSecond: number;
-  /** So many rounds at the beginning have no fault. */
+  /** The number of rounds at the beginning without a fault. */
   readonly calmRounds: number;
   readonly patience: Patience;
 }
 
-/** How the two forms differ in pace. */
+/** The pace of each form. */
 const PACE: Readonly<Record<Execution, Pace>> = {
-  // The longest pause of a retry is five minutes (runtime/work/backoff.ts). A resync does not come: see program.ts.
+  // The longest pause of a retry is five minutes (runtime/work/backoff.ts). There is no resync: see program.ts.
   resident: {
     changesPerRound: 80,
     changesPerSecond: 10,
     calmRounds: 1,
     patience: { calmMs: 60_000, troubledMs: 330_000 },
   },
-  // A resync comes every two minutes, and makes a run of every object, which wait for one another's place on the node.
+  // A resync occurs every two minutes, and starts a run for every object. The runs wait for room on the node.
   pod: {
     changesPerRound: 10,
     changesPerSecond: 1,
@@ -80,16 +80,16 @@ const PACE: Readonly<Record<Execution, Pace>> = {
   },
 };
 
-/** What came of a run: the figures of each form that was begun, and what kept it from its end. */
+/** The result of a run: the figures of each form that was started, and the reason of an abort. */
 export interface ChaosResult {
   readonly outcomes: Partial<Record<Execution, Outcome>>;
-  /** What broke it off, the signal's reason too; or why not all could be taken away. */
+  /** The reason of the abort, which may be the signal's reason, or the reason why the cleanup failed. */
   readonly failure?: unknown;
 }
 
 /**
- * Installs this program with an operator of each form, plays a plan for each while things go wrong, and takes all away.
- * @throws before anything is made: OccupiedError where the cluster is not empty enough, ChaosOptionError
+ * Installs this program with an operator of each form, plays a plan for each during faults, and removes everything.
+ * @throws OccupiedError if the cluster is not empty enough, ChaosOptionError, both before anything is created
  */
 export async function runInCluster(options: ChaosOptions): Promise<ChaosResult> {
   const { progress, signal, keep, image } = options;
@@ -121,9 +121,10 @@ export async function runInCluster(options: ChaosOptions): Promise<ChaosResult> 
     } catch (error) {
       failures.push(error);
     }
-    if (signal.aborted) progress("interrupted: what was made is taken away; Ctrl-C again leaves it there");
+    if (signal.aborted)
+      progress("interrupted: removing everything that was created; press Ctrl-C again to leave it");
     if (keep && Object.values(outcomes).some(({ lost }) => lost.length > 0)) {
-      progress("left as it is. To take it away:");
+      progress("not cleaned up. To remove everything:");
       tellHow(made, progress);
     } else {
       await cleanUp(made, progress).catch((error: unknown) => failures.push(error));
@@ -185,7 +186,7 @@ async function playForm(form: Form): Promise<Outcome> {
     mostDelayMs: 200,
   });
   const read = () => persist(() => ledger.read(), { patienceMs, signal });
-  // The other form's.
+  // The effects of the other form.
   const former = await read();
   const effects = async () => withoutKeys(await read(), former);
   const outcome = await perform(plan, {
@@ -215,7 +216,7 @@ function assertKnown(administrator: Administrator, executions: readonly Executio
   const kinds = new Set(executions.flatMap((execution) => faultKinds(administrator, execution)));
   if ([...kinds].some((kind) => kind.includes(only))) return;
   const list = [...kinds].sort().map((kind) => `  ${kind}`);
-  const why = `no kind of fault has "${only}" in its name. They are:`;
+  const why = `no kind of fault has "${only}" in its name. The kinds are:`;
   throw new ChaosOptionError("--faults <text>", [why, ...list].join("\n"));
 }
 
@@ -223,7 +224,8 @@ async function assertEmpty({ client }: Administrator, namespaces: readonly strin
   for (const name of namespaces) {
     if (!(await client.get(RESOURCES.namespace, { name }))) continue;
     throw new OccupiedError(
-      `the cluster has a namespace ${name} already: the run would install into it and delete it. Use an empty cluster (KUBECONFIG), or "pulumi destroy" what is there.`,
+      `the cluster already has a namespace ${name}: the run would install into it and delete it. Use an empty cluster ` +
+        `(KUBECONFIG), or run "pulumi destroy" for the existing installation.`,
     );
   }
 }

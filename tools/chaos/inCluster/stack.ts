@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { PulumiError } from "./errors";
 import { FileStack, type StackPlace } from "./fileStack";
 
-/** How often `pulumi up` is tried while the API server comes and goes. */
+/** How often `pulumi up` is tried while the API server is unstable. */
 const MOST_TRIES = 4;
 const AGAIN_MS = 5_000;
 
@@ -17,9 +17,9 @@ export class ChaosStack extends FileStack {
   }
 
   /**
-   * `pulumi up`, again where it fails: somebody who rolls out while the cluster is in trouble tries again too. One that
-   * is going on when the signal aborts comes to its end: told twice to stop, it would forget what it is making.
-   * @throws PulumiError with what Pulumi says at last; the signal's reason
+   * `pulumi up`, with retries, as a user would do during faults. If the signal aborts, an `up` in progress is allowed to finish,
+   * because a second interruption would make it lose track of the resources that it is creating.
+   * @throws PulumiError with Pulumi's last error; the signal's reason
    */
   async up(onFailure: (why: string) => void): Promise<void> {
     const up = async () => void (await (await this.stack()).up({ color: "never" }));
@@ -27,9 +27,9 @@ export class ChaosStack extends FileStack {
   }
 
   /**
-   * `pulumi destroy`, again where it fails: objects that the operator has to finalize first may take longer than a CRD
-   * is waited for. Frees the stack first where an `up` was broken off.
-   * @throws PulumiError with what Pulumi says at last
+   * `pulumi destroy`, with retries, because objects that the operator has to finalize may take longer than Pulumi waits for a
+   * CRD. If an `up` was aborted, the stack is unlocked first.
+   * @throws PulumiError with Pulumi's last error
    */
   async destroy(onFailure: (why: string) => void): Promise<void> {
     const stack = await this.stack();
@@ -55,7 +55,7 @@ export class ChaosStack extends FileStack {
   }
 }
 
-/** The last error that Pulumi reports. Of a program that has failed, the line after it says why. */
+/** The last error that Pulumi reports. If the program has failed, the next line is the reason. */
 export function lastErrorOf({ message }: Pick<Error, "message">): string {
   const lines = message.split("\n").map((line) => line.trim());
   const at = lines.findLastIndex((line) => line.startsWith("error: "));

@@ -6,7 +6,7 @@ import { NAMESPACE } from "./parts";
 
 const CRON_WORKFLOWS = { apiVersion: WORKFLOWS.apiVersion, kind: "CronWorkflow" };
 
-/** The resync of the form `pod`, a CronWorkflow: held back by suspending it. */
+/** The resync of the form `pod`, a CronWorkflow. It is held back by suspending it. */
 export class SuspendedResync implements Resync {
   constructor(
     private readonly administrator: Pick<Administrator, "list" | "patch">,
@@ -20,7 +20,7 @@ export class SuspendedResync implements Resync {
       await persist(async () => {
         const runs = await this.administrator.list(WORKFLOWS, NAMESPACE);
         const [run] = runs.filter((each) => !isOver(each));
-        if (run) throw new NotYetError(`the run ${run.metadata.name} is not over`);
+        if (run) throw new NotYetError(`the run ${run.metadata.name} has not ended`);
       }, this.options);
     } catch (error) {
       await goOn();
