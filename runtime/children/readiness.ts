@@ -74,11 +74,24 @@ function replicas(child: Manifest, status: ObservedStatus): string | undefined {
     ({ type, reason }) => type === "Progressing" && reason === "ProgressDeadlineExceeded",
   );
   if (failed) return "makes no progress";
-  if (child.kind !== "ReplicaSet" && (status.updatedReplicas ?? 0) < wanted) {
-    return `has ${status.updatedReplicas ?? 0} of ${wanted} replicas updated`;
+  const toUpdate = wanted - replicasHeldBack(child, wanted);
+  if ((status.updatedReplicas ?? 0) < toUpdate) {
+    return `has ${status.updatedReplicas ?? 0} of ${toUpdate} replicas updated`;
   }
   if ((status.replicas ?? 0) > wanted) return `has ${(status.replicas ?? 0) - wanted} replicas too many`;
   return ready(status.readyReplicas, wanted, status.observedGeneration);
+}
+
+/**
+ * How many replicas nobody updates. A ReplicaSet updates none. A StatefulSet leaves them to whoever deletes their pods, or those
+ * below its partition to a later update (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#update-strategies).
+ */
+function replicasHeldBack({ kind, spec }: Manifest, wanted: number): number {
+  const strategy = isRecord(spec) && isRecord(spec["updateStrategy"]) ? spec["updateStrategy"] : {};
+  if (kind === "ReplicaSet" || (kind === "StatefulSet" && strategy["type"] === "OnDelete")) return wanted;
+  const rolling = isRecord(strategy["rollingUpdate"]) ? strategy["rollingUpdate"] : {};
+  const { partition } = rolling;
+  return kind === "StatefulSet" && typeof partition === "number" ? Math.min(partition, wanted) : 0;
 }
 
 function daemons(status: ObservedStatus): string | undefined {

@@ -64,6 +64,27 @@ describe("whyNotReady", () => {
       "has 1 of 2 replicas updated",
     ],
     [
+      "a StatefulSet that is to update only a part",
+      "StatefulSet",
+      { ...UP, updatedReplicas: 1 },
+      { ...TWO, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
+      undefined,
+    ],
+    [
+      "a StatefulSet that has not updated that part yet",
+      "StatefulSet",
+      { ...UP, updatedReplicas: 0 },
+      { ...TWO, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } },
+      "has 0 of 1 replicas updated",
+    ],
+    [
+      "a StatefulSet that updates what somebody deletes",
+      "StatefulSet",
+      { ...UP, updatedReplicas: 0 },
+      { ...TWO, updateStrategy: { type: "OnDelete" } },
+      undefined,
+    ],
+    [
       "a Deployment with old replicas left",
       "Deployment",
       { ...UP, replicas: 3 },
