@@ -9,7 +9,8 @@ import { AnswerTooLongError, type ApiRequest, HttpTransport, type RequestReport 
 
 /** A page of a list. */
 interface ObjectList {
-  metadata: { resourceVersion: string; continue?: string };
+  /** Without a version if the API knows none, as that of PodMetrics. */
+  metadata: { resourceVersion?: string; continue?: string };
   /** null if a list of metadata is empty. */
   items: KubernetesObject[] | null;
 }
@@ -120,7 +121,7 @@ export class KubernetesClient {
    * Reads every object of the selection, page by page. However large the objects are, a page of several objects has at most 4 MiB
    * (tests/unit/client.test.ts).
    * @param onPage called with each page's items and the list's version, so that a caller need not hold all objects
-   * @returns the resourceVersion from which a watch goes on
+   * @returns the resourceVersion from which a watch goes on. "" if the API knows no versions
    */
   async list(
     resource: Resource,
@@ -139,6 +140,7 @@ export class KubernetesClient {
         continue;
       }
       const { body, length } = page;
+      const { resourceVersion = "" } = body.metadata;
       // The items of a list have neither apiVersion nor kind. Those of a watch do.
       const items = body.items ?? [];
       const { apiVersion, kind } = resource;
@@ -148,10 +150,10 @@ export class KubernetesClient {
             ? { apiVersion, kind, metadata: item.metadata }
             : { ...item, apiVersion, kind },
         ),
-        body.metadata.resourceVersion,
+        resourceVersion,
       );
       continueToken = body.metadata.continue ?? "";
-      if (!continueToken) return body.metadata.resourceVersion;
+      if (!continueToken) return resourceVersion;
       const fitting = Math.floor((PAGE_LENGTH * items.length) / length);
       limit = Math.max(1, Math.min(LARGEST_PAGE, fitting, limit * growth));
     }
@@ -183,7 +185,9 @@ export class KubernetesClient {
   /** The version that a list of these objects has now. One object alone is asked for. */
   async versionOf(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
     const path = `${resourcePath(resource, selection)}?${selectionQuery(selection, { limit: "1" })}`;
-    return (await this.send<ObjectList>({ method: "GET", path, signal })).body.metadata.resourceVersion;
+    const { resourceVersion = "" } = (await this.send<ObjectList>({ method: "GET", path, signal })).body
+      .metadata;
+    return resourceVersion;
   }
 
   /** Every object of a selection that is small enough to be in memory at once. */

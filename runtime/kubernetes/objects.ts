@@ -131,9 +131,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
 
 /**
  * Whether one resourceVersion is later than another of the same resource. Both are decimal integers that grow
- * (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version).
+ * (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version). Objects of some
+ * aggregated APIs have none, such as PodMetrics: none of these is later.
  */
-export function isNewer(a: string, b: string): boolean {
+export function isNewer(a = "", b = ""): boolean {
   return a.length === b.length ? a > b : a.length > b.length;
 }
 

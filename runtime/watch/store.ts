@@ -83,7 +83,7 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * - No object is kept that is older than the last {@link invalidateAll}, however late a list brings it.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
- * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504).
+ * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504), or none of its objects has one.
  */
 export class Store<Facts> {
   private readonly byKey = new Map<string, StoredObject<Facts>>();
@@ -135,7 +135,7 @@ export class Store<Facts> {
   private get(stored: StoredObject<Facts>): Promise<KubernetesObject | undefined> {
     const version = stored.resourceVersion;
     const known = this.reading.get(stored);
-    if (known?.version === version) return known.object;
+    if (known && known.version === version) return known.object;
     const object = this.options.client.get(stored.resource, stored);
     // In a store of whole objects, the caller may know of a later change than the request in progress shows.
     if (!this.options.isMetadataOnly) return object;
@@ -177,8 +177,10 @@ export class Store<Facts> {
     const known = this.byKey.get(key);
     const { uid, resourceVersion } = object.metadata;
     const isWhole = !this.isMetadata(source) && !isOutdated;
-    if (known?.uid === uid && !isReset && UNASKED.includes(source))
-      known.reportedVersion = newerOf(known.reportedVersion, resourceVersion);
+    // Objects of an API without versions may have no uid either.
+    const same = known && known.uid === uid ? known : undefined;
+    if (same && !isReset && UNASKED.includes(source))
+      same.reportedVersion = newerOf(same.reportedVersion, resourceVersion);
     const standing = known && !isReset ? standingTo(known, object, source === "list" && isWhole) : "newer";
     if (standing === "older") return known;
     if (known && standing === "same") {
@@ -191,7 +193,7 @@ export class Store<Facts> {
       return undefined;
     }
     const before = known && { ...known };
-    const stored = known?.uid === uid ? known : this.newEntry(resource, object, facts);
+    const stored = same ?? this.newEntry(resource, object, facts);
     if (known && known !== stored) this.allowance.release(known);
     const json = known?.json;
     stored.resourceVersion = resourceVersion;
@@ -201,7 +203,7 @@ export class Store<Facts> {
     this.byKey.set(key, stored);
     if (isWhole) this.keep(stored, object);
     else this.invalidate(stored);
-    const isSame = before?.uid === uid && before.resourceVersion === resourceVersion;
+    const isSame = same !== undefined && before?.resourceVersion === resourceVersion;
     if (isSame && json === stored.json) return stored;
     this.options.onChange({ source, before, after: stored, object });
     return stored;
@@ -259,7 +261,7 @@ export class Store<Facts> {
       },
       remove: (object) => {
         const stored = this.find(resource, object.metadata);
-        if (stored?.uid === object.metadata.uid) this.remove(stored, "watch", object);
+        if (stored && stored.uid === object.metadata.uid) this.remove(stored, "watch", object);
       },
     };
   }
@@ -319,7 +321,8 @@ function standingTo(
   mayDiffer: boolean,
 ): Standing {
   if (isNewer(known.resourceVersion, resourceVersion)) return "older";
-  if (known.uid !== uid || known.resourceVersion !== resourceVersion) return "newer";
+  // Without a version, each state may be another one.
+  if (known.uid !== uid || known.resourceVersion !== resourceVersion || !resourceVersion) return "newer";
   return mayDiffer && known.json !== undefined ? "newer" : "same";
 }
 

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
+import { Reflector } from "../../runtime/watch/reflector";
+import { Store } from "../../runtime/watch/store";
 import { eventually } from "../support/eventually";
+import { CONFIG_MAPS } from "./support/objects";
 import { item, ReflectorBench } from "./support/reflectorBench";
-import { type ApiCall, refuse } from "./support/testApiServer";
+import { type ApiCall, json, refuse } from "./support/testApiServer";
 
 describe("Reflector, when lists or watches fail", () => {
   let bench: ReflectorBench;
@@ -179,4 +182,38 @@ describe("Reflector, when lists or watches fail", () => {
       assert.equal(bench.reflector?.isSynced, false);
     });
   });
+
+  for (const isMetadataOnly of [false, true]) {
+    const what = isMetadataOnly ? ", by its metadata alone" : "";
+    it(`keeps a store in step with a kind that has no versions and cannot be watched, as PodMetrics${what}`, async () => {
+      const { api, client } = bench;
+      let usages: Record<string, string> = {};
+      const metricsOf = (name: string) => ({ metadata: { name, namespace: "shop" }, usage: usages[name] });
+      api.answer = ({ path, query }, response) => {
+        const [, name] = /\/configmaps\/(.+)$/.exec(path) ?? [];
+        if (query.has("watch")) return refuse(response, 405);
+        if (name !== undefined) return json(response, metricsOf(name));
+        return json(response, { metadata: {}, items: Object.keys(usages).map(metricsOf) });
+      };
+      const store = new Store<null>({ client, isMetadataOnly, factsOf: () => null, onChange: () => {} });
+      const reflector = new Reflector({
+        client,
+        resource: CONFIG_MAPS,
+        metadataOnly: isMetadataOnly,
+        sink: store.sink(CONFIG_MAPS, undefined),
+        pause: () => pause(20),
+      });
+      bench.reflector = reflector;
+      reflector.start();
+      for (const now of [{ a: "1" }, { a: "2" }, { a: "2", b: "1" }, { b: "1" }, {}]) {
+        usages = now;
+        await eventually(async () => {
+          const read = await Promise.all([...store.values()].map((stored) => store.read(stored)));
+          const known = read.map((object) => [object?.metadata.name, object?.["usage"]]);
+          assert.deepStrictEqual(Object.fromEntries(known), now);
+        });
+      }
+      assert.ok(reflector.isSynced);
+    });
+  }
 });
