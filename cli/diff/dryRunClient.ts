@@ -10,7 +10,7 @@ import {
   type ObjectName,
 } from "../../runtime/kubernetes/objects";
 import { kindKey, type Resource } from "../../runtime/kubernetes/resource";
-import type { ApiRequest } from "../../runtime/kubernetes/transport";
+import type { ApiAnswer, ApiRequest } from "../../runtime/kubernetes/transport";
 
 /** A write that was only tried. */
 export interface TriedWrite {
@@ -99,7 +99,7 @@ export class DryRunClient extends KubernetesClient {
   }
 
   /** Every request leaves here, and every request that could write becomes a dry run. */
-  protected override send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
+  protected override send<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
     return super.send<T>(asDryRun(request));
   }
 

@@ -5,7 +5,13 @@ import { ApiUnreachableError, isApiError } from "./errors";
 import type { Passage } from "./gate";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
-import { AnswerTooLongError, type ApiRequest, HttpTransport, type RequestReport } from "./transport";
+import {
+  AnswerTooLongError,
+  type ApiAnswer,
+  type ApiRequest,
+  HttpTransport,
+  type RequestReport,
+} from "./transport";
 
 /** A page of a list. */
 interface ObjectList {
@@ -104,12 +110,15 @@ export class KubernetesClient {
 
   /** The object. Undefined if there is none of that name. */
   async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
-    try {
-      return (await this.sendForObject({ method: "GET", path: resourcePath(resource, name) })).body;
-    } catch (error) {
-      if (isApiError(error, 404)) return undefined;
-      throw error;
-    }
+    return (await ifThere(this.sendForObject({ method: "GET", path: resourcePath(resource, name) })))?.body;
+  }
+
+  /**
+   * The time by the API server's clock, in milliseconds since 1970, as it answers a read of this object. Undefined if there is no
+   * such object, or if a proxy takes the time out of the answer.
+   */
+  async timeAt(resource: Resource, name: ObjectName): Promise<number | undefined> {
+    return (await ifThere(this.send({ method: "GET", path: resourcePath(resource, name) })))?.at;
   }
 
   /** Reads any path of the API, such as "/apis/apps/v1". */
@@ -325,13 +334,8 @@ export class KubernetesClient {
     preconditions: { readonly uid: string; readonly resourceVersion: string },
   ): Promise<"deleted" | "gone"> {
     const body = { propagationPolicy: "Background", preconditions };
-    try {
-      await this.send({ method: "DELETE", path: resourcePath(resource, name), body });
-      return "deleted";
-    } catch (error) {
-      if (isApiError(error, 404)) return "gone";
-      throw error;
-    }
+    const deletion = this.send({ method: "DELETE", path: resourcePath(resource, name), body });
+    return (await ifThere(deletion)) ? "deleted" : "gone";
   }
 
   /**
@@ -376,9 +380,17 @@ export class KubernetesClient {
   }
 
   /** Every request but a watch goes through here. */
-  protected send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
+  protected send<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
     return this.transport.send<T>({ ...this.passage, ...request });
   }
+}
+
+/** The answer. Undefined if the API server says that there is no such object. */
+function ifThere<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+  return answer.catch((error: unknown) => {
+    if (isApiError(error, 404)) return undefined;
+    throw error;
+  });
 }
 
 function selectionQuery(selection: Selection, more: Record<string, string>): URLSearchParams {

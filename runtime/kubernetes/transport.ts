@@ -30,6 +30,18 @@ export interface ApiRequest extends Passage {
   readonly longestAnswer?: number;
 }
 
+/** An answer with success. */
+export interface ApiAnswer<T> {
+  /** HTTP status code. */
+  readonly code: number;
+  /** What the answer's JSON says. */
+  readonly body: T;
+  /** The length of that JSON, in characters. */
+  readonly length: number;
+  /** When the server answered, by its own clock, in milliseconds since 1970. Undefined if it does not say so. */
+  readonly at: number | undefined;
+}
+
 /** An answer was longer than {@link ApiRequest.longestAnswer}. */
 export class AnswerTooLongError extends Error {
   constructor(request: string, longest: number) {
@@ -98,11 +110,10 @@ export class HttpTransport {
 
   /**
    * Sends a request when its turn at the gate has come. Each repetition passes the gate again, where its fence is asked again.
-   * @returns the decoded answer, its code, and its length in characters
    * @throws ApiError if the server refuses, ApiUnreachableError if there is no answer, AnswerTooLongError, and what the fence
    *   throws
    */
-  async send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
+  async send<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
     let waitedMs = 0;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -135,7 +146,7 @@ export class HttpTransport {
     this.streamAgent.destroy();
   }
 
-  private async sendOnce<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
+  private async sendOnce<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
     const startedAt = performance.now();
     const agent = request.class === "lease" ? this.leaseAgent : this.agent;
     let code = 0;
@@ -156,7 +167,9 @@ export class HttpTransport {
       });
       code = response.statusCode ?? 0;
       if (code < 200 || code > 299) throw this.settling.taken(toApiError(response, text, request));
-      return { code, body: decode<T>(text, request), length: text.length };
+      const { date } = response.headers;
+      const at = date === undefined ? undefined : Date.parse(date);
+      return { code, body: decode<T>(text, request), length: text.length, at };
     } finally {
       const durationSeconds = (performance.now() - startedAt) / 1000;
       if (!refused) this.onRequest({ method: request.method, code, durationSeconds });

@@ -159,11 +159,22 @@ export class Reconcile {
     } else if (!isListed(this.options.operator.namespaces, object.metadata.namespace)) {
       // The object is not ours any more. When it is deleted, only a finalizer of ours is removed.
       Object.assign(report, { result: "skipped", skipped: "gone" });
-    } else if (isExpired(object, this.options.operator, this.now())) {
+    } else if (await this.isExpired(object, run)) {
       await this.expire(object, run);
     } else {
       await this.bringAbout(object, run, outcome);
     }
+  }
+
+  /**
+   * Whether an object that was made of an event has lasted long enough, by our clock and by the API server's. The clock of one machine
+   * may be wrong by years, and what is deleted does not come back.
+   */
+  private async isExpired(object: KubernetesObject, { client }: Run): Promise<boolean> {
+    const { operator, resource } = this.options;
+    if (!isExpired(object, operator, this.now())) return false;
+    const time = await client.timeAt(resource, object.metadata);
+    return time === undefined || isExpired(object, operator, time);
   }
 
   /** Deletes an object that was made of an event, in exactly the version that was seen to have lasted long enough. */

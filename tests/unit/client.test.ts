@@ -45,6 +45,20 @@ describe("KubernetesClient", () => {
     assert.equal(error.reason, "Forbidden");
   });
 
+  it("gives the time by the API server's clock, and none for an object that is not there or an answer without it", async () => {
+    const name = { namespace: "shop", name: "widget" };
+    const date = "Thu, 01 Jan 2026 00:00:00 GMT";
+    api.answer = (_, response) => json(response, widget(), 200, { date });
+    assert.equal(await client.timeAt(WIDGETS, name), Date.parse(date));
+    api.answer = (_, response) => {
+      response.sendDate = false;
+      json(response, widget());
+    };
+    assert.equal(await client.timeAt(WIDGETS, name), undefined);
+    api.answer = (_, response) => refuse(response, 404, { reason: "NotFound" });
+    assert.equal(await client.timeAt(WIDGETS, name), undefined);
+  });
+
   it("lists page by page, and gives the version from which a watch goes on", async () => {
     api.answer = ({ query }, response) =>
       query.has("continue")

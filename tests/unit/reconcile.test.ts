@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { EVENT_LABEL, intakeManagerOf } from "../../runtime/events/eventMarks";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { configMap, observed, operator } from "./support/objects";
+import { configMap, IDENTITY, observed, operator } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconcile", () => {
@@ -289,6 +290,29 @@ describe("Reconcile", () => {
     const { verdict } = await world.reconcile({ whyNot: () => failure });
     assert.deepEqual(world.cluster.steps, []);
     assert.deepEqual(verdict, { kind: "failed", failure });
+  });
+
+  it("deletes what was made of an event when it has lasted long enough by the API server's clock too", async () => {
+    const lastTransitionTime = "2026-01-01T00:00:00Z";
+    const ready = { type: "Ready", status: "True", reason: "Reconciled", message: "", lastTransitionTime };
+    const made = {
+      ...{ name: "made-1", labels: { [EVENT_LABEL]: "made" } },
+      managedFields: [{ manager: intakeManagerOf(IDENTITY), operation: "Update" as const }],
+    };
+    world.given(made, { status: { observedGeneration: 3, conditions: [ready] } });
+    const day = 24 * 3600;
+    const object = () => world.cluster.find("Widget", { namespace: "shop", name: "made-1" });
+    const lasting = {
+      objects: { read: async () => object(), learn: () => {}, invalidate: () => {}, isGoing: () => false },
+      operator: { ...operator(), eventTtls: { made: day } },
+      now: () => Date.parse("2126-01-01T00:00:00Z"),
+    };
+    assert.equal((await world.reconcile(lasting)).report.result, "succeeded");
+    assert.equal(world.questions.length, 1);
+    world.cluster.time += day * 1000;
+    await world.reconcile(lasting);
+    assert.equal(object(), undefined);
+    assert.equal(world.questions.length, 1);
   });
 
   describe("what the handler says of the object", () => {

@@ -39,6 +39,8 @@ export class FakeCluster {
   readonly classes = new Map<string, Passage["class"]>();
   /** Called with what is there before one of our writes changes or deletes that. */
   onOverwrite: (step: string, there: KubernetesObject) => void = () => {};
+  /** What the clock of the API server says, in milliseconds since 1970. */
+  time = Date.parse("2026-01-01T00:00:00Z");
   private readonly objects = new Map<string, KubernetesObject>();
   private version = 100;
 
@@ -102,6 +104,10 @@ class FakeClient extends KubernetesClient {
   override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
     this.cluster.reads(`get ${resource.kind}`);
     return this.cluster.find(resource.kind, name);
+  }
+
+  override async timeAt() {
+    return this.cluster.time;
   }
 
   override async list(
