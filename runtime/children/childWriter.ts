@@ -58,8 +58,12 @@ export class ChildWriter {
   async apply(child: DesiredChild, scope: WriteScope): Promise<ChildChange | undefined> {
     const { store, isNamespaced = false } = this.options;
     const { resource, manifest } = child;
-    if (this.isDone(child)) return undefined;
     const name = `${manifest.kind} ${formatName(manifest.metadata)}`;
+    if (this.isDone(child)) {
+      // It may have been written although the API server answered that it was not.
+      this.outages.ended(name);
+      return undefined;
+    }
     try {
       const verb = await this.applier.apply(child, this.known(child), scope);
       this.outages.ended(name);
@@ -67,7 +71,7 @@ export class ChildWriter {
     } catch (error) {
       // The next reconcile looks again, and fails in the same way as long as the reason lasts.
       if (child.isCreated) store.doubt(resource, manifest.metadata);
-      const outage = await this.outages.met(error, name, scope);
+      const outage = await this.outages.met(error, name, name, scope);
       throw outage ?? childRefused(error, child, scope, isNamespaced) ?? error;
     }
   }
@@ -112,7 +116,7 @@ export class ChildWriter {
             return { result: error, object: await client.get(resource, child) };
           }
         });
-        this.outages.ended(name);
+        this.outages.ended(uid);
         if (result === "deleted") return describe("deleted", resource, child);
         if (result === "gone") return undefined;
         const isOurs = object && provenOwner(object, this.options.ownerKind, this.managers);
@@ -122,7 +126,9 @@ export class ChildWriter {
         ({ resourceVersion } = object.metadata);
       }
     } catch (error) {
-      const outage = "confirmOwner" in scope ? await this.outages.met(error, name, scope) : undefined;
+      // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
+      // take its name.
+      const outage = "confirmOwner" in scope ? await this.outages.met(error, uid, name, scope) : undefined;
       throw outage ?? deletionRefused(error, child) ?? error;
     }
   }

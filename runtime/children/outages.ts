@@ -34,33 +34,35 @@ interface Outage {
  * Guarantee (tests/unit/outages.test.ts): nothing is told of a child as long as the API server does not answer for its owner.
  */
 export class Outages {
-  /** By child, the one that failed last at the end. */
+  /** By what is tried, the one that failed last at the end. */
   private readonly outages = new Map<string, Outage>();
 
   /** @param now a monotonic clock, in milliseconds */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** The child was written, or its write was refused for another reason. */
-  ended(child: string): void {
-    this.outages.delete(child);
+  /** The child was written, or is as it should be, or its write was refused for another reason. @param key as for {@link met} */
+  ended(key: string): void {
+    this.outages.delete(key);
   }
 
   /**
    * What to throw for a failed write of a child.
+   * @param key of what is tried again and again: the same for each try
    * @param child its kind and name, for people
    * @returns undefined if the error is no such outage; a `ReconcileFailure` if the outage lasts; otherwise an error that is
    *   nobody's fault, or the one that the owner could not be read with
    */
   async met(
     error: unknown,
+    key: string,
     child: string,
     { confirmOwner, masked }: Pick<WriteScope, "confirmOwner" | "masked">,
   ): Promise<unknown> {
     if (!isOutage(error)) {
-      this.ended(child);
+      this.ended(key);
       return undefined;
     }
-    const { since, begin, failures } = this.failed(child);
+    const { since, begin, failures } = this.failed(key);
     const busy = new ApiError(503, error.status, error.request);
     if (failures < FEWEST_FAILURES || this.now() - begin < PATIENCE_MS) return busy;
     try {
@@ -74,15 +76,15 @@ export class Outages {
     return new ReconcileFailure("ChildRefused", message, { ...RETRY, cause: error });
   }
 
-  private failed(child: string): Outage {
+  private failed(key: string): Outage {
     const now = this.now();
     for (const [other, { last }] of this.outages) {
       if (now - last < FORGOTTEN_AFTER_MS) break;
       this.outages.delete(other);
     }
-    const outage = this.outages.get(child) ?? { since: Date.now(), begin: now, last: now, failures: 0 };
-    this.outages.delete(child);
-    this.outages.set(child, outage);
+    const outage = this.outages.get(key) ?? { since: Date.now(), begin: now, last: now, failures: 0 };
+    this.outages.delete(key);
+    this.outages.set(key, outage);
     outage.last = now;
     outage.failures++;
     return outage;

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { Reference } from "../../tools/objects";
 import { aSecond, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
+import { ApiProxy } from "./support/apiProxy";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { type RunBench, useRuns } from "./support/runs";
 import type { ObjectPlan, TestOperator } from "./support/testOperator";
@@ -255,6 +257,26 @@ describe("the engine in a pod of its own", () => {
     const ready = await bench.readyOf(manifest);
     assert.equal(ready.reason, "HandlerCrashed");
     assert.ok(ready.message.endsWith(`(run ${workflow})`), ready.message);
+  });
+
+  it("tells a child that the API server cannot write for long while it answers other requests", async () => {
+    const manifest = object("demo", answering(configMap("settings")));
+    await api.apply(manifest);
+    const proxy = await ApiProxy.start(operator.cluster.connection);
+    const client = new KubernetesClient(proxy.through(operator.connection));
+    proxy.before = ({ method, path }) =>
+      method === "PATCH" && path.includes("/configmaps/")
+        ? { code: 503, body: "service unavailable\n" }
+        : undefined;
+    try {
+      const { exitCode, message } = await bench.submitted({ namespace, name: "demo" }, { client });
+      assert.equal(exitCode, 1);
+      assert.match(message, /^ChildRefused: since \S+ the API server cannot write ConfigMap .*settings, and/);
+      assert.equal((await bench.readyOf(manifest)).reason, "ChildRefused");
+    } finally {
+      client.close();
+      await proxy.stop();
+    }
   });
 
   it("does nothing for an object that is gone, is another one, or is paused", async () => {

@@ -125,6 +125,37 @@ describe("A child that the API server cannot write", () => {
     assert.equal(looks, 0);
   });
 
+  const there = () => {
+    const found = cluster.find("ConfigMap", { namespace: "shop", name: "settings" });
+    assert.ok(found);
+    return found;
+  };
+
+  it("was written if a later look finds it as desired: the next outage is another one", async () => {
+    cluster.lost.set(APPLY, AWAY);
+    await assert.rejects(apply(), (error) => isBusy(error));
+    // The watch brings it.
+    store.learn(CONFIG_MAPS, [there()]);
+    assert.equal(await apply(), undefined);
+    now = 300_000;
+    const change = () => writer.apply(child({ key: "2" }), scope());
+    for (let attempt = 0; attempt < 3; attempt++) await assert.rejects(change(), (error) => isBusy(error));
+    assert.equal(looks, 0);
+  });
+
+  it("is another one than a child of its name that was deleted although nobody was told", async () => {
+    await apply();
+    cluster.lost.set(DELETE, AWAY);
+    const first = store.find(CONFIG_MAPS, there().metadata);
+    assert.ok(first);
+    await assert.rejects(writer.delete(first, scope()), (error) => isBusy(error));
+    store.retain(new Set());
+    now = 300_000;
+    cluster.refusals.set(APPLY, AWAY);
+    for (let attempt = 0; attempt < 3; attempt++) await assert.rejects(apply(), (error) => isBusy(error));
+    assert.equal(looks, 0);
+  });
+
   it("is told too if it cannot be deleted", async () => {
     await apply();
     const known = store.find(CONFIG_MAPS, { namespace: "shop", name: "settings" });

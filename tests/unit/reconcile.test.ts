@@ -6,6 +6,8 @@ import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/ob
 import { configMap, IDENTITY, observed, operator } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
+const UNREACHABLE = new ApiUnreachableError("PATCH", new Error("socket hang up"));
+
 describe("Reconcile", () => {
   let world: ReconcileWorld;
 
@@ -348,7 +350,7 @@ describe("Reconcile", () => {
       world.given();
       // The handler sees in the status of the object what it has done, and says it no more.
       world.answer = { children: [], events: [backedUp], status: { backups: 1 } };
-      world.cluster.lost.add("status");
+      world.cluster.lost.set("status", UNREACHABLE);
       const { report, events } = await world.reconcile();
       assert.deepEqual([report.skipped, events], ["API server away", []]);
       assert.equal(world.status()["backups"], 1);
@@ -361,7 +363,7 @@ describe("Reconcile", () => {
     it("is an Event once if the write of its status did not arrive", async () => {
       world.given();
       world.answer = { children: [], events: [backedUp] };
-      world.cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("socket hang up")));
+      world.cluster.refusals.set("status", UNREACHABLE);
       assert.deepEqual((await world.reconcile()).events, []);
       world.cluster.refusals.clear();
       assert.deepEqual((await world.reconcileAgain()).events, [backedUp]);

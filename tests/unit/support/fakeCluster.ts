@@ -5,7 +5,7 @@ import {
   KubernetesClient,
   type Selection,
 } from "../../../runtime/kubernetes/client";
-import { ApiError, ApiUnreachableError, isApiError } from "../../../runtime/kubernetes/errors";
+import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
 import type { Passage } from "../../../runtime/kubernetes/gate";
 import {
   formatName,
@@ -29,8 +29,8 @@ export class FakeCluster {
   readonly steps: string[] = [];
   /** Errors with which requests are answered, by their step. */
   readonly refusals = new Map<string, Error>();
-  /** The steps that are done, and whose answers are lost. */
-  readonly lost = new Set<string>();
+  /** Errors with which requests are answered that are done all the same, by their step. */
+  readonly lost = new Map<string, Error>();
   /** Errors with which reads are answered: "get ConfigMap", "list ConfigMap in shop". */
   readonly readRefusals = new Map<string, Error>();
   /** What somebody else does just before the API server has one of our requests, with that request. */
@@ -184,7 +184,7 @@ class FakeClient extends KubernetesClient {
         metadata: { ...there.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
       });
     else this.cluster.remove(kind, name);
-    return "deleted" as const;
+    return this.answer(step, "deleted" as const);
   }
 
   private check(
@@ -198,7 +198,8 @@ class FakeClient extends KubernetesClient {
   }
 
   private answer<Answer>(step: string, answer: Answer): Answer {
-    if (this.cluster.lost.has(step)) throw new ApiUnreachableError(step, new Error("socket hang up"));
+    const error = this.cluster.lost.get(step);
+    if (error) throw error;
     return answer;
   }
 
