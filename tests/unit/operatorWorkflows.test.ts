@@ -10,12 +10,27 @@ import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definit
 import { POD_LAYOUT } from "../../runtime/pod/layout";
 import { operatorOptions, PLACEMENT } from "./operatorManifests";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
-import { build, containersOf, RULES, SCHEDULED } from "./support/workflowTemplates";
+import { build, containersOf, RULES, SCHEDULED, type Spec } from "./support/workflowTemplates";
 
 const TOKEN = POD_LAYOUT.serviceAccount;
 const INSTANCE_ID = "workflows.argoproj.io/controller-instanceid";
 
 describe("an operator's Workflow manifests", () => {
+  it("have a run removed in time however it ended, also one whose pod somebody deleted: its phase is Error", () => {
+    const options = operatorOptions({ runsKeptSeconds: 60, failedRunsKeptSeconds: 600 });
+    for (const execution of ["resident", "pod"] as const) {
+      const { set } = build({ execution }, options);
+      const templates = Object.values(set).filter(({ kind }) => kind === "WorkflowTemplate");
+      assert.equal(templates.length, execution === "pod" ? 2 : 1);
+      for (const { spec } of templates)
+        assert.deepStrictEqual((spec as Spec).ttlStrategy, {
+          secondsAfterSuccess: 60,
+          secondsAfterFailure: 600,
+          secondsAfterCompletion: 600,
+        });
+    }
+  });
+
   const forms: [string, Partial<Operator>, OperatorOptions][] = [
     ["a resident operator", {}, operatorOptions()],
     ["an operator with a pod for each run", { execution: "pod" }, operatorOptions()],

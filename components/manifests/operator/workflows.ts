@@ -247,6 +247,9 @@ function workflowFields(operator: Operator, options: OperatorOptions) {
     ttlStrategy: {
       secondsAfterSuccess: options.runsKeptSeconds,
       secondsAfterFailure: options.failedRunsKeptSeconds,
+      // A run whose pod was deleted, or could not be created, is in the phase Error. To the controller that is neither a
+      // success nor a failure (argo-workflows, workflow/gccontroller/gc_controller.go, ttl).
+      secondsAfterCompletion: options.failedRunsKeptSeconds,
     },
   };
 }

@@ -20,6 +20,7 @@ export interface Spec {
   readonly securityContext?: { readonly runAsNonRoot: boolean };
   readonly imagePullSecrets?: readonly object[];
   readonly podSpecPatch?: string;
+  readonly ttlStrategy?: Readonly<Record<string, number>>;
   readonly templates: readonly [Template, ...Template[]];
 }
 
