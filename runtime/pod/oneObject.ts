@@ -5,6 +5,7 @@ import type { Operator } from "../definition/definition";
 import type { DueSchedule, HandlerEvent, Used } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
+import { getUnlessGone } from "../kubernetes/namespaces";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -173,7 +174,8 @@ export class OneObject {
 
   /** The object. It is read if it is not known. Undefined if there is none. */
   async read(): Promise<KubernetesObject | undefined> {
-    this.object ??= this.ifWatched(await this.options.client.get(this.options.resource, this.options.name));
+    const { client, resource, name } = this.options;
+    this.object ??= this.ifWatched(await getUnlessGone(client, resource, name));
     return this.object;
   }
 

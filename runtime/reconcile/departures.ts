@@ -1,5 +1,6 @@
 import type { ChildStore } from "../children/childStore";
 import type { KubernetesClient } from "../kubernetes/client";
+import { lookAtNamespace } from "../kubernetes/namespaces";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { KeptMemories } from "./keptMemories";
@@ -26,7 +27,7 @@ export interface DeparturesOptions {
  * on them says that we knew them, but the engine's memory does. Their children are deleted first, then the memory.
  *
  * Guarantees, each with a test in tests/unit/departures.test.ts:
- * - An object that is only out of sight keeps its children.
+ * - An object that is only out of sight keeps its children, unless its namespace is gone.
  * - The memory stays until every child is gone, so that a failure is tried again, by the next process too.
  * - Only objects that we applied are deleted.
  */
@@ -46,11 +47,11 @@ export class Departures {
     { client, assert }: Pick<Mandate, "client" | "assert">,
     report: Draft,
   ): Promise<void> {
-    const { memories, isWatched, assertSeen } = this.options;
+    const { memories, isWatched } = this.options;
     const left = [...(await memories.uidsOf(name)), ...this.ownersOf(name)];
     const gone = [...new Set(left)].filter((each) => each !== uid && !isWatched(each));
     if (gone.length === 0) return;
-    assertSeen(name);
+    await this.assertGone(name, client.with({ class: "work", fence: assert }));
     for (const each of gone) {
       const passage = { class: "work", share: each, fence: assert } as const;
       // The run of the object that has the name now reports about that object.
@@ -58,6 +59,19 @@ export class Departures {
       await this.clear(client.with(passage), name, each, report);
     }
     if (uid === undefined && report.changes.length === 0) report.uid = undefined;
+  }
+
+  /**
+   * Throws if nobody knows whether an object of that name is gone. If its namespace is gone, it is gone too. Our rights there went
+   * first, so perhaps nobody saw that.
+   */
+  private async assertGone(name: ObjectName, client: KubernetesClient): Promise<void> {
+    const { namespace } = name;
+    try {
+      this.options.assertSeen(name);
+    } catch (error) {
+      if (namespace === undefined || (await lookAtNamespace(client, namespace)) !== "gone") throw error;
+    }
   }
 
   private async clear(

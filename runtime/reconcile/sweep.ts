@@ -7,6 +7,7 @@ import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
+import { lookAtNamespace } from "../kubernetes/namespaces";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
 import {
@@ -26,8 +27,6 @@ export interface SweepOptions {
   readonly store: ChildStore;
   readonly writer: ChildWriter;
 }
-
-const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
 
 /**
  * Finds and deletes children that no watch shows or no owner reference covers: those of kinds that the operator no longer
@@ -231,13 +230,7 @@ export class Sweep {
 }
 
 async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {
-  try {
-    const namespace = await client.get(NAMESPACES, { name });
-    return namespace === undefined || namespace.metadata.deletionTimestamp !== undefined;
-  } catch (error) {
-    if (isApiError(error, 403)) return false;
-    throw error;
-  }
+  return ["going", "gone"].includes(await lookAtNamespace(client, name));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
+import { getUnlessGone } from "../kubernetes/namespaces";
 import { isNewer, isTrue, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { ReflectorSink } from "./reflector";
@@ -212,7 +213,7 @@ export class CustomResources implements KnownObjects {
       const object = await this.store.read(stored, source);
       return object && this.isKnown(stored) ? object : undefined;
     }
-    const object = await client.get(resource, name);
+    const object = await getUnlessGone(client, resource, name);
     return object && watched?.isWatched(object) === false ? undefined : object;
   }
 

@@ -112,11 +112,33 @@ describe("objects that are no longer watched", () => {
     assert.deepEqual([isRemembered(), report.uid], [true, "widget-uid"]);
   });
 
-  it("keep everything while they may only be out of sight", async () => {
-    child("near");
-    assertSeen = () => assert.fail("the kind is not served");
-    await assert.rejects(clearUp(), /not served/);
-    assert.deepEqual([isRemembered(), left()], [true, ["near"]]);
+  describe("keep everything while they may only be out of sight:", () => {
+    const namespace = (metadata: object = {}): KubernetesObject => ({
+      ...{ apiVersion: "v1", kind: "Namespace" },
+      metadata: { name: "shop", uid: "shop-uid", resourceVersion: "1", ...metadata },
+    });
+    const unseen: Readonly<Record<string, () => unknown>> = {
+      "their namespace is there": () => cluster.put(namespace()),
+      "their namespace is being deleted": () =>
+        cluster.put(namespace({ deletionTimestamp: "2026-01-01T00:00:00Z" })),
+      "nobody may see their namespace": () =>
+        cluster.readRefusals.set("get Namespace", new ApiError(403, {}, "GET")),
+    };
+    for (const [why, given] of Object.entries(unseen))
+      it(why, async () => {
+        child("near");
+        given();
+        assertSeen = () => assert.fail("the kind is not served");
+        await assert.rejects(clearUp(), /not served/);
+        assert.deepEqual([isRemembered(), left()], [true, ["near"]]);
+      });
+  });
+
+  it("are gone with their namespace, although nobody saw them go", async () => {
+    child("far", MANAGER, widget(), "elsewhere");
+    assertSeen = () => assert.fail("the runner may not list them");
+    await clearUp();
+    assert.deepEqual([isRemembered(), left()], [false, []]);
   });
 
   it("are none of those that are watched, under that name or another", async () => {

@@ -64,12 +64,13 @@ describe("buildAccess", () => {
 
   it("lets a runner only read what it watches, where it watches, and remember it in its own namespace", () => {
     const given = rights(build({ watch, namespaces: ["a"], children: [] }), "shop-runner");
-    assert.deepStrictEqual(given.slice(0, 2), [
+    assert.deepStrictEqual(given.slice(0, 3), [
+      "all: /namespaces get [a]",
       "a: shop.example.com/widgets get,list,watch",
       "a: events.k8s.io/events create,patch",
     ]);
     assert.ok(given.includes("argosy: argosy.dev/memories get,list,watch,create,patch,delete"), given.join());
-    assert.ok(given.slice(2).every((right) => right.startsWith("argosy: ")));
+    assert.ok(given.slice(3).every((right) => right.startsWith("argosy: ")));
   });
 
   it("lets a resync of watched objects see what is remembered, and write only the verdict", () => {

@@ -77,9 +77,10 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
 
 function runnerSet(operator: Operator, runner: OperatorAccount, reader: UsedReader): ManifestSet {
   const { grants, namespaces } = operator;
+  const seen = namespaceRules(operator);
   return {
     ...buildOperatorAccount(operator, runner),
-    ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator), reader),
+    ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator), reader, seen),
     // In roles of their own, because the engine uses none of these rights, and only passes them on.
     ...(grants.length > 0 && buildGrant(operator, runner, { about: "grants", namespaces, rules: grants })),
   };
@@ -88,6 +89,7 @@ function runnerSet(operator: Operator, runner: OperatorAccount, reader: UsedRead
 /**
  * Rights to the custom resource in the whole cluster, and other rights in the namespaces that the operator looks after. Objects
  * that it uses in a namespace that the definition names are read only there.
+ * @param everywhere further rights in the whole cluster
  */
 function objectGrants(
   operator: Operator,
@@ -95,6 +97,7 @@ function objectGrants(
   own: readonly PolicyRule[],
   others: readonly PolicyRule[],
   reader: UsedReader,
+  everywhere: readonly PolicyRule[] = [],
 ): ManifestSet {
   const { namespaces, watch } = operator;
   const elsewhere = [...new Set(Object.values(operator.uses).flatMap(({ namespace = [] }) => namespace))];
@@ -109,12 +112,12 @@ function objectGrants(
     ),
   );
   const all = [...others, ...usedRules(operator, undefined, reader)];
-  // Watched objects have no finalizer of ours, so no right needs to outlive a namespace.
-  if (watch || namespaces === "all")
-    return { ...buildGrant(operator, account, { namespaces, rules: [...own, ...all] }), ...used };
+  // Watched objects have no finalizer of ours, so no right to them needs to outlive a namespace.
+  const isHere = watch || namespaces === "all";
+  const outliving = [...(isHere ? [] : own), ...everywhere];
   return {
-    ...buildGrant(operator, account, { namespaces: "all", rules: own }),
-    ...buildGrant(operator, account, { namespaces, rules: all }),
+    ...(outliving.length > 0 && buildGrant(operator, account, { namespaces: "all", rules: outliving })),
+    ...buildGrant(operator, account, { namespaces, rules: isHere ? [...own, ...all] : all }),
     ...used,
   };
 }
@@ -231,11 +234,7 @@ function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights
  * namespaces. The deletion of a namespace deletes its role bindings before its objects. With rights that hold only there, a
  * finalizer could never be removed, and the namespace would stay for ever.
  */
-function customResourceRules({
-  customResource: { group, plural },
-  watch,
-  namespaces,
-}: Operator): PolicyRule[] {
+function customResourceRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
   const apiGroups = [group];
   // Objects that are not ours are only read.
   if (watch) return [{ apiGroups, resources: [plural], verbs: ["get", "list", "watch"] }];
@@ -244,11 +243,16 @@ function customResourceRules({
     { apiGroups, resources: [`${plural}/status`], verbs: ["patch"] },
     // Without this right the admission plugin OwnerReferencesPermissionEnforcement refuses owner references that block.
     { apiGroups, resources: [`${plural}/finalizers`], verbs: ["update"] },
-    // Rights to children go with a namespace. An object elsewhere that had some there could never go, unless we see that it is gone.
-    ...(namespaces === "all"
-      ? []
-      : [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: namespaces }]),
   ];
+}
+
+/**
+ * The right to see that a listed namespace is gone. All other rights there go with the namespace. An object elsewhere that had
+ * children there could never go without this right, and a watched object in it could never be forgotten.
+ */
+function namespaceRules({ namespaces }: Operator): PolicyRule[] {
+  if (namespaces === "all") return [];
+  return [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: namespaces }];
 }
 
 /** The rights to the children of these objects, to Events about them, and to delete objects that were made of events. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Json, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import { ApiProxy } from "../support/apiProxy";
 import { sharedCluster } from "../support/cluster";
@@ -26,11 +26,18 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
 const FINALIZES = operatorOf("unseen-finalizes", { finalize: true, handler: WAITS });
 const ELSEWHERE = operatorOf("unseen-elsewhere");
 
+const WATCHED = { "example.com/by": "unseen-watching" };
+
 /** An operator of two namespaces that soon lists again what it knows. */
 function operatorOf(name: string, more: Pick<TestOperatorOptions, "finalize" | "handler"> = {}) {
   const namespaces: [string, string] = [`${name}-goes`, `${name}-stays`];
   return { name, namespaces, resyncSeconds: 10, ...more };
 }
+
+const WATCHING = {
+  ...operatorOf("unseen-watching"),
+  watch: { apiVersion: "v1", kind: "ConfigMap", labels: WATCHED },
+};
 
 /** As the API server answers when the RoleBinding has gone with the namespace. */
 const FORBIDDEN = {
@@ -78,6 +85,24 @@ describe("when a namespace is deleted, and nobody sees the children in it go", f
     await bench.api.delete(namespace(goes));
     await eventually(() => bench.api.assertGone(object), DELETION);
     await eventually(() => bench.api.assertGone(namespace(goes)), DELETION);
+  });
+
+  it("an object of others in it is forgotten, and its child elsewhere goes", async () => {
+    const [goes, stays] = WATCHING.namespaces;
+    const operator = await bench.install(WATCHING);
+    const far = inNamespace(configMap("far"), stays);
+    operator.plan("watched", { answer: { children: [far as unknown as Json] } });
+    const before = await operator.start();
+    const watched = inNamespace(configMap("watched", {}, { labels: WATCHED }), goes);
+    const memory = operator.memoryOf(await bench.api.apply(watched));
+    await eventually(() => bench.api.get(far));
+    await eventually(async () => assert.ok((await bench.api.get(memory))["conditions"]));
+    await before.stop();
+    await bench.api.delete(namespace(goes));
+    await eventually(() => bench.api.assertGone(namespace(goes)), DELETION);
+    await operator.start({ identity: "two" });
+    await eventually(() => bench.api.assertGone(memory));
+    await bench.api.assertGone(far);
   });
 
   it("an object in another namespace to which they belonged goes", async () => {
