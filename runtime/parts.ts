@@ -94,6 +94,7 @@ export function newParts(options: PartsOptions): Parts {
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
     recordOf: (report) => recorder?.recordOf(report)?.name,
     isFollowed: (child) => watches.completeness.isFollowed(child),
+    whyUnknown: (kind) => watches.completeness.whyUnknown(kind),
     whyNot: (event, object, kinds, isElsewhere) =>
       watches.whyCycling(object) ?? watches.completeness.whyNot(event, object, kinds, isElsewhere),
   });

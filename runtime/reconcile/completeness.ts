@@ -60,6 +60,17 @@ export class Completeness {
   }
 
   /**
+   * Why nobody knows yet whether the cluster serves a kind of children. Undefined if that is known. A busy API server does not say
+   * that a kind is missing.
+   */
+  whyUnknown(kind: NotSynced["resource"]): ReconcileFailure | StillListingError | undefined {
+    const unknown = this.options.sought
+      .notFound()
+      .find(({ resource }) => kindKey(resource) === kindKey(kind));
+    return unknown && !(unknown.problem && isMissing(unknown.problem)) ? notSyncedError(unknown) : undefined;
+  }
+
+  /**
    * Whether a known child is still followed. False if its kind is missing where it was, or may not be listed there: nobody says then
    * whether the child is gone.
    */

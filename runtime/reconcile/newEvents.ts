@@ -42,7 +42,7 @@ function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number
  * Events of which nobody knows whether their object remembers that they were told. The write of that memory failed, and it may be
  * there all the same: its answer may have been lost.
  *
- * Guarantee (tests/unit/reconcile.test.ts): if it is there, the next run of the object reports them, whatever its handler answers.
+ * Guarantee (tests/unit/reconcileReports.test.ts): if it is there, the next run of the object reports them, whatever its handler answers.
  */
 export class EventsInDoubt {
   private readonly byObject = new Map<string, NewEvents>();

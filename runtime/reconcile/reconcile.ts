@@ -6,7 +6,7 @@ import type { Operator } from "../definition/definition";
 import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
 import type { FinalizeAnswer, HandlerEvent, ReconcileAnswer } from "../handler/contract";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import { Scrubber } from "../outbox/scrubber";
@@ -47,6 +47,10 @@ export interface ReconcileOptions
     object: KubernetesObject,
     kinds: readonly string[],
     isElsewhere: boolean,
+  ) => ReconcileFailure | StillListingError | undefined;
+  /** Why nobody knows whether the cluster serves a declared kind. @default that is known */
+  readonly whyUnknown?: (
+    kind: Pick<Resource, "apiVersion" | "kind">,
   ) => ReconcileFailure | StillListingError | undefined;
 }
 
@@ -211,6 +215,7 @@ export class Reconcile {
     const byHand = run.startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
     const due = [...timetable.due, ...byHand];
     const answer = await this.asking.ask<ReconcileAnswer>("reconcile", held, run, outcome, due);
+    await this.assertKnownKinds(answer.children, run);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
       ...child,
       isCreated: wasCreated(run.memory, child),
@@ -242,6 +247,17 @@ export class Reconcile {
   private assertKnown(event: HandlerEvent, object: KubernetesObject, run: Run, hasElsewhere: boolean): void {
     const problem = this.options.whyNot?.(event, object, run.memory.kinds, hasElsewhere);
     if (problem) throw problem;
+  }
+
+  /** Throws if nobody knows whether the cluster serves the kind of a child. */
+  private async assertKnownKinds(children: readonly Manifest[], run: Run): Promise<void> {
+    const problem = children
+      .map((child) => this.options.whyUnknown?.(child))
+      .find((each) => each !== undefined);
+    if (!problem) return;
+    // An API server that is busy does not answer for the object either. Then the kind is not at fault.
+    await run.confirmOwner();
+    throw problem;
   }
 
   private async ensureFinalizers(object: KubernetesObject, run: Run, elsewhere: boolean) {

@@ -62,6 +62,21 @@ describe("Completeness", () => {
     assert.equal(whyNot("reconcile"), "listing");
   });
 
+  it("does not say that a kind is missing of which the API server has not said so", () => {
+    const whyUnknown = () => {
+      const why = readiness().whyUnknown(THING);
+      return why instanceof ReconcileFailure ? `${why.reason}: ${why.message}` : why?.name;
+    };
+    assert.equal(whyUnknown(), undefined);
+    sought.seek(THING);
+    assert.equal(whyUnknown(), "StillListingError");
+    sought.failed(THING, new ApiError(503, { message: "service unavailable" }, "GET"));
+    now = 60_000;
+    assert.match(whyUnknown() ?? "", /^KindNotListed: .*example.com\/v1\/Thing: service unavailable\./);
+    sought.failed(THING, new UnknownKindError(THING.apiVersion, THING.kind));
+    assert.equal(whyUnknown(), undefined);
+  });
+
   it("waits for nothing of a retired kind that the cluster does not serve", () => {
     const retired = { ...THING, retired: true };
     sought.seek(retired);

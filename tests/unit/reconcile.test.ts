@@ -4,9 +4,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { configMap, IDENTITY, observed, operator } from "./support/objects";
-import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
-
-const UNREACHABLE = new ApiUnreachableError("PATCH", new Error("socket hang up"));
+import { ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconcile", () => {
   let world: ReconcileWorld;
@@ -317,79 +315,25 @@ describe("Reconcile", () => {
     assert.equal(world.questions.length, 1);
   });
 
-  describe("what the handler says of the object", () => {
-    const backedUp = { type: "Normal", reason: "BackedUp", note: "to s3" };
-    const loaded = { type: "DataReady", status: "True", reason: "Loaded", message: "3 tables" };
-    const own = () => conditionsIn(world.status()).filter(({ type }) => type === "DataReady");
+  describe("an answer with a child of a kind that the API server has not told of", () => {
+    const BUSY = new ApiError(503, { message: "service unavailable" }, "GET");
+    const unknown = {
+      childResources: [],
+      whyUnknown: () => new ReconcileFailure("KindNotListed", "service unavailable"),
+    };
 
-    it("stands beside the engine's conditions, and goes when it is not answered any more", async () => {
+    it("is the object's failure, in the API server's words, and not that the kind is missing", async () => {
       world.given();
-      world.answer = { children: [], conditions: [loaded] };
-      await world.reconcile();
-      assert.deepEqual(
-        own().map(({ status, reason, observedGeneration }) => [status, reason, observedGeneration]),
-        [["True", "Loaded", 3]],
-      );
-      world.answer = { children: [] };
-      await world.reconcile();
-      assert.deepEqual(own(), []);
+      const { report } = await world.reconcile(unknown);
+      assert.equal(report.failure?.reason, "KindNotListed");
+      assert.equal((await world.reconcile({ childResources: [] })).report.failure?.reason, "KindMissing");
     });
 
-    it("is an Event once, however often it is answered, and again in a new generation", async () => {
+    it("is nobody's failure as long as the API server does not answer for the object either", async () => {
       world.given();
-      world.answer = { children: [], events: [backedUp] };
-      assert.deepEqual((await world.reconcile()).events, [backedUp]);
-      assert.deepEqual((await world.reconcile()).events, []);
-      const there = world.object();
-      assert.ok(there);
-      world.cluster.put({ ...there, metadata: { ...there.metadata, generation: 4 } });
-      assert.deepEqual((await world.reconcile()).events, [backedUp]);
-    });
-
-    it("is an Event of the next run if the answer to the write of its status was lost, and once", async () => {
-      world.given();
-      // The handler sees in the status of the object what it has done, and says it no more.
-      world.answer = { children: [], events: [backedUp], status: { backups: 1 } };
-      world.cluster.lost.set("status", UNREACHABLE);
-      const { report, events } = await world.reconcile();
-      assert.deepEqual([report.skipped, events], ["API server away", []]);
-      assert.equal(world.status()["backups"], 1);
-      world.cluster.lost.clear();
-      world.answer = { children: [], status: { backups: 1 } };
-      assert.deepEqual((await world.reconcileAgain()).events, [backedUp]);
-      assert.deepEqual((await world.reconcileAgain()).events, []);
-    });
-
-    it("is an Event once if the write of its status did not arrive", async () => {
-      world.given();
-      world.answer = { children: [], events: [backedUp] };
-      world.cluster.refusals.set("status", UNREACHABLE);
-      assert.deepEqual((await world.reconcile()).events, []);
-      world.cluster.refusals.clear();
-      assert.deepEqual((await world.reconcileAgain()).events, [backedUp]);
-      assert.deepEqual((await world.reconcileAgain()).events, []);
-    });
-
-    it("is not reported of an answer of which a child was refused, but when the answer is applied", async () => {
-      world.given();
-      world.answer = { children: [configMap()], conditions: [loaded], events: [backedUp] };
-      world.cluster.refusals.set("apply ConfigMap settings", new ApiError(422, {}, "PATCH"));
-      const { events, report } = await world.reconcile();
-      assert.deepEqual([report.failure?.reason, events, own()], ["ChildRefused", [], []]);
-      world.cluster.refusals.clear();
-      assert.deepEqual((await world.reconcile()).events, [backedUp]);
-      assert.equal(own().length, 1);
-    });
-
-    it("is said while the object is being deleted too, and with the last answer", async () => {
-      world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
-      world.answer = { finalized: false, conditions: [loaded], events: [backedUp] };
-      assert.deepEqual((await world.reconcile(finalizing)).events, [backedUp]);
-      assert.equal(own().length, 1);
-      assert.deepEqual((await world.reconcile(finalizing)).events, []);
-      const done = { ...backedUp, note: "for good" };
-      world.answer = { finalized: true, events: [backedUp, done] };
-      assert.deepEqual((await world.reconcile(finalizing)).events, [done]);
+      world.cluster.readRefusals.set("get Widget", BUSY);
+      const { report, verdict } = await world.reconcile(unknown);
+      assert.deepEqual([report.skipped, verdict], ["API server away", undefined]);
     });
   });
 });
