@@ -36,7 +36,7 @@ export function main(args: readonly string[]): Promise<number> {
   const command = new Command("npm run bench --")
     .description(
       "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: latency, rate and " +
-      "memory, as a table. Standard error shows the progress.",
+        "memory, as a table. Standard error shows the progress.",
     )
     .option("--objects <n>", "Memcacheds created one by one", positiveInteger, 200)
     .option("--burst <n>", "Memcacheds created at the same time", positiveInteger, 1000)

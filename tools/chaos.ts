@@ -40,15 +40,23 @@ export function main(args: readonly string[]): Promise<number> {
   const command = new Command("npm run chaos --")
     .description(
       "Installs an operator of each form into the cluster that the kubeconfig names, changes hundreds of objects while " +
-      "parts are killed, cut off and frozen, and checks whether a change is lost. Skipped without pulumi or a cluster.",
+        "parts are killed, cut off and frozen, and checks whether a change is lost. Skipped without pulumi or a cluster.",
     )
     .option("--seed <n>", "the seed of the plan", wholeNumber, 1)
     .option("--changes <n>", "changes of objects of the resident operator; 0 for none", wholeNumber, 10_000)
-    .option("--pod-changes <n>", "changes of objects of the operator whose runs have pods; 0 for none", wholeNumber, 300)
+    .option(
+      "--pod-changes <n>",
+      "changes of objects of the operator whose runs have pods; 0 for none",
+      wholeNumber,
+      300,
+    )
     .option("--objects <n>", "number of names of objects of the resident operator", positiveInteger, 300)
     .option("--pod-objects <n>", "the same for the operator whose runs have pods", positiveInteger, 10)
     .option("--faults <text>", "only kinds of faults with this in their name")
-    .option("--node-faults", "use this if this machine is the cluster's only node and its control plane, and you are root")
+    .option(
+      "--node-faults",
+      "use this if this machine is the cluster's only node and its control plane, and you are root",
+    )
     .option(
       "--from <commit>",
       "begin with this commit of the program; the first upgrade installs the present commit",
