@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { applied, CONFIG_MAPS, MANAGER } from "./support/objects";
+import {
+  APPLY,
+  DELETE,
+  desired,
+  FORMER,
+  failureOf,
+  foreign,
+  NAME,
+  OWNER,
+  verbOf,
+  WriterBench,
+} from "./support/writerBench";
+
+describe("ChildWriter, which lets go of a child", () => {
+  let bench: WriterBench;
+  beforeEach(() => {
+    bench = new WriterBench();
+  });
+
+  describe("a child that is recreated", () => {
+    const refused = (cause: object) =>
+      new ApiError(422, { message: "field is immutable", details: { causes: [cause] } }, "PATCH");
+    const immutable = refused({ reason: "FieldValueForbidden", field: "data" });
+    const next = () => desired({ key: "2" }, { update: "recreate" });
+    let refusals: number;
+    let refusal: ApiError;
+
+    beforeEach(async () => {
+      await bench.apply(desired({ key: "1" }, { update: "recreate" }));
+      [refusals, refusal] = [1, immutable];
+      bench.cluster.steps.length = 0;
+      bench.cluster.meanwhile = (step) => {
+        if (step === APPLY && refusals-- > 0) throw refusal;
+      };
+    });
+
+    it("is deleted and created if it cannot be changed", async () => {
+      assert.equal(verbOf(await bench.apply(next())), "recreated");
+      assert.deepEqual(bench.cluster.steps, [APPLY, "try ConfigMap", DELETE, APPLY]);
+      assert.deepEqual(bench.there()?.["data"], { key: "2" });
+    });
+
+    it("is not deleted if a policy or a webhook forbids the change, and names no field", async () => {
+      const message = "ValidatingAdmissionPolicy 'p' denied request: no changes on Fridays";
+      for (const each of [refused({ message }), new ApiError(422, { message }, "PATCH")]) {
+        [refusals, refusal] = [1, each];
+        assert.equal((await failureOf(bench.apply(next()))).reason, "ChildRefused");
+        assert.deepEqual([...new Set(bench.cluster.steps)], [APPLY]);
+      }
+    });
+
+    it("is not deleted if the new one would be refused too", async () => {
+      bench.cluster.refusals.set("try ConfigMap", new ApiError(422, { message: "bad" }, "POST"));
+      const { reason, message } = await failureOf(bench.apply(next()));
+      assert.deepEqual([reason, bench.cluster.steps.includes(DELETE)], ["ChildRefused", false]);
+      assert.match(message, /would refuse the new one: bad\. The change was refused: field is immutable/);
+    });
+
+    it("is not blamed, nor deleted, if the API server is busy when it is to say whether the new one would be accepted", async () => {
+      const busy = new ApiError(429, { message: "later" }, "POST");
+      bench.cluster.refusals.set("try ConfigMap", busy);
+      await assert.rejects(bench.apply(next()), busy);
+      assert.ok(!bench.cluster.steps.includes(DELETE));
+    });
+
+    it("is still known if a webhook refuses its deletion by a conflict", async () => {
+      refusals = 2;
+      bench.cluster.refusals.set(DELETE, new ApiError(409, { message: "not on Fridays" }, "DELETE"));
+      assert.equal((await failureOf(bench.apply(next()))).reason, "ChildRefused");
+      assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 1]);
+    });
+
+    it("is only deleted as long as somebody else's finalizer keeps it", async () => {
+      bench.change({ finalizers: ["theirs.example.com/x"] });
+      bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
+      assert.equal(verbOf(await bench.apply(next())), "deleted");
+      assert.deepEqual(bench.there()?.["data"], { key: "1" });
+    });
+  });
+
+  describe("deletes a child", () => {
+    async function known() {
+      await bench.apply();
+      bench.cluster.steps.length = 0;
+      const [child] = bench.store.of(OWNER.metadata.uid);
+      assert.ok(child);
+      return child;
+    }
+
+    it("in the version that was seen, and forgets it", async () => {
+      assert.equal(verbOf(await bench.writer.delete(await known(), bench.scope())), "deleted");
+      assert.deepEqual([bench.there(), bench.store.size], [undefined, 0]);
+    });
+
+    it("that is gone: says nothing of it, and forgets it", async () => {
+      const child = await known();
+      bench.cluster.remove("ConfigMap", NAME);
+      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
+      assert.equal(bench.store.size, 0);
+    });
+
+    it("after another look, if somebody else wrote meanwhile", async () => {
+      const child = await known();
+      bench.touched(2);
+      assert.equal(verbOf(await bench.writer.delete(child, bench.scope())), "deleted");
+      assert.deepEqual(bench.cluster.steps, [DELETE, DELETE, DELETE]);
+    });
+
+    it("not if it is no longer ours by then", async () => {
+      const child = await known();
+      bench.cluster.meanwhile = () => bench.change({ ownerReferences: [], managedFields: [] });
+      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
+      assert.ok(bench.there());
+    });
+
+    it("not if another object has its name by then", async () => {
+      const child = await known();
+      bench.cluster.remove("ConfigMap", NAME);
+      bench.cluster.put(foreign());
+      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
+      assert.equal(bench.there()?.metadata.uid, "foreign-uid");
+    });
+
+    it("not if somebody else writes all the time, and still knows it", async () => {
+      const child = await known();
+      bench.touched(100);
+      await assert.rejects(
+        bench.writer.delete(child, bench.scope()),
+        (error: ApiError) => error.code === 409,
+      );
+      assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
+    });
+
+    it("not if it is refused, also as a conflict although nobody has written, and says so", async () => {
+      const child = await known();
+      for (const code of [403, 409, 422]) {
+        bench.cluster.refusals.set(DELETE, new ApiError(code, { message: "it is needed" }, "DELETE"));
+        const { reason, message } = await failureOf(bench.writer.delete(child, bench.scope()));
+        assert.equal(reason, "ChildRefused");
+        assert.equal(message, "the API server refused to delete ConfigMap shop/settings: it is needed.");
+      }
+      assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
+    });
+
+    it("not if it cannot be looked at again, and still knows it", async () => {
+      const child = await known();
+      bench.touched(1);
+      bench.cluster.readRefusals.set("get ConfigMap", new ApiError(503, {}, "GET"));
+      await assert.rejects(bench.writer.delete(child, bench.scope()));
+      assert.equal(bench.store.of(OWNER.metadata.uid).length, 1);
+    });
+
+    it("of an object that is gone only if that was its only owner, and marked as such", async () => {
+      const child = await known();
+      const [ours] = bench.there()?.metadata.ownerReferences ?? [];
+      assert.ok(ours);
+      bench.change({ ownerReferences: [ours, { ...ours, uid: "second", controller: false }] });
+      assert.equal(await bench.writer.deleteOrphan(child, bench.scope()), undefined);
+      bench.change({ ownerReferences: [] });
+      assert.equal(await bench.writer.deleteOrphan(child, bench.scope()), undefined);
+      bench.change({ ownerReferences: [ours] });
+      assert.equal(verbOf(await bench.writer.deleteOrphan(child, bench.scope())), "deleted");
+    });
+  });
+
+  describe("under a new name of the operator", () => {
+    /** The child as the operator applied it under its former name. */
+    const former = () => applied(desired({ key: "1", old: "1" }).manifest, FORMER);
+    beforeEach(() => {
+      bench.begin({ formerManagers: [FORMER] });
+      bench.store.learn(CONFIG_MAPS, [bench.cluster.put(former())]);
+    });
+    const managers = () => bench.there()?.metadata.managedFields?.map(({ manager }) => manager);
+
+    it("takes over what the former name applied, and releases that", async () => {
+      assert.equal(verbOf(await bench.apply()), "patched");
+      assert.deepEqual(managers(), [MANAGER]);
+      assert.equal(await bench.apply(), undefined);
+    });
+
+    it("looks again before it releases, if somebody else wrote meanwhile", async () => {
+      let requests = 0;
+      bench.cluster.meanwhile = () => {
+        // Between our apply and the release, the old program applies once more.
+        if (++requests === 2) bench.change({ annotations: { touched: "1" } });
+      };
+      assert.equal(verbOf(await bench.apply()), "patched");
+      assert.deepEqual([bench.cluster.steps.length, managers()], [3, [MANAGER]]);
+    });
+  });
+});

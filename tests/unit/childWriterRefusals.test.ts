@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import { APPLY, desired, failureOf, SECRET, WriterBench } from "./support/writerBench";
+
+describe("ChildWriter, when the API server refuses", () => {
+  let bench: WriterBench;
+  beforeEach(() => {
+    bench = new WriterBench();
+  });
+
+  /** What the API server answers where a namespace is wholly gone. */
+  function missing(name: string): ApiError {
+    const message = `namespaces "${name}" not found`;
+    return new ApiError(404, { reason: "NotFound", message, details: { kind: "namespaces", name } }, "PATCH");
+  }
+
+  describe("says of what the API server refuses", () => {
+    const refused = (code: number, message: string, more: object = {}) => {
+      bench.cluster.refusals.set(APPLY, new ApiError(code, { message, ...more }, "PATCH"));
+      return failureOf(bench.apply());
+    };
+
+    it("what it was, and the remedy for an immutable field", async () => {
+      const { reason, message } = await refused(422, "spec.selector: field is immutable");
+      assert.equal(reason, "ChildRefused");
+      assert.match(
+        message,
+        /^the API server refused ConfigMap shop\/settings: .*Declare update: recreate or never for ConfigMap in operator\.yaml/,
+      );
+    });
+
+    it("with the remedy where it quotes all of a template, and in so few words that a condition has room for them", async () => {
+      const template = `{"Containers":${"x".repeat(5_000)}}`;
+      const { message } = await refused(422, `spec.template: Invalid value: ${template}: field is immutable`);
+      assert.match(message, /spec\.template: .*field is immutable\. Declare update: recreate or never/);
+      assert.ok(message.length < 1_000, `${message.length} characters`);
+    });
+
+    it("without a value of a Secret, also where the middle of what it says is left out", async () => {
+      for (let at = 0; at < 600; at += 50) {
+        const quoted = `${"x".repeat(at)}${SECRET}${"x".repeat(600 - at)}`;
+        const { message } = await refused(422, `spec.template: Invalid value: ${quoted}: field is immutable`);
+        assert.ok(!message.includes("s3cret"), message);
+      }
+    });
+
+    it("that rights are missing in a namespace that was granted", async () => {
+      bench.begin({ isNamespaced: true });
+      const { reason, message } = await refused(403, 'User "runner" cannot patch resource "configmaps"');
+      assert.equal(reason, "NamespaceNotGranted");
+      assert.match(message, /run `pulumi up --refresh`/);
+    });
+
+    it("which right is missing to a child, and where to declare it", async () => {
+      const { reason, message } = await refused(403, 'User "runner" cannot patch resource "configmaps"');
+      assert.equal(reason, "ChildRefused");
+      assert.match(
+        message,
+        /cannot patch resource "configmaps"\. This right follows from children in operator\.yaml: declare \{ apiVersion: "v1", kind: "ConfigMap" \} there/,
+      );
+    });
+
+    it("which right is missing to what a role or a binding would grant, and where to declare it", async () => {
+      const missing =
+        'roles.rbac "x" is forbidden: user "runner" is attempting to grant RBAC permissions not currently held:\n' +
+        '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}\n' +
+        '{APIGroups:["apps"], Resources:["deployments"], ResourceNames:["a"], Verbs:["get"]}';
+      const role = await refused(403, missing);
+      assert.equal(role.reason, "ChildRefused");
+      assert.ok(
+        role.message.endsWith(
+          ' Add this to grants in operator.yaml: [{ apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] }, ' +
+            '{ apiGroups: ["apps"], resources: ["deployments"], resourceNames: ["a"], verbs: ["get"] }].',
+        ),
+        role.message,
+      );
+      const manifest = { ...desired({}).manifest, roleRef: { kind: "ClusterRole", name: "edit" } };
+      bench.cluster.refusals.set(APPLY, new ApiError(403, { message: missing }, "PATCH"));
+      const binding = await failureOf(bench.apply({ ...desired({}), manifest }));
+      assert.match(binding.message, / Add this to grants in operator\.yaml: \[ClusterRole\/edit\]\.$/);
+    });
+
+    it("nothing where the API server is busy, or the object's own namespace goes", async () => {
+      const causes = { details: { causes: [{ reason: "NamespaceTerminating" }] } };
+      for (const error of [
+        new ApiError(429, {}, "PATCH"),
+        new ApiError(403, causes, "PATCH"),
+        missing("shop"),
+      ]) {
+        bench.cluster.refusals.set(APPLY, error);
+        await assert.rejects(bench.apply(), error);
+      }
+    });
+
+    it("that another namespace than the object's is not there", async () => {
+      bench.cluster.refusals.set(APPLY, missing("away"));
+      const child = desired();
+      const metadata = { ...child.manifest.metadata, namespace: "away" };
+      const failure = await failureOf(bench.apply({ ...child, manifest: { ...child.manifest, metadata } }));
+      assert.equal(failure.reason, "ChildRefused");
+      assert.match(failure.message, /ConfigMap away\/settings: namespaces "away" not found/);
+    });
+  });
+});

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import type { WriteScope } from "../../../runtime/children/childApplier";
+import type { ChildStore } from "../../../runtime/children/childStore";
+import type { ChildChange, ChildWriter } from "../../../runtime/children/childWriter";
+import type { DesiredChild } from "../../../runtime/children/desiredChildren";
+import { ownedManifest } from "../../../runtime/children/ownership";
+import type { UpdatePolicy } from "../../../runtime/definition/definition";
+import { ReconcileFailure } from "../../../runtime/failure";
+import type { KubernetesObject, ManagedFieldsEntry } from "../../../runtime/kubernetes/objects";
+import { identityOf } from "../../../runtime/names";
+import { ObjectGoneError } from "../../../runtime/reconcile/errors";
+import { childrenIn } from "./fakeChildren";
+import { FakeCluster } from "./fakeCluster";
+import { CONFIG_MAPS, configMap, IDENTITY, observed, widget } from "./objects";
+
+export const NAME = { namespace: "shop", name: "settings" };
+export const FORMER = "argosy/argosy.store";
+export const APPLY = "apply ConfigMap settings";
+export const DELETE = "delete ConfigMap settings";
+export const OWNER = widget();
+/** A value of a Secret that the handler was given. */
+export const SECRET = "s3cret".repeat(50);
+
+/** The child that a handler answered for an owner. */
+export function desired(
+  data: Record<string, string> = { key: "1" },
+  { update = "apply" as UpdatePolicy, isCreated = false, owner = OWNER } = {},
+): DesiredChild {
+  const manifest = ownedManifest(configMap({}, { data }), owner, CONFIG_MAPS, identityOf(IDENTITY));
+  return { resource: CONFIG_MAPS, update, manifest, ownerUid: owner.metadata.uid, isCreated };
+}
+
+/** A ConfigMap of that name which somebody else made. */
+export function foreign(metadata: Partial<KubernetesObject["metadata"]> = {}): KubernetesObject {
+  const managedFields: ManagedFieldsEntry[] = [{ manager: "kubectl", operation: "Update", fieldsV1: {} }];
+  return observed(
+    "ConfigMap",
+    { data: { theirs: "1" } },
+    { ...NAME, uid: "foreign-uid", managedFields, ...metadata },
+  );
+}
+
+/** The verb of a change. */
+export function verbOf(change: ChildChange | undefined): string | undefined {
+  return change?.verb;
+}
+
+/** The failure with which some work ends. */
+export async function failureOf(work: Promise<unknown>): Promise<ReconcileFailure> {
+  const error = await work.then(
+    () => assert.fail("nothing was refused"),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof ReconcileFailure, String(error));
+  return error;
+}
+
+/** A writer of children, and a cluster of its own. */
+export class WriterBench {
+  readonly cluster = new FakeCluster();
+  store!: ChildStore;
+  writer!: ChildWriter;
+  /** Whether the owner is gone. */
+  isGone = false;
+  confirmed = 0;
+
+  constructor() {
+    this.begin();
+  }
+
+  /** Begins again with a store and a writer that know nothing. */
+  begin(options: Parameters<typeof childrenIn>[1] = {}): void {
+    ({ store: this.store, writer: this.writer } = childrenIn(this.cluster, options));
+  }
+
+  scope(): WriteScope {
+    return {
+      client: this.cluster.client(),
+      namespace: "shop",
+      masked: (text) => text.replaceAll(SECRET, "***"),
+      confirmOwner: async () => {
+        this.confirmed++;
+        if (this.isGone) throw new ObjectGoneError();
+      },
+    };
+  }
+
+  /** The child in the cluster. */
+  there(): KubernetesObject | undefined {
+    return this.cluster.find("ConfigMap", NAME);
+  }
+
+  apply(child: DesiredChild = desired()): Promise<ChildChange | undefined> {
+    return this.writer.apply(child, this.scope());
+  }
+
+  /** Changes what is there, as if somebody else had. */
+  change(metadata: object, content: object = {}): void {
+    const object = this.there();
+    assert.ok(object);
+    this.cluster.put({ ...object, ...content, metadata: { ...object.metadata, ...metadata } });
+  }
+
+  /** Lets somebody else touch the child before this many of our requests. */
+  touched(times: number): void {
+    let left = times;
+    this.cluster.meanwhile = () => {
+      if (left-- > 0) this.change({ annotations: { touched: String(left) } });
+    };
+  }
+}
