@@ -22,7 +22,7 @@ describe("npm run dev", function () {
     await copyWebsite("broken");
     await edit("broken/operator.yaml", (text) => text.replace("children:", "childen:"));
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
-    await dev.printed(/Ctrl-C ends it/);
+    await dev.printed(/Press Ctrl-C to stop/);
   });
   after(async () => {
     dev?.kill();
@@ -118,7 +118,7 @@ describe("npm run dev", function () {
 
   it("ends with exit code 1 when its control plane is gone, says so, and leaves nothing", async () => {
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
-    await dev.printed(/Ctrl-C ends it/);
+    await dev.printed(/Press Ctrl-C to stop/);
     const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,args="]);
     const server = stdout
       .split("\n")

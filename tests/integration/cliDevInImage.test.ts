@@ -136,7 +136,7 @@ describe("argosy dev: a handler in its image", function () {
       secretEnv: { PASSWORD: { secret: "a", key: "b" } },
     });
     const running = start("--in-image");
-    await running.printed(/Ctrl-C ends it/);
+    await running.printed(/Press Ctrl-C to stop/);
     await api.apply(object("Reading"));
     assert.deepEqual(await statusOfReady("Reading"), {
       observedGeneration: 1,
@@ -178,7 +178,7 @@ describe("argosy dev: a handler in its image", function () {
     await running.printed(
       /program: only-in-image is not on this machine\. The handler runs in its image shop\/program:1, by docker\./,
     );
-    await running.printed(/Ctrl-C ends it/);
+    await running.printed(/Press Ctrl-C to stop/);
     await api.apply(object("Program"));
     assert.deepEqual((await statusOfReady("Program")).words, ["a b"]);
     const run = commands().find(([first]) => first === "run") ?? [];
@@ -191,7 +191,7 @@ describe("argosy dev: a handler in its image", function () {
       handler: { image: "shop/program:1", command: ["only-in-image", "main.py"] },
     });
     const running = start();
-    await running.printed(/Ctrl-C ends it/);
+    await running.printed(/Press Ctrl-C to stop/);
     await api.apply(object("Killed"));
     await statusOfReady("Killed");
     const scratch = readdirSync(path.join(folder, "tmp")).find((name) =>

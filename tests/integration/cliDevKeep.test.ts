@@ -32,7 +32,7 @@ describe("npm run dev -- --keep", function () {
 
   async function start(...options: string[]): Promise<string> {
     dev = command(...options);
-    await dev.printed(/Ctrl-C ends it/);
+    await dev.printed(/Press Ctrl-C to stop/);
     kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
     kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
     return dev.printed(/(?<=kubectl apply -f )\S+/);

@@ -54,7 +54,7 @@ describe("argosy dev: kinds that the cluster does not serve", function () {
     const where = ["--kubeconfig", kubeconfig, "--handlers", folder];
     const env = { ARGOSY_CACHE: cacheDirectory() };
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", ...where], folder, env);
-    await dev.printed(/Ctrl-C ends it/);
+    await dev.printed(/Press Ctrl-C to stop/);
   });
   after(async () => {
     dev?.kill();

@@ -158,7 +158,7 @@ describe("argosy dev: a handler with rules", function () {
     write("Bare", "main.py", ASKING);
     write("Documented", "main.py", DOCUMENTED, RULES);
     const running = start();
-    await running.printed(/Ctrl-C ends it/);
+    await running.printed(/Press Ctrl-C to stop/);
     for (const kind of ["Asking", "Bare", "Documented"]) await api.apply(object(kind, "one"));
     const asking = await statusOfReady("Asking", "one");
     assert.equal(asking.who, "system:serviceaccount:argosy:asking-handler");

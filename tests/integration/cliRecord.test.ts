@@ -161,7 +161,7 @@ describe("argosy record", function () {
 
   it("keeps the uid where the handler's answer depends on it", async () => {
     const { metadata } = await bench.applied("live", { byUid: true } as object);
-    assert.match(await record(0, named("live")), /uid and times are in it/);
+    assert.match(await record(0, named("live")), /it contains uid and times/);
     assert.equal((fixture().object as KubernetesObject).metadata.uid, metadata.uid);
     await argosy(0, "test", "recorded");
   });
@@ -179,7 +179,7 @@ describe("argosy record", function () {
   it("records what crashes the handler, says that it does, and expects nothing", async () => {
     await bench.failed(await bench.applyObject("live", { crashes: true } as object), "HandlerCrashed");
     const told = await record(1, named("live"));
-    assert.match(told, /the fixture does not hold:\n +the handler ended with exit code 3/);
+    assert.match(told, /the fixture does not pass:\n +the handler ended with exit code 3/);
     assert.deepEqual(Object.keys(fixture()), ["object"]);
     assert.match(await argosy(1, "test", "recorded"), /✘ recorded fixtures\/live\.yaml/);
   });
@@ -243,7 +243,7 @@ describe("argosy record", function () {
       assert.match(await record(1, "--run", other), /was about another .*which was deleted since/);
       await bench.api.delete(object);
       await eventually(async () => assert.equal(await bench.api.find(object), undefined));
-      assert.match(await record(1, "--run", other), /is gone\. A run does not hold it\./);
+      assert.match(await record(1, "--run", other), /no longer exists\. A run does not contain its object\./);
       assert.match(await record(1, "--run", "absent"), /There is no run absent/);
       assert.match(await record(2), /Name either an object, as KIND\/NAME, or a run with --run/);
     });

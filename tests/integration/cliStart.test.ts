@@ -93,7 +93,7 @@ describe("npm start", function () {
 
     it("removes what it has made, also after Ctrl-C", async () => {
       const scene = start("--kubeconfig", controlPlane.kubeconfig);
-      await scene.printed(/others are not held up/);
+      await scene.printed(/other objects are not held up/);
       assert.equal((await scenesNamespaces()).length, 1);
       scene.interrupt();
       assert.equal(await scene.ended(), 130, scene.stderr);
@@ -118,7 +118,7 @@ describe("npm start", function () {
       });
       const scene = start("--kubeconfig", controlPlane.kubeconfig);
       assert.equal(await scene.ended(), 1);
-      assert.match(scene.stderr, /memcacheds\.cache\.example\.com that is not from here/);
+      assert.match(scene.stderr, /memcacheds\.cache\.example\.com from somebody else/);
       assert.deepEqual(await scenesNamespaces(), []);
     });
   });
