@@ -176,7 +176,7 @@ describe("argosy dev: a handler in its image", function () {
     });
     const running = start();
     await running.printed(
-      /program: only-in-image is not on this machine\. The handler runs in its image shop\/program:1, by docker\./,
+      /program: only-in-image is not on this machine\. The handler runs in its image shop\/program:1 with docker\./,
     );
     await running.printed(/Press Ctrl-C to stop/);
     await api.apply(object("Program"));
