@@ -223,11 +223,11 @@ describe("the commands that look at a cluster", function () {
     const held = (await of(later)).map(({ seen, remedy }) => `${seen}. ${remedy}`);
     assert.ok(
       held.some((each) =>
-        each.includes(`the deletion of ${bench.namespace}/stuck is held. See why: argosy explain`),
+        each.includes(`the deletion of ${bench.namespace}/stuck is held up. See why: argosy explain`),
       ),
       held.join("\n"),
     );
-    assert.ok((await of()).every(({ seen }) => !seen.includes("is held")));
+    assert.ok((await of()).every(({ seen }) => !seen.includes("is held up")));
     await bench.api.annotate(object, { "argosy.dev/skip-finalize": "true" });
   });
 
