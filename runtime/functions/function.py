@@ -169,4 +169,6 @@ def main(file):
         write(answers, answer)
 
 
-main(sys.argv[1])
+# Processes that begin by "spawn" or "forkserver" of multiprocessing run this file too, under another name.
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -311,6 +311,27 @@ exports.reconcile = (request) => {
     assert.deepStrictEqual([failure.message, failure.permanent], ["no such plan", true]);
   });
 
+  for (const method of ["fork", "spawn", "forkserver"]) {
+    it(`in Python may use processes of its own that begin by ${method}`, async () => {
+      start(
+        {
+          "main.py": `
+import multiprocessing
+
+def square(number):
+    return number * number
+
+def reconcile(request):
+    with multiprocessing.get_context("${method}").Pool(1) as pool:
+        return {"children": [], "status": {"squares": pool.map(square, [2, 3])}}
+`,
+        },
+        { timeoutMs: 8_000 },
+      );
+      assert.deepStrictEqual(await statusOf(), { squares: [4, 9] });
+    });
+  }
+
   it("that exits is a crash", async () => {
     bench.start({ "main.py": "import sys\ndef reconcile(request):\n    sys.exit(7)\n" });
     assert.equal((await failureOf(() => bench.ask())).message, "the handler ended with exit code 7");
