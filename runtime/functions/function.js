@@ -77,10 +77,12 @@ function functionOf(exported, event) {
 }
 
 async function answer(request) {
+  // The function may change its request.
+  const { id } = request;
   try {
-    tell(request, await answerTo(request));
+    tell(id, await answerTo(request));
   } catch (error) {
-    tell(request, { error: { message: messageOf(error) } });
+    tell(id, { error: { message: messageOf(error) } });
   }
 }
 
@@ -100,7 +102,7 @@ function named(value) {
   return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
 }
 
-function tell({ id }, given) {
+function tell(id, given) {
   let text;
   try {
     text = JSON.stringify({ ...given, id });

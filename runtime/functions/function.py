@@ -97,9 +97,9 @@ def awaited(awaitable):
     return event_loop.run_until_complete(wait())
 
 
-def line_of(answer, request, file):
+def line_of(answer, request_id, file):
     try:
-        return json.dumps({**answer, "id": request["id"]}, allow_nan=False)
+        return json.dumps({**answer, "id": request_id}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise Refused(f"{file}: the answer cannot be written as JSON: {error}") from error
 
@@ -140,10 +140,10 @@ def write(answers, line):
     answers.flush()
 
 
-def error_line(error, request, file):
+def error_line(error, request_id, file):
     if not isinstance(error, Refused):
         traceback.print_exception(type(error), error, without_loop(error.__traceback__))
-    return json.dumps({"id": request["id"], "error": {"message": message_of(error, file)[:LONGEST_TEXT]}})
+    return json.dumps({"id": request_id, "error": {"message": message_of(error, file)[:LONGEST_TEXT]}})
 
 
 def without_loop(trace):
@@ -161,11 +161,13 @@ def main(file):
         module = load(file)
     for line in requests:
         request = json.loads(line)
+        # The function may change its request.
+        request_id = request["id"]
         try:
             module = module or load(file)
-            answer = line_of(answer_of(module, request, file), request, file)
+            answer = line_of(answer_of(module, request, file), request_id, file)
         except Exception as error:
-            answer = error_line(error, request, file)
+            answer = error_line(error, request_id, file)
         write(answers, answer)
 
 

@@ -311,6 +311,20 @@ exports.reconcile = (request) => {
     assert.deepStrictEqual([failure.message, failure.permanent], ["no such plan", true]);
   });
 
+  const emptied = {
+    python: { "main.py": "def reconcile(request):\n    request.clear()\n    return {'children': []}\n" },
+    JavaScript: {
+      "main.js":
+        "exports.reconcile = (request) => {\n  for (const key of Object.keys(request)) delete request[key];\n  return { children: [] };\n};\n",
+    },
+  };
+  for (const [language, files] of Object.entries(emptied)) {
+    it(`in ${language} may change its request`, async () => {
+      start(files);
+      assert.deepStrictEqual((await ask()).answer, { children: [] });
+    });
+  }
+
   for (const method of ["fork", "spawn", "forkserver"]) {
     it(`in Python may use processes of its own that begin by ${method}`, async () => {
       start(
