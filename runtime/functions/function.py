@@ -37,7 +37,8 @@ def take_over_descriptors():
     os.close(nothing)
     os.close(3)
     os.dup2(2, 1)
-    sys.stdout.reconfigure(line_buffering=True)
+    # As in standard error: no text that is printed makes the function fail.
+    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     return requests, answers
 
 

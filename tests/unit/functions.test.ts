@@ -325,6 +325,11 @@ exports.reconcile = (request) => {
     });
   }
 
+  it("in Python may print half of a character", async () => {
+    start({ "main.py": "def reconcile(request):\n    print('half \\ud800')\n    return {'children': []}\n" });
+    assert.match((await ask()).log, /half \\ud800/);
+  });
+
   for (const method of ["fork", "spawn", "forkserver"]) {
     it(`in Python may use processes of its own that begin by ${method}`, async () => {
       start(
