@@ -167,7 +167,9 @@ def main(file):
         try:
             module = module or load(file)
             answer = line_of(answer_of(module, request, file), request_id, file)
-        except Exception as error:
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # Not only an Exception: asyncio.CancelledError is none.
             answer = error_line(error, request_id, file)
         write(answers, answer)
 

@@ -220,6 +220,15 @@ exports.reconcile = (request) => {
       /^main\.py: the answer cannot be written as JSON: /,
     ],
     [
+      "a task that was cancelled, in Python",
+      {
+        "main.py":
+          "import asyncio\nasync def reconcile(request):\n    task = asyncio.ensure_future(asyncio.sleep(1))\n    task.cancel()\n    await task\n",
+      },
+      /^main\.py:5 in reconcile: asyncio\.exceptions\.CancelledError$/,
+      /Traceback/,
+    ],
+    [
       "a circle, in JavaScript",
       {
         "main.js":
