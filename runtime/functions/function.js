@@ -104,12 +104,28 @@ function named(value) {
 
 function tell(id, given) {
   let text;
+  let problem;
   try {
     text = JSON.stringify({ ...given, id });
+    const stray = strayNumber(given);
+    if (stray) problem = `${stray.path.join(".")} is ${stray.number}`;
   } catch (error) {
-    throw new Refused(`${file}: the answer cannot be written as JSON: ${error.message.split("\n")[0]}`);
+    problem = error.message.split("\n")[0];
   }
+  if (problem !== undefined) throw new Refused(`${file}: the answer cannot be written as JSON: ${problem}`);
   writeFileSync(ANSWERS, `${text}\n`);
+}
+
+/** The number of an answer that JSON does not have, and its path. JSON.stringify writes null in its place. */
+function strayNumber(value) {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : { number: value, path: [] };
+  // What has a toJSON is written as something else.
+  if (typeof value !== "object" || value === null || typeof value.toJSON === "function") return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    const stray = strayNumber(inner);
+    if (stray) return { ...stray, path: [key, ...stray.path] };
+  }
+  return undefined;
 }
 
 /** The error's text, after the innermost line of the author's own files: "main.ts:12 in reconcile: TypeError: ...". */

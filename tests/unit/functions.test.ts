@@ -220,6 +220,14 @@ exports.reconcile = (request) => {
       /^main\.py: the answer cannot be written as JSON: /,
     ],
     [
+      "a number that JSON does not have, in JavaScript, and not as null",
+      {
+        "main.js":
+          "exports.reconcile = () => ({\n  children: [],\n  status: { sizes: [1, Number('many')] },\n});\n",
+      },
+      /^main\.js: the answer cannot be written as JSON: status\.sizes\.1 is NaN$/,
+    ],
+    [
       "a task that was cancelled, in Python",
       {
         "main.py":
