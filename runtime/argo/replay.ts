@@ -35,6 +35,8 @@ interface Progress {
   failures: number;
   /** The task is not tried again before this time on the monotonic clock. */
   notBefore: number;
+  /** The answer that could not be written yet. No handler is asked again for it. */
+  result?: NodeResult | undefined;
 }
 
 /** How often it looks for tasks that could not be answered when they came: a leader may have changed, or an API failed. */
@@ -100,7 +102,7 @@ export class Replay {
       const progress = this.progress.get(task) ?? { state: "failed", failures: 0, notBefore: 0 };
       if (progress.state !== "failed" || progress.notBefore > now) continue;
       this.progress.set(task, { ...progress, state: "working" });
-      const work = this.work(task, progress.failures).finally(() => {
+      const work = this.work(task, progress).finally(() => {
         this.working.delete(work);
         this.sweep();
       });
@@ -108,14 +110,15 @@ export class Replay {
     }
   }
 
-  private async work(task: Task, failures: number): Promise<void> {
+  private async work(task: Task, { failures, result: before }: Progress): Promise<void> {
+    let result = before;
     try {
-      const result = await this.resultOf(task);
+      result ??= await this.resultOf(task);
       if (result) await this.answer(task, result);
       this.progress.set(task, { state: "answered", failures, notBefore: 0 });
     } catch (error) {
       const notBefore = performance.now() + Math.min(SWEEP_MS * 2 ** failures, LONGEST_RETRY_MS);
-      this.progress.set(task, { state: "failed", failures: failures + 1, notBefore });
+      this.progress.set(task, { state: "failed", failures: failures + 1, notBefore, result });
       // If we do not lead any more, the next leader answers the task.
       if (error instanceof NotLeadingError) return;
       this.notice(`Workflow ${task.workflow} could not be answered: ${(error as Error).message}`);

@@ -150,6 +150,15 @@ describe("Replay", () => {
     assert.equal(asked.length, 1);
   });
 
+  it("writes an answer again that could not be written, without reconciling again", async () => {
+    refusals = [413];
+    replay.start();
+    await eventually(() => assert.ok(patches().length === 2, "answered"));
+    const [first, second] = patches().map(({ body }) => (body as { status: object }).status);
+    assert.deepStrictEqual(second, first);
+    assert.equal(asked.length, 1);
+  });
+
   it("answers nothing while it does not lead, and everything once it does", async () => {
     leading = false;
     replay.start();
