@@ -7,8 +7,10 @@ import { clean } from "../status/conditions";
 import { endOf, messageOf, outputsOf } from "./recordedRun";
 import type { NodeResult } from "./taskSet";
 
-/** The longest answer that is given whole, in characters. The whole Workflow must fit into etcd's 1.5 MiB. */
+/** The longest answer that is given whole, in characters. */
 const LONGEST_ANSWER = 512 * 1024;
+/** The most room in etcd that an answer takes, in bytes. The whole Workflow must fit into etcd's 1.5 MiB. */
+const MOST_STORED_BYTES = 768 * 1024;
 const LONGEST_MESSAGE = 1024;
 
 /** The result of a reconcile, as the answer to whoever submitted it. */
@@ -44,13 +46,27 @@ export function triedAnswer(answer: TrialResult["answer"]): {
 } {
   const json = writeJson(answer);
   const tried = "tried, nothing applied";
+  const text = clean(beginningOf(json), LONGEST_ANSWER);
+  const isWhole = json.length <= LONGEST_ANSWER && storedBytes(json) <= MOST_STORED_BYTES;
   return {
-    text: clean(json.slice(0, LONGEST_ANSWER), LONGEST_ANSWER),
-    message:
-      json.length > LONGEST_ANSWER
-        ? `${tried}; the answer has ${json.length} characters, of which the first ${LONGEST_ANSWER} are here`
-        : tried,
+    text,
+    message: isWhole
+      ? tried
+      : `${tried}; the answer has ${json.length} characters, of which the first ${text.length} are here`,
   };
+}
+
+/** As much of a text as a Workflow has room for. */
+function beginningOf(text: string): string {
+  let kept = text.slice(0, LONGEST_ANSWER);
+  for (let bytes = storedBytes(kept); bytes > MOST_STORED_BYTES; bytes = storedBytes(kept))
+    kept = kept.slice(0, Math.floor((kept.length * MOST_STORED_BYTES) / bytes));
+  return kept;
+}
+
+/** How many bytes of etcd a text takes. Custom resources are kept there as JSON, in which Go escapes `<`, `>` and `&` too. */
+function storedBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text.replace(/[<>&\u2028\u2029]/g, "------")));
 }
 
 /** An error that prevented a reconcile or a trial, as the answer to whoever submitted it. */
