@@ -27,8 +27,11 @@ export interface KeepTokenOptions extends HandlerTokenOptions {
   readonly signal: AbortSignal;
   /** Called with each failure, before the next try. */
   readonly onError: (error: Error) => void;
+  /** How often to look whether it is time, in milliseconds. @default 30000 */
+  readonly lookMs?: number;
 }
 
+const LOOK_MS = 30_000;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 const FILE_MODE = 0o440;
@@ -44,11 +47,10 @@ export function handlerAccountOf(operator: string): string {
  * @throws AbortError on the signal
  */
 export async function keepHandlerToken(options: KeepTokenOptions): Promise<void> {
-  const { signal } = options;
   const renewAt = await writeEventually(options);
   void (async () => {
     for (let next = renewAt; ; next = await writeEventually(options)) {
-      await pause(Math.max(FIRST_RETRY_MS, next - Date.now()), undefined, { signal, ref: false });
+      await comes(next, options);
     }
   })().catch(() => {
     // Only the signal ends it.
@@ -81,6 +83,19 @@ async function writeEventually(options: KeepTokenOptions): Promise<number> {
     }
     await pause(waitMs, undefined, { signal: options.signal });
   }
+}
+
+/**
+ * Resolves at an instant, in milliseconds since the epoch, by the clock or after that time, whatever is first: timers stand still
+ * while a machine sleeps, and a clock may be set back.
+ * @throws AbortError on the signal
+ */
+async function comes(instant: number, { signal, lookMs = LOOK_MS }: KeepTokenOptions): Promise<void> {
+  const until = performance.now() + Math.max(FIRST_RETRY_MS, instant - Date.now());
+  do {
+    const left = Math.max(0, until - performance.now());
+    await pause(Math.min(lookMs, left), undefined, { signal, ref: false });
+  } while (Date.now() < instant && performance.now() < until);
 }
 
 /** The authority of a connection. Without one of its own, a connection trusts Node's. A pod's connection has its own. */

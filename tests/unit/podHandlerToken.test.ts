@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
+import { mock } from "node:test";
 import { type KeepTokenOptions, keepHandlerToken, writeHandlerToken } from "../../runtime/pod/handlerToken";
 import { eventually } from "../support/eventually";
 import { removeFolder, writeFolder } from "./operatorFolder";
@@ -81,6 +82,29 @@ describe("the handler's token", () => {
     const { length } = api.calls;
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     assert.equal(api.calls.length, length);
+  });
+
+  it("is replaced soon after its time if this machine was asleep, where timers stand still", async () => {
+    await keepHandlerToken({ ...options(), lookMs: 20 });
+    const { now } = Date;
+    mock.method(Date, "now", () => now() + lifetimeMs);
+    try {
+      await eventually(() => assert.equal(read("token"), "token-2"));
+    } finally {
+      mock.restoreAll();
+    }
+  });
+
+  it("is replaced in time if this machine's clock is set back", async () => {
+    lifetimeMs = 2_000;
+    await keepHandlerToken({ ...options(), lookMs: 20 });
+    const { now } = Date;
+    mock.method(Date, "now", () => now() - 3_600_000);
+    try {
+      await eventually(() => assert.equal(read("token"), "token-2"));
+    } finally {
+      mock.restoreAll();
+    }
   });
 
   it("is waited for where the API server does not give it yet", async () => {
