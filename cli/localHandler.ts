@@ -4,10 +4,11 @@ import { bundleFunction } from "../definition/bundleFunction";
 import type { Operator } from "../runtime/definition/definition";
 import { BUNDLED_FROM_INPUT, languageOf, programOf } from "../runtime/definition/handlerProgram";
 import { ChildProcessTransport } from "../runtime/handler/childProcessTransport";
-import type {
-  HandlerProcess,
-  HandlerProcessListener,
-  HandlerTransport,
+import {
+  type HandlerProcess,
+  type HandlerProcessListener,
+  type HandlerTransport,
+  unstarted,
 } from "../runtime/handler/handlerTransport";
 
 /**
@@ -47,9 +48,7 @@ class BundledFunction implements HandlerTransport {
     try {
       line = this.current();
     } catch (error) {
-      const startError = error as Error;
-      setImmediate(() => listener.exited({ code: null, signal: null, startError }));
-      return { write: () => {}, end: () => {}, kill: () => {} };
+      return unstarted(listener, error as Error);
     }
     const process = this.transport.start(listener);
     process.write(line);

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { devNull } from "node:os";
 import type { HandlerProgram } from "../definition/handlerProgram";
 import {
@@ -7,6 +7,7 @@ import {
   type HandlerProcess,
   type HandlerProcessListener,
   type HandlerTransport,
+  unstarted,
 } from "./handlerTransport";
 
 /** Which program to start, and where. */
@@ -42,15 +43,13 @@ export class ChildProcessTransport implements HandlerTransport {
   constructor(private readonly options: ChildProcessOptions) {}
 
   start(listener: HandlerProcessListener): HandlerProcess {
-    const { command, answersOn = 1 } = this.options;
-    const [program = "", ...args] = command;
-    const child = spawn(program, args, {
-      cwd: this.options.folder,
-      env: { ...inheritedEnvironment(), ...this.options.env },
-      stdio: answersOn === 3 ? ["pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
-      // A group of its own, so that a kill reaches the processes that the handler has started.
-      detached: true,
-    });
+    const { answersOn = 1 } = this.options;
+    let child: ChildProcess;
+    try {
+      child = this.spawn();
+    } catch (error) {
+      return unstarted(listener, error as Error);
+    }
     const exited = once((exit: HandlerExit) => {
       killGroup(child.pid);
       // What has left the group may hold the other ends for ever, and an open pipe keeps this program from its end.
@@ -76,6 +75,19 @@ export class ChildProcessTransport implements HandlerTransport {
       end: () => child.stdin?.end(),
       kill: () => killGroup(child.pid),
     };
+  }
+
+  /** @throws Error if the system refuses it at once: an environment that is too large, or no memory */
+  private spawn(): ChildProcess {
+    const { command, answersOn = 1, folder, env } = this.options;
+    const [program = "", ...args] = command;
+    return spawn(program, args, {
+      cwd: folder,
+      env: { ...inheritedEnvironment(), ...env },
+      stdio: answersOn === 3 ? ["pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
+      // A group of its own, so that a kill reaches the processes that the handler has started.
+      detached: true,
+    });
   }
 }
 

@@ -65,6 +65,18 @@ describe("ChildProcessTransport", () => {
     assert.match(exit?.startError?.message ?? "", /ENOENT/);
   });
 
+  it("tells that the system takes no command with so much environment", async () => {
+    const transport = new ChildProcessTransport({
+      command: ["true"],
+      folder,
+      env: { LARGE: "x".repeat(200_000) },
+    });
+    const handler = new Listened(transport);
+    handler.process.write("more\n");
+    handler.process.end();
+    assert.match((await handler.exit())?.startError?.message ?? "", /E2BIG/);
+  });
+
   it("tells the exit once, although a grandchild holds the pipes open, and kills that grandchild", async () => {
     const handler = new Listened(shellHandler("sleep 60 & echo $!; exit 3"));
     assert.deepStrictEqual(await handler.exit(), { code: 3, signal: null });
