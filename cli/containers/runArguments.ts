@@ -66,12 +66,14 @@ export function containerCommand(container: HandlerContainer): EngineCommand {
 }
 
 /**
- * Makes descriptor 3 the standard output, and standard output the log. The rest is the same command that the pod's shell starts.
+ * Makes descriptor 3 the standard output, standard output the log, descriptor 4 the standard input, and standard input empty. The
+ * rest is the same command that the pod's shell starts.
  */
-const PYTHON_ANSWERS = "import os, sys; os.dup2(1, 3); os.dup2(2, 1); os.execvp(sys.argv[1], sys.argv[1:])";
+const PYTHON_ANSWERS =
+  "import os, sys; os.dup2(0, 4); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); os.dup2(1, 3); os.dup2(2, 1); os.execvp(sys.argv[1], sys.argv[1:])";
 /** The same for Node, which cannot change its own descriptors. */
 const NODE_ANSWERS =
-  'require("node:child_process").spawn(process.execPath, process.argv.slice(2), { stdio: [0, 2, 2, 1] }).on("exit", (code) => process.exit(code ?? 1))';
+  'require("node:child_process").spawn(process.execPath, process.argv.slice(2), { stdio: ["ignore", 2, 2, 1, 0] }).on("exit", (code) => process.exit(code ?? 1))';
 
 /** An engine passes on only the standard descriptors, and an image may have no shell to redirect them. */
 function programInImage(operator: HandlerContainer["operator"]): readonly string[] {

@@ -6,8 +6,9 @@ export interface HandlerProgram {
   /** Program and arguments. */
   readonly command: readonly string[];
   /**
-   * The descriptor to which answers are written. 1: standard output. 3: a descriptor of our own loop's. Then standard output is
-   * log, as standard error is.
+   * The descriptor to which answers are written. 1: standard output, and requests are read from standard input. 3: a descriptor of
+   * our own loop's, which reads requests from descriptor 4. Then standard output is log, as standard error is, and standard input
+   * is empty: a child process may inherit both.
    */
   readonly answersOn: 1 | 3;
 }

@@ -1,18 +1,20 @@
 // The loop around a function in JavaScript: node function.js main.ts
 //
-// It reads requests from standard input, calls reconcile(request) or finalize(request) of the author's file, and writes
+// It reads requests from descriptor 4, calls reconcile(request) or finalize(request) of the author's file, and writes
 // each answer with the request's id to descriptor 3. Standard output is the log's: the parent of this process sees to it.
 //
 // The author's file is a bundle, as Argosy makes it when the operator is loaded. One that is too large for a ConfigMap goes
-// on in main.ts.part2 and so on. With "--bundled-from-input" it is the first line of standard input, as JSON, and not what
+// on in main.ts.part2 and so on. With "--bundled-from-input" it is the first line of descriptor 4, as JSON, and not what
 // the file holds.
 
 const { existsSync, readFileSync, writeFileSync } = require("node:fs");
 const Module = require("node:module");
+const { Socket } = require("node:net");
 const path = require("node:path");
 const { createInterface } = require("node:readline");
 
 const ANSWERS = 3;
+const REQUESTS = 4;
 const LONGEST_TEXT = 2000;
 const BUNDLE_REMEDY =
   "The bundle has what is imported by a constant name. Import this one so, or write a program with an image of its own: handler: { image, command }";
@@ -31,7 +33,10 @@ let bundle;
 let functions;
 if (option === undefined) prepare(readParts());
 
-const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
+const lines = createInterface({
+  input: new Socket({ fd: REQUESTS, writable: false }),
+  crlfDelay: Number.POSITIVE_INFINITY,
+});
 /** The engine asks one request at a time; others wait here all the same. */
 let last = Promise.resolve();
 lines.on("line", (line) => {

@@ -3,7 +3,7 @@
 Modules are looked for beside the author's file, in vendor/ of his folder, in the further folders that are named, and then
 where Python itself looks.
 
-It reads requests from standard input, calls reconcile(request) or finalize(request) of the author's file, and writes each
+It reads requests from descriptor 4, calls reconcile(request) or finalize(request) of the author's file, and writes each
 answer with the request's id to descriptor 3. Whatever else the process writes, or a library or a child of it, is log.
 """
 
@@ -30,11 +30,9 @@ class Refused(Exception):
 
 def take_over_descriptors():
     """Nobody but this loop has the requests or the answers: children of the process do not inherit these two."""
-    requests = os.fdopen(os.dup(0), "rb")
+    requests = os.fdopen(os.dup(4), "rb")
     answers = os.fdopen(os.dup(3), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    os.close(4)
     os.close(3)
     os.dup2(2, 1)
     # As in standard error: no text that is printed makes the function fail.

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { devNull } from "node:os";
+import type { Writable } from "node:stream";
 import type { HandlerProgram } from "../definition/handlerProgram";
 import {
   DRAIN_MS,
@@ -64,15 +65,16 @@ export class ChildProcessTransport implements HandlerTransport {
         else listener.log(chunk);
       });
     }
+    const input = (answersOn === 3 ? child.stdio?.[4] : child.stdin) as Writable | null | undefined;
     // If the process ended while we wrote, its exit is reported.
-    child.stdin?.on("error", () => {});
+    input?.on("error", () => {});
     child.on("exit", (code, signal) => setTimeout(() => exited({ code, signal }), DRAIN_MS).unref());
     child.on("close", (code, signal) => exited({ code, signal }));
     return {
       write: (text) => {
-        if (child.stdin?.writable) child.stdin.write(text);
+        if (input?.writable) input.write(text);
       },
-      end: () => child.stdin?.end(),
+      end: () => input?.end(),
       kill: () => killGroup(child.pid),
     };
   }
@@ -84,7 +86,7 @@ export class ChildProcessTransport implements HandlerTransport {
     return spawn(program, args, {
       cwd: folder,
       env: { ...inheritedEnvironment(), ...env },
-      stdio: answersOn === 3 ? ["pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
+      stdio: answersOn === 3 ? ["ignore", "pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
       // A group of its own, so that a kill reaches the processes that the handler has started.
       detached: true,
     });

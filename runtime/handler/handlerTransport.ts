@@ -18,9 +18,9 @@ export interface HandlerProcessListener {
 
 /** One living handler process, wherever it runs. */
 export interface HandlerProcess {
-  /** Writes to its standard input. Once it has exited, this does nothing. */
+  /** Writes to the descriptor from which it reads requests. Once it has exited, this does nothing. */
   write(text: string): void;
-  /** Closes its standard input. The contract says that the process then ends by itself. */
+  /** Closes that descriptor. The contract says that the process then ends by itself. */
   end(): void;
   /** Kills its whole process group at once. */
   kill(): void;

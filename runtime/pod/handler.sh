@@ -23,7 +23,8 @@ argosy_kit=$argosy_root/kit/busybox
 [ -x "$argosy_kit" ] || argosy_kit=
 # A runner that has not come by then has failed for good, or this container is begun again and waits again.
 argosy_patience_seconds=600
-# The program writes its answers to descriptor 3; what it writes to standard output is log.
+# The program reads its requests from descriptor 4 and writes its answers to descriptor 3; what it writes to standard output is
+# log, and its standard input is empty.
 argosy_answers_on_3=
 while :; do
   case $1 in
@@ -120,7 +121,7 @@ supervise() {
 # everything that a shell runs in the background.
 run() {
   trap - TERM USR1
-  [ -z "$argosy_answers_on_3" ] || exec $argosy_kit setsid "$@" <&4 >&6 2>&6 3>&5 4<&- 5>&- 6>&-
+  [ -z "$argosy_answers_on_3" ] || exec $argosy_kit setsid "$@" </dev/null >&6 2>&6 3>&5 4<&4 5>&- 6>&-
   exec $argosy_kit setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
 }
 

@@ -78,7 +78,7 @@ def reconcile(request):
     os.write(1, b"by descriptor\\n")
     ctypes.CDLL(None).puts(b"by a library")
     ctypes.CDLL(None).fflush(None)
-    subprocess.run("echo by a child; echo by its descriptor >&3; cat", shell=True)
+    subprocess.run("echo by a child; echo by its descriptor >&3; cat; cat <&4", shell=True)
     os.system("echo by system; cat")
     sys.stderr.write("by standard error\\n")
     return {"children": [], "status": {"by": "return"}}
@@ -91,7 +91,7 @@ const { writeSync } = require("node:fs");
 exports.reconcile = (request) => {
   console.log(JSON.stringify({ id: request.id, children: [], status: { by: "print" } }));
   writeSync(1, "by descriptor\\n");
-  spawnSync("sh", ["-c", "echo by a child; echo by its descriptor >&3"], { stdio: ["ignore", "inherit", "inherit"] });
+  spawnSync("sh", ["-c", "echo by a child; echo by its descriptor >&3; cat; cat <&4"], { stdio: "inherit" });
   console.error("by standard error");
   return { children: [], status: { by: "return" } };
 };
