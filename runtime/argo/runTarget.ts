@@ -47,7 +47,10 @@ export function runTargetOf(
   const name = needed(workflow, "name", kind);
   const uid = parameterOf(workflow, RUN_PARAMETERS.uid) || undefined;
   const due = scheduleIn(workflow, operator);
-  if (!namespaced) return { kind: "object", name: { name }, uid, due };
+  if (!namespaced) {
+    refuseNamespace(workflow, kind);
+    return { kind: "object", name: { name }, uid, due };
+  }
   const namespace = needed(workflow, "namespace", kind);
   if (operator.namespaces !== "all" && !operator.namespaces.includes(namespace)) {
     throw new RunTargetError(
@@ -79,6 +82,15 @@ function scheduleIn(
 /** The kind of an operator's custom resources as the API serves it. */
 export function resourceOf({ kind, plural, namespaced, ...version }: CustomResourceKind): Resource {
   return { apiVersion: apiVersionOf(version), kind, plural, namespaced };
+}
+
+/** The lock of a run has its parameters as its name. With another namespace, two runs would work on one object. */
+function refuseNamespace(workflow: KubernetesObject, kind: string): void {
+  const namespace = parameterOf(workflow, RUN_PARAMETERS.namespace);
+  if (namespace === "") return;
+  throw new RunTargetError(
+    `parameter "namespace" is "${namespace.slice(0, 80)}", and a ${kind} has no namespace: leave it empty`,
+  );
 }
 
 function needed(workflow: KubernetesObject, parameter: "name" | "namespace", kind: string): string {

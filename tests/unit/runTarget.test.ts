@@ -22,4 +22,27 @@ describe("the target of a run", () => {
     for (const name of ["", "..", "a/b", "a%2fb", "a\nb", "x".repeat(254)])
       assert.throws(() => named(name), RunTargetError, name);
   });
+
+  it("has no namespace if its kind has none: the lock of its runs would be another one", () => {
+    const { customResource, ...rest } = operator();
+    const given = (namespace: string) =>
+      runTargetOf(
+        observed("Workflow", {
+          spec: {
+            arguments: {
+              parameters: [
+                { name: "namespace", value: namespace },
+                { name: "name", value: "demo" },
+              ],
+            },
+          },
+        }),
+        { ...rest, customResource: { ...customResource, namespaced: false } },
+      );
+    const target = given("");
+    assert.deepEqual(target.kind === "object" && target.name, { name: "demo" });
+    assert.throws(() => given("shop"), {
+      message: 'parameter "namespace" is "shop", and a Widget has no namespace: leave it empty',
+    });
+  });
 });
