@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { flawFinder } from "../definition/contentSchema";
 import type { EventMapping, EventScalar } from "../definition/outsideEvent";
+import { flawOf } from "../flaw";
 import { isRecord, writeJson } from "../json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 import { valueAt } from "./fieldPath";
@@ -81,6 +82,8 @@ function mapEvent(
   const namespace = namespaceOf(mapping.namespace, data, refuse);
   const spec = built(mapping.spec, schema, data, "spec", refuse);
   if (!isJsonObject(spec)) throw refuse("spec", "is no object");
+  const unwritable = flawOf(spec);
+  if (unwritable !== undefined) throw refuse("spec", unwritable);
   const flaw = check(spec);
   if (flaw) throw refuse(flaw.field, flaw.complaint);
   const bytes = Buffer.byteLength(writeJson(spec));
@@ -128,7 +131,8 @@ function namespaceOf(
 
 /** A number, a text or a boolean as a text. A number keeps all digits that were sent. */
 function textOf(value: unknown): string | undefined {
-  if (!["string", "number", "boolean"].includes(typeof value)) return undefined;
+  if (!["string", "number", "boolean"].includes(typeof value) || flawOf(value) !== undefined)
+    return undefined;
   const json = writeJson(value);
   return json.startsWith('"') ? (JSON.parse(json) as string) : json;
 }

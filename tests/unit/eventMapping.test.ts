@@ -258,6 +258,19 @@ describe("eventMapper", () => {
     assert.deepStrictEqual(objectOf({ id: 1 }, { id: ["id"], when: {}, spec: {} }, schema).spec, {});
   });
 
+  for (const sent of ["1e999", '"1e999"', "[1e999]"])
+    it(`refuses ${sent}, which would become null, for the object and for the id`, () => {
+      const size = { type: "object", properties: { size: sent.startsWith("[") ? {} : { type: "number" } } };
+      const event = (id: string) => readJson(`{"id": ${id}, "size": ${sent}}`);
+      const changes = { when: {}, id: ["id"], spec: { size: "size" } };
+      assert.deepStrictEqual(refusalOf(event("7"), changes, size), {
+        field: "spec",
+        complaint: "has a number that JSON has not",
+        id: ["7"],
+      });
+      assert.match(refusalOf(event("1e999"), changes, size).complaint, /^is no text and no number/);
+    });
+
   it("refuses an object that is too large", () => {
     const changes = { id: ["id"], when: {}, spec: { text: "text" } };
     const text = "ü".repeat(MOST_SPEC_BYTES / 2);
