@@ -112,8 +112,8 @@ function tell(id, given) {
   let problem;
   try {
     text = JSON.stringify({ ...given, id });
-    const stray = strayNumber(given);
-    if (stray) problem = `${stray.path.join(".")} is ${stray.number}`;
+    const stray = strayPart(given);
+    if (stray) problem = `${stray.path.join(".")} is ${stray.is}`;
   } catch (error) {
     problem = error.message.split("\n")[0];
   }
@@ -121,13 +121,17 @@ function tell(id, given) {
   writeFileSync(ANSWERS, `${text}\n`);
 }
 
-/** The number of an answer that JSON does not have, and its path. JSON.stringify writes null in its place. */
-function strayNumber(value) {
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : { number: value, path: [] };
+/** The part of an answer that JSON.stringify would silently replace, and its path. */
+function strayPart(value, isEntry = false) {
+  if (typeof value === "number" && !Number.isFinite(value)) return { is: value, path: [] };
+  // A field without a value is left out. An entry of a list becomes null.
+  if (isEntry && ["undefined", "function", "symbol"].includes(typeof value))
+    return { is: typeof value, path: [] };
   // What has a toJSON is written as something else.
   if (typeof value !== "object" || value === null || typeof value.toJSON === "function") return undefined;
-  for (const [key, inner] of Object.entries(value)) {
-    const stray = strayNumber(inner);
+  if (value instanceof Map || value instanceof Set) return { is: `a ${value.constructor.name}`, path: [] };
+  for (const [key, inner] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+    const stray = strayPart(inner, Array.isArray(value));
     if (stray) return { ...stray, path: [key, ...stray.path] };
   }
   return undefined;

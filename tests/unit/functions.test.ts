@@ -228,6 +228,19 @@ exports.reconcile = (request) => {
       /^main\.js: the answer cannot be written as JSON: status\.sizes\.1 is NaN$/,
     ],
     [
+      "an entry of a list that is not there, in JavaScript, and not as null",
+      {
+        "main.js":
+          "exports.reconcile = ({ object }) => ({\n  children: [{ args: ['--size', object.size], none: undefined }],\n});\n",
+      },
+      /^main\.js: the answer cannot be written as JSON: children\.0\.args\.1 is undefined$/,
+    ],
+    [
+      "a map, in JavaScript, and not as an empty object",
+      { "main.js": "exports.reconcile = () => ({ children: [{ data: new Map([['a', 'b']]) }] });\n" },
+      /^main\.js: the answer cannot be written as JSON: children\.0\.data is a Map$/,
+    ],
+    [
       "a task that was cancelled, in Python",
       {
         "main.py":
