@@ -34,7 +34,7 @@ let functions;
 if (option === undefined) prepare(readParts());
 
 const lines = createInterface({
-  input: new Socket({ fd: REQUESTS, writable: false }),
+  input: new Socket({ fd: REQUESTS, readable: true, writable: false }),
   crlfDelay: Number.POSITIVE_INFINITY,
 });
 /** The engine asks one request at a time; others wait here all the same. */
