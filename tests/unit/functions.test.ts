@@ -350,19 +350,21 @@ exports.reconcile = (request) => {
   };
   for (const [language, files] of Object.entries(emptied)) {
     it(`in ${language} may change its request`, async () => {
-      start(files);
-      assert.deepStrictEqual((await ask()).answer, { children: [] });
+      bench.start(files);
+      assert.deepStrictEqual((await bench.ask()).answer, { children: [] });
     });
   }
 
   it("in Python may print half of a character", async () => {
-    start({ "main.py": "def reconcile(request):\n    print('half \\ud800')\n    return {'children': []}\n" });
-    assert.match((await ask()).log, /half \\ud800/);
+    bench.start({
+      "main.py": "def reconcile(request):\n    print('half \\ud800')\n    return {'children': []}\n",
+    });
+    assert.match((await bench.ask()).log, /half \\ud800/);
   });
 
   for (const method of ["fork", "spawn", "forkserver"]) {
     it(`in Python may use processes of its own that begin by ${method}`, async () => {
-      start(
+      bench.start(
         {
           "main.py": `
 import multiprocessing
@@ -377,7 +379,7 @@ def reconcile(request):
         },
         { timeoutMs: 8_000 },
       );
-      assert.deepStrictEqual(await statusOf(), { squares: [4, 9] });
+      assert.deepStrictEqual(await bench.statusOf(), { squares: [4, 9] });
     });
   }
 
