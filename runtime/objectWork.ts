@@ -6,7 +6,7 @@ import { messageAbout } from "./outbox/message";
 import type { Parts } from "./parts";
 import type { Outcome } from "./reconcile/outcome";
 import type { ReconcileRequests } from "./reconcile/requests";
-import { endOf, type Mandate } from "./reconcile/run";
+import { type Mandate, whyEnded } from "./reconcile/run";
 import type { Term } from "./term";
 import type { TraceContext } from "./traces/context";
 import type { ReportTime } from "./traces/spans";
@@ -109,7 +109,9 @@ export class ObjectWork {
     const { recorder, traces } = this.options;
     const { report } = outcome;
     // A run may outlive its term, and even end in the next one. Then it reports nothing.
-    const message = endOf(mandate) ? undefined : messageAbout(outcome, resource, recorder?.recordOf(report));
+    const message = whyEnded(mandate)
+      ? undefined
+      : messageAbout(outcome, resource, recorder?.recordOf(report));
     let run: string | undefined;
     const onReported =
       trace && ((reportTime?: ReportTime) => traces?.end({ trace, report, run, reportTime }));

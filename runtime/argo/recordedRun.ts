@@ -76,7 +76,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
     phase,
     startedAt: timeOf(new Date(finishedAt.getTime() - report.durationMs)),
     finishedAt: timeOf(finishedAt),
-    message: messageOf(report, run.runs),
+    message: describeRun(report, run.runs),
     progress: "1/1",
   };
   const node = {
@@ -121,7 +121,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
 }
 
 /** What a run did, in one line: what failed, what was created, patched and pruned. */
-export function messageOf(report: ReconcileReport, runs = 1): string {
+export function describeRun(report: ReconcileReport, runs = 1): string {
   const { failure, changes, due = [], skipped, namespace, event } = report;
   const done = describeChanges(changes, namespace);
   const wasDue = due.length > 0 ? `${due.join(", ")} due` : "";
@@ -151,13 +151,13 @@ export function outputsOf(report: ReconcileReport): Parameter[] {
     { name: "generation", value: generation === undefined ? "" : String(generation) },
     { name: "durationMs", value: String(Math.round(durationMs)) },
     { name: "reason", value: failure?.reason ?? "" },
-    { name: "log", value: endOf(log) },
+    { name: "log", value: endOfLog(log) },
     { name: TIMINGS_OUTPUT, value: clean(timingText([report]), LONGEST_OUTPUT) },
   ];
 }
 
 /** The end of a log, where the error is. */
-export function endOf(log: string): string {
+export function endOfLog(log: string): string {
   // The cut may leave half of a character, which nobody wrote.
   return clean(log.slice(-LONGEST_OUTPUT).replace(/^\p{Cs}/u, ""), LONGEST_OUTPUT);
 }

@@ -4,7 +4,7 @@ import { formatName } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
 import type { TrialResult } from "../reconcile/trial";
 import { clean } from "../status/conditions";
-import { endOf, messageOf, outputsOf } from "./recordedRun";
+import { describeRun, endOfLog, outputsOf } from "./recordedRun";
 import type { NodeResult } from "./taskSet";
 
 /** The longest answer that is given whole, in characters. */
@@ -20,7 +20,7 @@ export function resultOfReport(report: ReconcileReport): NodeResult {
   if (skipped === "gone") {
     return { phase: "Failed", message: `${kind} ${formatName(report)} does not exist`, outputs };
   }
-  return { phase: failure ? "Failed" : "Succeeded", message: messageOf(report), outputs };
+  return { phase: failure ? "Failed" : "Succeeded", message: describeRun(report), outputs };
 }
 
 /** The result of a trial, as the answer to whoever submitted it: the handler's answer as JSON. */
@@ -33,7 +33,7 @@ export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeRes
       parameters: [
         { name: "answer", value: text },
         { name: "durationMs", value: String(Math.round(durationMs)) },
-        { name: "log", value: endOf(log) },
+        { name: "log", value: endOfLog(log) },
       ],
     },
   };
@@ -79,7 +79,7 @@ export function resultOfError(error: unknown): NodeResult {
     outputs: {
       parameters: [
         { name: "reason", value: failure?.reason ?? "" },
-        { name: "log", value: endOf(failure?.log ?? "") },
+        { name: "log", value: endOfLog(failure?.log ?? "") },
       ],
     },
   };

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { endOf } from "../argo/recordedRun";
+import { endOfLog } from "../argo/recordedRun";
 import type { ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
 import { timingText } from "../traces/timings";
@@ -22,7 +22,7 @@ export function leaveWord({ root }: Pick<PodSettings, "root">, message: string):
 /** Writes how long the steps of a run took, to the file that Argo takes as an output of the run. */
 export function leaveTimings({ root }: Pick<PodSettings, "root">, reports: readonly ReconcileReport[]): void {
   try {
-    writeFileSync(`${root}${TIMINGS_FILE}`, endOf(timingText(reports)));
+    writeFileSync(`${root}${TIMINGS_FILE}`, endOfLog(timingText(reports)));
   } catch {
     // A run without timings is as good as one with them.
   }

@@ -93,7 +93,7 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
   const { operator, client } = options;
   // The children are listed before the objects. If a run ends in between, its footprint differs from this older list,
   // and the object gets a run.
-  const children = await listChildren(options);
+  const children = await listChildrenOfAll(options);
   const memories = operator.watch && (await listMemories(options));
   const needs = new Needs(options, children, memories);
   const used = await ListedUse.of(options);
@@ -332,7 +332,7 @@ class Needs {
 }
 
 /** The children of all objects, by the lists that a resident runner begins with. */
-async function listChildren({ operator, client, onError }: NeedsOptions): Promise<ChildStore> {
+async function listChildrenOfAll({ operator, client, onError }: NeedsOptions): Promise<ChildStore> {
   const fieldManager = fieldManagerOf(operator);
   const children = new ChildStore({
     client,

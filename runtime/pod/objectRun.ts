@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf } from "../argo/recordedRun";
+import { describeRun } from "../argo/recordedRun";
 import { type RunTarget, resourceOf } from "../argo/runTarget";
 import type { Operator } from "../definition/definition";
 import type { DueSchedule } from "../handler/contract";
@@ -146,7 +146,7 @@ export class ObjectRun {
     const report = await this.retried(() => this.object.reconcile(undefined, this.attempt));
     this.options.onReport?.(report);
     if (report.failure || report.problem !== undefined) return outcomeOf(report);
-    return report.changes.length > 0 ? done(`cleared up after ${what}: ${messageOf(report)}`) : isNothing;
+    return report.changes.length > 0 ? done(`cleared up after ${what}: ${describeRun(report)}`) : isNothing;
   }
 
   /** Waits for an event that is about to happen. False if there is none, or if it is too late. */

@@ -1,4 +1,4 @@
-import { messageOf } from "../argo/recordedRun";
+import { describeRun } from "../argo/recordedRun";
 import type { ReconcileReport } from "../reconcile/report";
 
 /** How a run ended. */
@@ -14,17 +14,17 @@ export interface RunOutcome {
 /** The outcome of a run that ends with this reconcile. */
 export function outcomeOf(report: ReconcileReport): RunOutcome {
   const { failure, skipped, ready, againAfterMs } = report;
-  if (failure) return failed(messageOf(report));
+  if (failure) return failed(describeRun(report));
   if (report.problem !== undefined) return failed(report.problem);
   if (skipped === "paused") return done("nothing to do: the object is paused");
   if (skipped === "gone") return done("nothing to do: the object is gone");
   // The object goes on changing. Another run waits, and this one has tried for long enough.
-  if (skipped !== undefined) return done(messageOf(report));
+  if (skipped !== undefined) return done(describeRun(report));
   const rest = [
     ready === false ? "not every child is ready yet: the next resync looks again" : "",
     againAfterMs === undefined ? "" : `to be asked again after ${againAfterMs / 1000} s: by the next resync`,
   ];
-  return done([messageOf(report), ...rest].filter((part) => part !== "").join("; "));
+  return done([describeRun(report), ...rest].filter((part) => part !== "").join("; "));
 }
 
 /** The outcome of a run that has not failed. @param message what it did */

@@ -47,7 +47,7 @@ export async function reportSilentRuns(
     try {
       const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
       if (!workflow) continue;
-      const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
+      const failure = new ReconcileFailure("RunFailed", whyFailed(workflow));
       if (await reporter.report(unaware, workflow.metadata.name, failure)) reported.add(unaware.uid);
     } catch (error) {
       if (error instanceof ApiUnreachableError) throw error;
@@ -88,7 +88,7 @@ function createdAt({ metadata }: KubernetesObject): string {
  * The message of the Workflow, which may only be that its time was up, and then the last message of the engine's
  * container.
  */
-function messageOf(workflow: KubernetesObject): string {
+function whyFailed(workflow: KubernetesObject): string {
   const { message, nodes = {} } = statusOf(workflow);
   const engine = Object.values(nodes).find(
     (node) => node.displayName === "main" && FAILED.includes(node.phase),

@@ -19,7 +19,7 @@ import { EventsInDoubt, newEventsIn } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
 import type { ObjectEvent, Outcome } from "./outcome";
 import { Remembering, type RememberingOptions } from "./remembering";
-import { type Draft, endOf, type Mandate, Run } from "./run";
+import { type Draft, type Mandate, Run, whyEnded } from "./run";
 import { namespacesLeft, Sweep, whereIn } from "./sweep";
 import { Timeline } from "./timeline";
 import { timetableOf } from "./timetable";
@@ -192,7 +192,7 @@ export class Reconcile {
 
   /** Puts the consequences of an error into the outcome. */
   private fail(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
-    const { report: result, isReported, again } = consequenceOf(endOf(mandate) ?? error, name.namespace);
+    const { report: result, isReported, again } = consequenceOf(whyEnded(mandate) ?? error, name.namespace);
     if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
     Object.assign(report, result);
     outcome.again = again;

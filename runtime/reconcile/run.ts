@@ -115,7 +115,7 @@ export class Run implements WriteScope {
 }
 
 /** The error of a term that has ended. Undefined if it has not. The next leader finds out what went wrong in the term. */
-export function endOf(mandate: Mandate): unknown {
+export function whyEnded(mandate: Mandate): unknown {
   try {
     mandate.assert();
     return undefined;

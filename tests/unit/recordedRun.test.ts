@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
   buildRecordedRun,
+  describeRun,
   isRecorded,
-  messageOf,
   outputsOf,
   type RecordingPlace,
 } from "../../runtime/argo/recordedRun";
@@ -267,6 +267,6 @@ describe("which runs are recorded", () => {
   it("are those that had changed something before they noticed that the object had changed too", () => {
     const overtaken = report({ result: "skipped", skipped: "changed meanwhile" });
     assert.ok(isRecorded(overtaken, "changes"));
-    assert.equal(messageOf(overtaken), "created Deployment demo; changed meanwhile");
+    assert.equal(describeRun(overtaken), "created Deployment demo; changed meanwhile");
   });
 });
