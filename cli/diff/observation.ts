@@ -66,7 +66,7 @@ export class Observation {
 
   /**
    * The objects that the object uses.
-   * @throws ReconcileFailure, UsedStillListingError, ApiError
+   * @throws ReconcileFailure, StillListingError, ApiError
    */
   used(event: HandlerEvent): Promise<GatheredUse> {
     return gatherUsed(this.options.operator, this.object, event, this.source);

@@ -15,7 +15,7 @@ import { type Memory, wasCreated } from "../../runtime/reconcile/memory";
 import { type Draft, Run, type RunOptions } from "../../runtime/reconcile/run";
 import { Timeline } from "../../runtime/reconcile/timeline";
 import { DirectUse } from "../../runtime/uses/directUse";
-import { UsedStillListingError } from "../../runtime/uses/used";
+import { StillListingError } from "../../runtime/watch/stillListing";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { changedFields, type FieldChange, within } from "./fields";
 import { type ListedChildren, listChildren } from "./listedChildren";
@@ -243,7 +243,7 @@ class Attempt {
     }
     if (error instanceof ReconcileFailure) return told(error.reason, error.message, error.log || log);
     if (error instanceof ApiError) return told("ApiError", error.message, log);
-    if (error instanceof UsedStillListingError) return told("UsedNotReadable", error.message, log);
+    if (error instanceof StillListingError) return told("UsedNotReadable", error.message, log);
     throw error;
   }
 }

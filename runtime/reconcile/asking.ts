@@ -51,7 +51,7 @@ export class Asking {
   /**
    * Asks the handler, and notes in the outcome which objects it used and how long it took.
    * @param due the schedules that are due
-   * @throws ReconcileFailure if the handler fails or answers wrongly; UsedStillListingError, ApiError, ApiUnreachableError if an
+   * @throws ReconcileFailure if the handler fails or answers wrongly; StillListingError, ApiError, ApiUnreachableError if an
    *   object that it is given cannot be read
    */
   async ask<Answer extends HandlerAnswer>(

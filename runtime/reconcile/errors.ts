@@ -9,7 +9,7 @@ import {
   retryAfterMs,
 } from "../kubernetes/errors";
 import { NotLeadingError } from "../term";
-import { UsedStillListingError } from "../uses/used";
+import { StillListingError } from "../watch/stillListing";
 import type { WorkResult } from "../work/backoff";
 import type { ReconcileReport } from "./report";
 
@@ -18,14 +18,6 @@ export class ObjectGoneError extends Error {
   constructor() {
     super("the object is gone");
     this.name = "ObjectGoneError";
-  }
-}
-
-/** The children of a declared kind are being listed, so it is not known yet which children exist. */
-export class StillListingError extends Error {
-  constructor(what: string) {
-    super(`${what} is being listed`);
-    this.name = "StillListingError";
   }
 }
 
@@ -67,8 +59,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
   if (error instanceof ObjectGoneError || isGone) return skipped("gone", { kind: "done" });
   if (isRace(error)) return skipped("changed meanwhile", { kind: "again" });
-  if (error instanceof StillListingError || error instanceof UsedStillListingError)
-    return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
+  if (error instanceof StillListingError) return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
   const message = error instanceof Error ? error.message : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;

@@ -10,9 +10,10 @@ import type { KubernetesObject, Manifest, ObjectName } from "../kubernetes/objec
 import { isListed, type Resource } from "../kubernetes/resource";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import { Scrubber } from "../outbox/scrubber";
+import type { StillListingError } from "../watch/stillListing";
 import { Asking, type AskingOptions } from "./asking";
 import { Departures, type DeparturesOptions } from "./departures";
-import { consequenceOf, SHORTEST_WAIT_MS, type StillListingError } from "./errors";
+import { consequenceOf, SHORTEST_WAIT_MS } from "./errors";
 import { Finalizers } from "./finalizers";
 import { wasCreated } from "./memory";
 import { EventsInDoubt, newEventsIn } from "./newEvents";

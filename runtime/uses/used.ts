@@ -19,6 +19,7 @@ import { formatName, type KubernetesObject, type ObjectName } from "../kubernete
 import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
 import { readInParts } from "../readInParts";
+import { StillListingError } from "../watch/stillListing";
 
 /** Where the used objects are read: from the stores of watches, or from the API server. */
 export interface UsedSource {
@@ -64,14 +65,6 @@ const MOST_LENGTH = 8 * 1024 * 1024;
 const RETRY = { retryAfterSeconds: 60 };
 const RIGHTS_REMEDY = "Deploy the operator again: its rights follow from its definition.";
 
-/** Thrown while the first list of a used kind is in progress. */
-export class UsedStillListingError extends Error {
-  constructor(key: string) {
-    super(`what uses.${key} names is being listed`);
-    this.name = "UsedStillListingError";
-  }
-}
-
 /**
  * Why an operator is not given a Secret. Undefined: it is given. The author of a custom resource names the Secret and is not
  * trusted. So either the definition lists that name, or the Secret itself says who may use it.
@@ -99,7 +92,7 @@ export function whyNotGiven(
  *
  * Guarantee (tests/unit/used.test.ts): if the objects are too long together to be given, reading stops as soon as that is known.
  *
- * @throws ReconcileFailure `UsedNotReadable`, UsedStillListingError, ApiError, ApiUnreachableError
+ * @throws ReconcileFailure `UsedNotReadable`, StillListingError, ApiError, ApiUnreachableError
  */
 export function gatherUsed(
   operator: UsingOperator & Pick<Operator, "uses">,
@@ -126,7 +119,7 @@ export async function gatherReferences(
     used[key] = isList(use) ? [] : null;
     const given = new Given(use, operator, MOST_LENGTH - length);
     const problem = await read(key, reference, source, (object) => given.take(object));
-    if (problem?.kind === "listing") throw new UsedStillListingError(key);
+    if (problem?.kind === "listing") throw new StillListingError(`what uses.${key} names`);
     if (problem) {
       const note = `uses.${key}: ${problem.message}`;
       if (problem.kind === "missing") warnings.push({ reason: "UsedKindMissing", note });

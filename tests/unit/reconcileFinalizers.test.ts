@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { StillListingError } from "../../runtime/reconcile/errors";
 import { CustomResources } from "../../runtime/watch/customResources";
+import { StillListingError } from "../../runtime/watch/stillListing";
 import { configMap, operator, WIDGETS } from "./support/objects";
 import { DELETED, ELSEWHERE, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 

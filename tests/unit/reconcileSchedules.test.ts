@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { StillListingError } from "../../runtime/reconcile/errors";
 import { memoryOf } from "../../runtime/reconcile/memory";
 import type { ReconcileOptions } from "../../runtime/reconcile/reconcile";
+import { StillListingError } from "../../runtime/watch/stillListing";
 import { configMap, operator, widget } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
