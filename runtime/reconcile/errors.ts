@@ -48,8 +48,16 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
  *
- * A child that cannot be written for long, while the API server answers other requests, is a `ReconcileFailure` by then: see
- * `Outages`.
+ * Some errors were rewritten before they come here, where more is known of them, in this order:
+ *
+ * | where | what | becomes |
+ * | --- | --- | --- |
+ * | `apiErrorOf` (kubernetes/errors.ts) | an admission webhook's denial, with almost any code | a refusal: 403 |
+ * | `Settling` (kubernetes/settling.ts) | 403, soon after the API server came up: it may not know its roles yet | busy: 503 |
+ * | `Conflicts` (kubernetes/conflicts.ts), `Finalizers` | 409 though nothing moved | `StandingConflictError` |
+ * | `Outages` (children/outages.ts) | a child that cannot be written, as its API or webhook is away | busy: 503; later `ChildRefused` |
+ * | `childRefused`, `deletionRefused` (children/refusals.ts) | a refusal of a child | `ChildRefused` or `NamespaceNotGranted` |
+ * | `refusedBy` (status/statusWriter.ts) | a refusal of the status | `StatusRefused` |
  *
  * @param namespace the object's own namespace. If another one is missing, as that of memories, the object is not gone
  */
