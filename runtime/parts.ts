@@ -1,4 +1,3 @@
-import { ChildWriter } from "./children/childWriter";
 import { ownManagers } from "./children/marks";
 import { Orphans } from "./children/orphans";
 import type { Operator } from "./definition/definition";
@@ -7,16 +6,13 @@ import type { KubernetesClient } from "./kubernetes/client";
 import type { Resource } from "./kubernetes/resource";
 import type { Metrics } from "./metrics";
 import { fieldManagerOf, formerManagersOf } from "./names";
-import { EventWriter } from "./outbox/eventWriter";
 import { Outbox } from "./outbox/outbox";
 import type { Recorder } from "./outbox/recorder";
-import { Teller } from "./outbox/teller";
+import type { Teller } from "./outbox/teller";
 import { KeptMemories } from "./reconcile/keptMemories";
-import { type Memories, statusMemories } from "./reconcile/memories";
-import { Reconcile } from "./reconcile/reconcile";
+import type { Reconcile } from "./reconcile/reconcile";
 import { Trials } from "./reconcile/trials";
-import { Statuses } from "./status/statuses";
-import { StatusWriter } from "./status/statusWriter";
+import { newReconcileParts } from "./reconcileParts";
 import { gatherUsed } from "./uses/used";
 import { Watches, type WatchesOptions } from "./watches";
 
@@ -59,62 +55,44 @@ export interface Parts {
 
 /** Builds the parts that know the cluster, change it, and report. */
 export function newParts(options: PartsOptions): Parts {
-  const { operator, resource, pool, recorder } = options;
+  const { operator, resource, pool, recorder, metrics, instance } = options;
   const fieldManager = fieldManagerOf(operator);
-  const formerManagers = formerManagersOf(operator);
-  const managers = ownManagers(fieldManager, formerManagers);
+  const managers = ownManagers(fieldManager, formerManagersOf(operator));
   const watches = new Watches({ ...options, fieldManager, managers });
-  const { objects, children, childResources } = watches;
-  const writer = new ChildWriter({
-    store: children,
-    ownerKind: resource,
-    fieldManager,
-    formerManagers,
-    isNamespaced: operator.namespaces !== "all",
-  });
-  const kept = keptMemories(watches, options);
-  const memories = kept ?? statusMemories(newStatuses(watches, resource, fieldManager));
-  const reconcile = new Reconcile({
+  const { objects, children, childResources, completeness } = watches;
+  const { reconcile, writer, teller } = newReconcileParts({
     operator,
     resource,
     childResources,
     pool,
     objects,
+    look: (name) => objects.look(name),
     children,
-    writer,
-    memories,
-    departures: kept && {
-      resource,
-      memories: kept,
-      children,
+    isNamespaced: operator.namespaces !== "all",
+    kept: keptMemories(watches, options),
+    sight: {
       isWatched: (uid) => objects.hasUid(uid),
       isBlind: false,
-      assertSeen: (name) => watches.completeness.assertSeen(name),
+      assertSeen: (name) => completeness.assertSeen(name),
     },
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
-    recordOf: (report) => recorder?.recordOf(report)?.name,
-    isFollowed: (child) => watches.completeness.isFollowed(child),
-    whyUnknown: (kind) => watches.completeness.whyUnknown(kind),
+    isFollowed: (child) => completeness.isFollowed(child),
+    whyUnknown: (kind) => completeness.whyUnknown(kind),
     whyNot: (event, object, kinds, isElsewhere) =>
-      watches.whyCycling(object) ?? watches.completeness.whyNot(event, object, kinds, isElsewhere),
+      watches.whyCycling(object) ?? completeness.whyNot(event, object, kinds, isElsewhere),
+    recordOf: (report) => recorder?.recordOf(report)?.name,
+    record: recorder?.write,
+    instance,
+    onEventDropped: () => metrics.eventDropped(),
   });
-  const outbox = newOutbox(memories, fieldManager, options);
   return {
     resource,
     watches,
     reconcile,
-    outbox,
+    outbox: newOutbox(teller, options),
     orphans: new Orphans({ store: children, writer }),
     trials: new Trials({ operator, childResources, pool }),
   };
-}
-
-function newStatuses({ objects }: Watches, resource: Resource, fieldManager: string): Statuses {
-  return new Statuses({
-    writer: new StatusWriter({ resource, fieldManager }),
-    read: (name) => objects.look(name),
-    learn: (object) => objects.learn(object),
-  });
 }
 
 /** The memories of objects that are not ours. Undefined if the objects are ours. */
@@ -128,14 +106,9 @@ function keptMemories(
   return new KeptMemories({ operator, resource, namespace, shelf: memories, isThere });
 }
 
-function newOutbox(
-  statuses: Memories,
-  controller: string,
-  { instance, metrics, recorder }: PartsOptions,
-): Outbox {
-  const events = new EventWriter({ controller, instance, onDrop: () => metrics.eventDropped() });
+function newOutbox(teller: Teller, { metrics, recorder }: PartsOptions): Outbox {
   const outbox = new Outbox({
-    teller: new Teller({ statuses, events, ...(recorder && { record: recorder.write }) }),
+    teller,
     join: recorder?.join ?? ((_, later) => later),
     onDrop: (what, reason) => (what === "event" ? metrics.eventDropped() : recorder?.drop(reason)),
   });

@@ -39,7 +39,7 @@ export interface TellerOptions {
   readonly statuses: Pick<Statuses, "write">;
   readonly events: Pick<EventWriter, "write">;
   /** Writes a record. @returns whether the record is there now. False if it never will be. @default there are no records */
-  readonly record?: (record: RunRecord) => Promise<boolean>;
+  readonly record?: ((record: RunRecord) => Promise<boolean>) | undefined;
 }
 
 /** A verdict waits this long for the record that it should name. */

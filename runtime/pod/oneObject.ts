@@ -1,5 +1,4 @@
 import { ChildStore } from "../children/childStore";
-import { ChildWriter } from "../children/childWriter";
 import { ownManagers } from "../children/marks";
 import type { Operator } from "../definition/definition";
 import type { DueSchedule, HandlerEvent, Used } from "../handler/contract";
@@ -10,18 +9,16 @@ import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { fieldManagerOf, formerManagersOf } from "../names";
-import { EventWriter } from "../outbox/eventWriter";
 import { messageAbout } from "../outbox/message";
 import type { RunRecord } from "../outbox/recorder";
-import { Teller } from "../outbox/teller";
+import type { Teller } from "../outbox/teller";
 import { Finalizers } from "../reconcile/finalizers";
 import type { KeptMemories } from "../reconcile/keptMemories";
-import { type Memories, statusMemories } from "../reconcile/memories";
+import type { Memories } from "../reconcile/memories";
 import type { Footprint } from "../reconcile/memory";
-import { Reconcile } from "../reconcile/reconcile";
+import type { Reconcile } from "../reconcile/reconcile";
 import type { ReconcileReport } from "../reconcile/report";
-import { Statuses } from "../status/statuses";
-import { StatusWriter } from "../status/statusWriter";
+import { newReconcileParts } from "../reconcileParts";
 import { DirectUse } from "../uses/directUse";
 import { type GatheredUse, gatherUsed } from "../uses/used";
 import { Following } from "./following";
@@ -100,29 +97,20 @@ export class OneObject {
   constructor(private readonly options: OneObjectOptions) {
     const { client, resource, childResources, operator, instance, pool, runName } = options;
     const fieldManager = fieldManagerOf(operator);
-    const formerManagers = formerManagersOf(operator);
     this.direct = new DirectUse(operator, client);
-    const children = new ChildStore({
+    this.children = new ChildStore({
       client,
       ownerKind: resource,
       fieldManager,
-      managers: ownManagers(fieldManager, formerManagers),
+      managers: ownManagers(fieldManager, formerManagersOf(operator)),
       onChange: this.following.wake,
     });
-    const read = async () => this.object;
-    const learn = (object: KubernetesObject) => {
-      this.object = object;
-    };
-    const statuses = new Statuses({ writer: new StatusWriter({ resource, fieldManager }), read, learn });
-    const kept = this.keptMemories();
-    this.memories = kept ?? statusMemories(statuses);
-    this.children = children;
     this.finalizers = new Finalizers(resource, operator);
     this.waiting = new Waiting({
       operator,
       client,
       resource,
-      children,
+      children: this.children,
       name: options.name,
       following: this.following,
       known: () => this.object,
@@ -132,39 +120,42 @@ export class OneObject {
       gone: () => this.forget(),
       listed: (kind) => this.listed?.get(kind),
     });
-    this.reconciling = new Reconcile({
+    const read = async () => this.object;
+    const { reconcile, memories, teller } = newReconcileParts({
       operator,
       resource,
       childResources,
       pool,
-      children,
-      memories: this.memories,
-      departures: kept && {
-        resource,
-        memories: kept,
-        children,
+      objects: {
+        read,
+        learn: (object) => {
+          this.object = object;
+        },
+        invalidate: () => this.forget(),
+        isGoing: () => false,
+      },
+      look: read,
+      children: this.children,
+      // A right that is missing in one namespace is reported as ChildRefused here.
+      isNamespaced: false,
+      kept: this.keptMemories(),
+      sight: {
         isWatched: (uid) => uid === this.object?.metadata.uid,
         isBlind: true,
         // The run has asked whether the kind is served.
         assertSeen: ignore,
       },
       used: (object, event) => this.gather(object, event),
-      writer: new ChildWriter({ store: children, ownerKind: resource, fieldManager, formerManagers }),
-      objects: {
-        read,
-        learn,
-        invalidate: () => this.forget(),
-        isGoing: () => false,
-      },
       recordOf: runName,
       footprintOf: (uid, report) => this.footprintOf(uid, report),
-    });
-    this.teller = new Teller({
-      statuses: this.memories,
-      events: new EventWriter({ controller: fieldManager, instance, onDrop: ignore }),
       // The Workflow of this pod is there already.
       record: async () => true,
+      instance,
+      onEventDropped: ignore,
     });
+    this.reconciling = reconcile;
+    this.memories = memories;
+    this.teller = teller;
   }
 
   /** The newest known state of the object. Undefined if the object is gone, or must be read. */

@@ -1,0 +1,61 @@
+import { ChildWriter, type ChildWriterOptions } from "./children/childWriter";
+import type { KubernetesObject, ObjectName } from "./kubernetes/objects";
+import { fieldManagerOf, formerManagersOf } from "./names";
+import { EventWriter, type EventWriterOptions } from "./outbox/eventWriter";
+import { Teller, type TellerOptions } from "./outbox/teller";
+import type { DeparturesOptions } from "./reconcile/departures";
+import type { KeptMemories } from "./reconcile/keptMemories";
+import { type Memories, statusMemories } from "./reconcile/memories";
+import { Reconcile, type ReconcileOptions } from "./reconcile/reconcile";
+import { Statuses } from "./status/statuses";
+import { StatusWriter } from "./status/statusWriter";
+
+/** What differs between a resident runner, which watches all objects, and a run in a pod of its own, which knows one. */
+export interface ReconcilePartsOptions
+  extends Omit<ReconcileOptions, "writer" | "memories" | "departures">,
+    Required<Pick<ChildWriterOptions, "isNamespaced">>,
+    Pick<EventWriterOptions, "instance">,
+    Pick<TellerOptions, "record"> {
+  /** Reads an object as it is now, to write its status. */
+  readonly look: (name: ObjectName) => Promise<KubernetesObject | undefined>;
+  /** The memories of objects that are not ours. Undefined if the objects are ours. */
+  readonly kept: KeptMemories | undefined;
+  /** What is known of objects that are not ours. */
+  readonly sight: Pick<DeparturesOptions, "isWatched" | "isBlind" | "assertSeen">;
+  /** @see EventWriterOptions.onDrop */
+  readonly onEventDropped: EventWriterOptions["onDrop"];
+}
+
+/** The parts that reconcile an object and report on it. */
+export interface ReconcileParts {
+  readonly reconcile: Reconcile;
+  readonly writer: ChildWriter;
+  readonly memories: Memories;
+  readonly teller: Teller;
+}
+
+/** Builds the parts that reconcile an object and report on it. */
+export function newReconcileParts(options: ReconcilePartsOptions): ReconcileParts {
+  const { operator, resource, children, objects, kept, sight } = options;
+  const { isNamespaced, instance, look: read, record, onEventDropped: onDrop } = options;
+  const fieldManager = fieldManagerOf(operator);
+  const formerManagers = formerManagersOf(operator);
+  const writer = new ChildWriter({
+    store: children,
+    ownerKind: resource,
+    fieldManager,
+    formerManagers,
+    isNamespaced,
+  });
+  const learn = (object: KubernetesObject) => objects.learn(object);
+  const statuses = new Statuses({ writer: new StatusWriter({ resource, fieldManager }), read, learn });
+  const memories = kept ?? statusMemories(statuses);
+  const departures = kept && { resource, memories: kept, children, ...sight };
+  const events = new EventWriter({ controller: fieldManager, instance, onDrop });
+  return {
+    reconcile: new Reconcile({ ...options, writer, memories, departures }),
+    writer,
+    memories,
+    teller: new Teller({ statuses: memories, events, record }),
+  };
+}
