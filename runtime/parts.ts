@@ -66,7 +66,7 @@ export function newParts(options: PartsOptions): Parts {
     childResources,
     pool,
     objects,
-    look: (name) => objects.look(name),
+    read: (name) => objects.read(name),
     children,
     isNamespaced: operator.namespaces !== "all",
     kept: keptMemories(watches, options),

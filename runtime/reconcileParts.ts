@@ -17,7 +17,7 @@ export interface ReconcilePartsOptions
     Pick<EventWriterOptions, "instance">,
     Pick<TellerOptions, "record"> {
   /** Reads an object as it is now, to write its status. */
-  readonly look: (name: ObjectName) => Promise<KubernetesObject | undefined>;
+  readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
   /** The memories of objects that are not ours. Undefined if the objects are ours. */
   readonly kept: KeptMemories | undefined;
   /** What is known of objects that are not ours. */
@@ -37,7 +37,7 @@ export interface ReconcileParts {
 /** Builds the parts that reconcile an object and report on it. */
 export function newReconcileParts(options: ReconcilePartsOptions): ReconcileParts {
   const { operator, resource, children, objects, kept, sight } = options;
-  const { isNamespaced, instance, look: read, record, onEventDropped: onDrop } = options;
+  const { isNamespaced, instance, read, record, onEventDropped: onDrop } = options;
   const fieldManager = fieldManagerOf(operator);
   const formerManagers = formerManagersOf(operator);
   const writer = new ChildWriter({

@@ -258,7 +258,7 @@ class PreviewRun extends Run {
     report: Draft,
   ) {
     const objects = {
-      read: async () => object,
+      readToReconcile: async () => object,
       learn: () => {},
       invalidate: () => {},
       isGoing: () => false,

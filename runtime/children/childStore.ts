@@ -193,7 +193,7 @@ export class ChildStore {
     const { ownerKind, managers } = this.options;
     const isMeant = (object: KubernetesObject) =>
       ownerUid === undefined || provenOwner(object, ownerKind, managers)?.uid === ownerUid;
-    for (const object of objects.filter(isMeant)) this.store.set(resource, object, "answer");
+    for (const object of objects.filter(isMeant)) this.store.set(resource, object, "handled");
   }
 
   /** Forgets every child except those with these uids: the lists beside the watches did not have the others. */
@@ -203,7 +203,7 @@ export class ChildStore {
 
   /** Forgets a child: a list beside the watches did not have it. */
   forget(child: Child): void {
-    this.store.remove(child, "answer");
+    this.store.remove(child, "handled");
   }
 
   /**
@@ -231,7 +231,7 @@ export class ChildStore {
         this.takeIn(resource, result.object, manifest);
       } else {
         const known = this.store.find(resource, name);
-        if (known) this.store.remove(known, "answer");
+        if (known) this.store.remove(known, "handled");
       }
       return result;
     } finally {
@@ -264,7 +264,7 @@ export class ChildStore {
     const { uid } = object.metadata;
     // The applied manifest is remembered before the object is kept, so that our entry is not kept too: see `kept`.
     if (manifest) this.remember(uid, manifest, this.ownedIn(object));
-    if (this.store.set(resource, object, "answer")?.uid !== uid) this.applied.delete(uid);
+    if (this.store.set(resource, object, "handled")?.uid !== uid) this.applied.delete(uid);
   }
 
   private remember(uid: string, manifest: Manifest, owned: string): void {
@@ -295,10 +295,9 @@ export class ChildStore {
     if (before && !isSame) this.unlink(before);
     if (before && before.uid !== after?.uid) this.applied.delete(before.uid);
     if (after) this.link(after);
-    else if (before && source !== "answer") this.doubt(before.resource, before);
-    // The children in the first list were there before us, and every object is looked at then anyway. Children that we found by
-    // reading are not reported by the watch again.
-    if (source === "list" || source === "watch" || source === "read") this.wake(before, after, object);
+    else if (before && source !== "handled") this.doubt(before.resource, before);
+    // The children in the first list were there before us, and every object is looked at then anyway.
+    if (source !== "handled" && source !== "initial") this.wake(before, after, object);
   }
 
   private wake(

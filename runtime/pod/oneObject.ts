@@ -127,14 +127,14 @@ export class OneObject {
       childResources,
       pool,
       objects: {
-        read,
+        readToReconcile: read,
         learn: (object) => {
           this.object = object;
         },
         invalidate: () => this.forget(),
         isGoing: () => false,
       },
-      look: read,
+      read,
       children: this.children,
       // A right that is missing in one namespace is reported as ChildRefused here.
       isNamespaced: false,

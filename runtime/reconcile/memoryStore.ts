@@ -75,12 +75,12 @@ export class MemoryStore implements MemoryShelf {
   }
 
   learn(memory: KubernetesObject): void {
-    this.store.set(this.kind, memory, "answer");
+    this.store.set(this.kind, memory, "handled");
   }
 
   drop(memory: KubernetesObject): void {
     const known = this.store.find(this.kind, memory.metadata);
-    if (known?.uid === memory.metadata.uid) this.store.remove(known, "answer");
+    if (known?.uid === memory.metadata.uid) this.store.remove(known, "handled");
   }
 
   /** Every stored Memory is outdated: it is read again when it is needed. */
@@ -118,7 +118,7 @@ export class MemoryStore implements MemoryShelf {
   private changed({ source, before, after }: Change<Facts>): void {
     if (before) this.unlink(before);
     if (after) this.link(after);
-    else if (before && source !== "answer") this.options.onLost(before.facts.name);
+    else if (before && source !== "handled") this.options.onLost(before.facts.name);
   }
 
   private link(known: Known): void {

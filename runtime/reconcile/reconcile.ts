@@ -132,7 +132,7 @@ export class Reconcile {
     };
     const outcome: Outcome = { report, events: [], again: { kind: "done" } };
     try {
-      const object = await timeline.step("read", () => objects.read(name));
+      const object = await timeline.step("read", () => objects.readToReconcile(name));
       writtenAt = object && lastWriteOf(object);
       const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, mandate, report);
       await timeline.step("sweep", clearUp, () => report.changes.length > 0);

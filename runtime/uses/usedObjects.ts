@@ -156,7 +156,7 @@ export class UsedObjects implements UsedSource {
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
     if (this.polled.has(key)) return this.polled.get(key, name);
     const found = this.find(key, name);
-    return found && (await found.store.read(found.stored, "answer"));
+    return found && (await found.store.read(found.stored));
   }
 
   private find(key: string, name: ObjectName) {
@@ -169,7 +169,7 @@ export class UsedObjects implements UsedSource {
 
   async list(key: string, reference: LabelReference, take: Take): Promise<void> {
     const selected = this.selected(key, reference);
-    for await (const [, object] of readInParts(selected, ({ store, stored }) => store.read(stored, "answer")))
+    for await (const [, object] of readInParts(selected, ({ store, stored }) => store.read(stored)))
       take(object);
   }
 

@@ -10,7 +10,7 @@ import { annotationsOf, madeOf, ownAnnotationsOf } from "./watched";
 /** The custom resources as they are known now. */
 export interface KnownObjects {
   /** The object as it is now, to reconcile it. Undefined if it is gone. */
-  read(name: ObjectName): Promise<KubernetesObject | undefined>;
+  readToReconcile(name: ObjectName): Promise<KubernetesObject | undefined>;
   /** Takes in the API server's answer to a write of ours, before the watch brings it. */
   learn(object: KubernetesObject): void;
   /** The stored object is outdated: it is read again when it is needed. */
@@ -120,20 +120,20 @@ export class CustomResources implements KnownObjects {
    * The object as it is now, to reconcile it: in the version of the watch or of our own last write, or read from the API server.
    * A change that is found by this read is not reported, since this reconcile handles it.
    */
-  async read(name: ObjectName): Promise<KubernetesObject | undefined> {
-    return this.get(name, "read");
+  async readToReconcile(name: ObjectName): Promise<KubernetesObject | undefined> {
+    return this.get(name, "handled");
   }
 
   /** The object as it is now, for everybody else. A change that is found by this read is reported. */
-  async look(name: ObjectName): Promise<KubernetesObject | undefined> {
-    return this.get(name, "answer");
+  async read(name: ObjectName): Promise<KubernetesObject | undefined> {
+    return this.get(name, "asked");
   }
 
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
     const { uid, resourceVersion } = object.metadata;
     // An object that the watch has not reported yet is not taken in. Otherwise its creation would be missed.
-    if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "answer");
+    if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "asked");
     else remember(this.ahead, uid, resourceVersion);
   }
 
@@ -206,7 +206,7 @@ export class CustomResources implements KnownObjects {
     return this.store.sink(this.options.resource, namespace);
   }
 
-  private async get(name: ObjectName, source: "read" | "answer"): Promise<KubernetesObject | undefined> {
+  private async get(name: ObjectName, source: "asked" | "handled"): Promise<KubernetesObject | undefined> {
     const { client, resource, watched } = this.options;
     const stored = this.store.find(resource, name);
     if (stored) {
@@ -232,7 +232,7 @@ export class CustomResources implements KnownObjects {
     if (!after || this.options.watched || same?.trigger !== after.facts.trigger)
       this.options.onSeen?.({ name, namespace }, after && object);
     // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
-    if (source === "read") return;
+    if (source === "handled") return;
     const isDeleted = source === "watch" && !after;
     if (left) this.options.onGone({ namespace, name }, { uid: left.uid, isDeleted });
     if (!after) return;

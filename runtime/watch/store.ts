@@ -24,10 +24,10 @@ export interface StoredObject<Facts> extends ObjectName {
 }
 
 /**
- * How an object came to a store: by the first list of its kind, a later list, a watch, the answer to a request of ours, or
- * {@link Store.read} for a caller that acts on what is read.
+ * How an object came to a store: by the first list of its kind, a later list, a watch, or the answer to a request of ours. A change
+ * in an answer is "handled" if the one who asked acts on it, so that nobody else need be woken, and otherwise only "asked" for.
  */
-export type Source = "initial" | "list" | "watch" | "answer" | "read";
+export type Source = "initial" | "list" | "watch" | "asked" | "handled";
 
 /** The sources that report without being asked: the watch, and the lists with which it begins. */
 const UNASKED: readonly Source[] = ["initial", "list", "watch"];
@@ -116,11 +116,11 @@ export class Store<Facts> {
 
   /**
    * The object as it is now, from the store or read from the API server. Undefined if it is gone.
-   * @param source the source of a change that is found by this read
+   * @param source whether the caller handles a change that is found by this read
    */
   async read(
     stored: StoredObject<Facts>,
-    source: "read" | "answer" = "read",
+    source: "asked" | "handled" = "asked",
   ): Promise<KubernetesObject | undefined> {
     if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
     const object = await this.get(stored);

@@ -122,7 +122,7 @@ describe("CustomResources", () => {
   it("says a change once that its own reconcile reads first, by that reconcile", async () => {
     objects.invalidate(NAME);
     server = at(6, { generation: 4 });
-    assert.deepEqual(await objects.read(NAME), server);
+    assert.deepEqual(await objects.readToReconcile(NAME), server);
     watched(server);
     assert.deepEqual(changes, []);
   });
@@ -130,13 +130,13 @@ describe("CustomResources", () => {
   it("reads every object again when all that is known is outdated", async () => {
     objects.invalidateAll();
     server = at(6, { generation: 4 });
-    assert.deepEqual(await objects.read(NAME), server);
+    assert.deepEqual(await objects.readToReconcile(NAME), server);
   });
 
   it("says a change that somebody else finds who reads the object", async () => {
     objects.invalidate(NAME);
     server = at(6, { generation: 4 });
-    assert.deepEqual(await objects.look(NAME), server);
+    assert.deepEqual(await objects.read(NAME), server);
     watched(server);
     assert.deepEqual(versions(), ["6"]);
   });
@@ -148,17 +148,17 @@ describe("CustomResources", () => {
     const [created, between, written] = states;
     assert.ok(created && between && written);
     server = created;
-    assert.deepEqual(await objects.read(name), created);
+    assert.deepEqual(await objects.readToReconcile(name), created);
     objects.learn(written);
     server = written;
     for (const seen of [created, between, written]) {
       watched(seen);
-      assert.deepEqual(await objects.read(name), written);
+      assert.deepEqual(await objects.readToReconcile(name), written);
     }
     assert.deepEqual(versions(), ["6"]);
     // From then on, the watch is believed.
     server = undefined;
-    assert.deepEqual(await objects.read(name), written);
+    assert.deepEqual(await objects.readToReconcile(name), written);
   });
 
   it("does not learn of an object that the watch has not brought: its start would be missed", () => {
@@ -221,7 +221,7 @@ describe("CustomResources", () => {
     sink = slow.sink(undefined);
     list(5, at(5));
     slow.invalidate(NAME);
-    const reading = slow.read(NAME);
+    const reading = slow.readToReconcile(NAME);
     sink.remove(at(6));
     answer.give?.(at(5));
     assert.equal(await reading, undefined);

@@ -303,7 +303,12 @@ describe("Reconcile", () => {
     const day = 24 * 3600;
     const object = () => world.cluster.find("Widget", { namespace: "shop", name: "made-1" });
     const lasting = {
-      objects: { read: async () => object(), learn: () => {}, invalidate: () => {}, isGoing: () => false },
+      objects: {
+        readToReconcile: async () => object(),
+        learn: () => {},
+        invalidate: () => {},
+        isGoing: () => false,
+      },
       operator: { ...operator(), eventTtls: { made: day } },
       now: () => Date.parse("2126-01-01T00:00:00Z"),
     };

@@ -58,7 +58,7 @@ describe("Store", () => {
   it("takes in what is listed, watched and answered, and says how it came", () => {
     const sink = list(2, [item("a", 1)]);
     sink.set(item("b", 3), false);
-    store.set(CONFIG_MAPS, item("a", 4, "x"), "answer");
+    store.set(CONFIG_MAPS, item("a", 4, "x"), "handled");
     sink.set(item("a", 4, "x"), false);
     sink.remove(item("b", 5));
     list(9, [item("c", 8)], false, sink);
@@ -69,7 +69,7 @@ describe("Store", () => {
       [
         "initial undefined@undefined a",
         "watch undefined@undefined b",
-        "answer a@1 a",
+        "handled a@1 a",
         "watch b@3 undefined",
         "list undefined@undefined c",
         "list a@4 undefined",
@@ -79,7 +79,7 @@ describe("Store", () => {
   });
 
   it("never lets an older version replace a newer one, whatever comes late, of an earlier object of the name too", () => {
-    const source = fc.constantFrom<Source>("list", "watch", "answer", "read");
+    const source = fc.constantFrom<Source>("list", "watch", "asked", "handled");
     const step = fc.record({ version: fc.integer({ min: 1, max: 30 }), source });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
@@ -101,7 +101,7 @@ describe("Store", () => {
   it("says each change once, whichever source has it first", () => {
     const step = fc.record({
       version: fc.integer({ min: 1, max: 9 }),
-      source: fc.constantFrom<Source>("list", "watch", "answer", "read"),
+      source: fc.constantFrom<Source>("list", "watch", "asked", "handled"),
     });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
@@ -122,7 +122,7 @@ describe("Store", () => {
   it("forgets what a list lacks, but not what we wrote after the list began", () => {
     const sink = list(5, [item("a", 1), item("b", 2)]);
     sink.listing(false, "7");
-    store.set(CONFIG_MAPS, item("new", 8), "answer");
+    store.set(CONFIG_MAPS, item("new", 8), "handled");
     sink.set(item("a", 1), true);
     sink.listed("7");
     assert.deepEqual([...store.values()].map(({ name }) => name).sort(), ["a", "new"]);
@@ -152,7 +152,7 @@ describe("Store", () => {
 
   it("takes in an older version from a later list, if the API server went back and was written since", () => {
     const sink = list(50, [item("a", 40, "new")]);
-    store.set(CONFIG_MAPS, item("ours", 53), "answer");
+    store.set(CONFIG_MAPS, item("ours", 53), "handled");
     // Restored at 30. Since then it was written so often that its versions are as high as before.
     sink.listing(false, "52");
     sink.set(item("a", 10, "old"), true);
@@ -170,7 +170,7 @@ describe("Store", () => {
   it("takes in other content under the same version if a list has it, and not if a late event has", () => {
     const sink = list(5, [item("a", 1, "x")]);
     sink.set(item("a", 1, "y"), false);
-    store.set(CONFIG_MAPS, item("a", 1, "y"), "answer");
+    store.set(CONFIG_MAPS, item("a", 1, "y"), "handled");
     assert.equal(changes.length, 1);
     list(6, [item("a", 1, "x")], false, sink);
     assert.equal(changes.length, 1);
@@ -195,7 +195,7 @@ describe("Store", () => {
 
   it("remembers which version a watch or a list told of, beside our own writes", () => {
     const sink = list(5, [item("a", 1)]);
-    store.set(CONFIG_MAPS, item("a", 7), "answer");
+    store.set(CONFIG_MAPS, item("a", 7), "handled");
     assert.deepEqual([find("a")?.resourceVersion, find("a")?.reportedVersion], ["7", "1"]);
     sink.set(item("a", 6), false);
     assert.deepEqual([find("a")?.resourceVersion, find("a")?.reportedVersion], ["7", "6"]);
@@ -220,7 +220,7 @@ describe("Store", () => {
       assert.deepEqual(await read("a"), { data: "y" });
       assert.deepEqual(await read("a"), { data: "y" });
       assert.deepEqual(got, ["a"]);
-      assert.deepEqual([changes.at(-1)?.source, changes.at(-1)?.after?.resourceVersion], ["read", "3"]);
+      assert.deepEqual([changes.at(-1)?.source, changes.at(-1)?.after?.resourceVersion], ["asked", "3"]);
     });
 
     it("gives nothing for an object that is gone, or that another one of its name has replaced", async () => {
@@ -283,7 +283,7 @@ describe("Store", () => {
     };
     const dataOf = async () => {
       const stored = find("a");
-      return stored && ((await store.read(stored, "answer"))?.["data"] as { data: string } | undefined)?.data;
+      return stored && ((await store.read(stored))?.["data"] as { data: string } | undefined)?.data;
     };
     const sink = list(2, [partial(1)]);
     server.set("a", item("a", 1, "one"));

@@ -117,7 +117,7 @@ export class ReconcileWorld {
         },
       },
       objects: {
-        read: async (name) => cluster.find("Widget", name),
+        readToReconcile: async (name) => cluster.find("Widget", name),
         learn,
         invalidate: () => void this.invalidated++,
         isGoing: () => this.isGoing,
