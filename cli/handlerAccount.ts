@@ -3,7 +3,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { handlerAccountOf, keepHandlerToken, replaceFile } from "../runtime/pod/handlerToken";
+import {
+  handlerAccountOf,
+  keepHandlerToken,
+  replaceFile,
+} from "../runtime/pod/handlerContainer/handlerToken";
 import { HANDLER_ACCOUNT_VARIABLE, POD_LAYOUT } from "../runtime/pod/layout";
 import { Watchdog } from "./controlPlane/watchdog";
 

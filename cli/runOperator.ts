@@ -8,7 +8,7 @@ import type { HandlerQuestion } from "../runtime/handler/contract";
 import type { HandlerTransport } from "../runtime/handler/handlerTransport";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { handlerAccountOf } from "../runtime/pod/handlerToken";
+import { handlerAccountOf } from "../runtime/pod/handlerContainer/handlerToken";
 import type { ReconcileReport } from "../runtime/reconcile/report";
 import { watchedKindServed } from "./awaitedKind";
 import type { Containers } from "./containers/containers";

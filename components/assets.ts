@@ -12,7 +12,7 @@ const SOURCES = path.join(__dirname, "..");
  */
 export const ASSETS = {
   /** The handler's side of a pod. */
-  "handler.sh": "runtime/pod/handler.sh",
+  "handler.sh": "runtime/pod/handlerContainer/handler.sh",
   /** The loops around functions. */
   functions: "runtime/functions",
   "guard.sh": "cli/controlPlane/guard.sh",

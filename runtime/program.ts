@@ -44,7 +44,7 @@ export {
   PROGRAM_ANNOTATION,
 } from "./names";
 export { DEFINITION_FILE, definitionFileContent } from "./pod/definitionFile";
-export { handlerAccountOf } from "./pod/handlerToken";
+export { handlerAccountOf } from "./pod/handlerContainer/handlerToken";
 export {
   ANSWER_FILE,
   ARGO_HALVES,
@@ -55,6 +55,6 @@ export {
   RUNNER_PORTS,
   TIMINGS_FILE,
 } from "./pod/layout";
-export { PENDING_SECONDS, runSeconds } from "./pod/runSeconds";
+export { PENDING_SECONDS, runSeconds } from "./pod/run/runSeconds";
 export { memoryResourceOf } from "./reconcile/keptMemories";
 export { endpointProblem } from "./traces/settings";

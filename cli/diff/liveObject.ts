@@ -2,7 +2,7 @@ import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { isWatched } from "../../runtime/pod/watchedObjects";
+import { isWatched } from "../../runtime/pod/withoutWatches/watchedObjects";
 import { CommandError, UsageError } from "../commandError";
 import type { InstalledOperator } from "../inspect/installed";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";

@@ -7,7 +7,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { fieldManagerOf, formerManagersOf } from "../../runtime/names";
-import { readMemories } from "../../runtime/pod/readMemories";
+import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
 import { type Memory, memoryOf } from "../../runtime/reconcile/memory";
 import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
 import { Sweep } from "../../runtime/reconcile/sweep";

@@ -57,7 +57,7 @@ export function handlerImageOf({ handler }: Operator, { images = {}, placement }
 
 /**
  * Whether a handler runs in a default image of functions, perhaps of another tag. Those have a shell and the tools that
- * runtime/pod/handler.sh needs.
+ * runtime/pod/handlerContainer/handler.sh needs.
  */
 export function hasFunctionImage({ handler }: Operator, { images = {} }: ImageOptions): boolean {
   const language = defaultLanguageOf(handler);

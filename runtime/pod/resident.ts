@@ -4,14 +4,14 @@ import { RunRecorder } from "../argo/runRecorder";
 import { Engine } from "../engine";
 import { KubernetesClient } from "../kubernetes/client";
 import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
-import { Announcements } from "./announcements";
-import { runnerIdentityOf } from "./identity";
+import { PipeTransport } from "./handlerContainer/pipeTransport";
+import { prepareHandler } from "./handlerContainer/prepareHandler";
+import { Announcements } from "./hints/announcements";
+import { runnerIdentityOf } from "./hints/identity";
 import { logReport } from "./logLine";
 import { openTraces, TRACES_GRACE_MS } from "./openTraces";
-import { PipeTransport } from "./pipeTransport";
 import type { Pod } from "./pod";
 import { pathOf } from "./podSettings";
-import { prepareHandler } from "./prepareHandler";
 import { startServers } from "./servers";
 
 /**

@@ -1,7 +1,7 @@
 import { KubernetesClient } from "../kubernetes/client";
 import { leaveWord } from "./lastWord";
 import type { Pod } from "./pod";
-import { resyncOnce } from "./resyncOnce";
+import { resyncOnce } from "./resync/resyncOnce";
 
 /**
  * Submits a run for every object of the operator, and ends.

@@ -1,10 +1,10 @@
 import type { Engine } from "../engine";
 import type { HttpListener } from "../http/listen";
-import type { Announcements } from "./announcements";
-import { forwardHint } from "./forwardHint";
-import { HintDesk } from "./hintDesk";
-import { startHintServer } from "./hintServer";
-import type { PipeTransport } from "./pipeTransport";
+import type { PipeTransport } from "./handlerContainer/pipeTransport";
+import type { Announcements } from "./hints/announcements";
+import { forwardHint } from "./hints/forwardHint";
+import { HintDesk } from "./hints/hintDesk";
+import { startHintServer } from "./hints/hintServer";
 import type { Pod } from "./pod";
 import { addressOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";

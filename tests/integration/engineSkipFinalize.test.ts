@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { localHandler } from "../../cli/localHandler";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import { runOnce } from "../../runtime/pod/runOnce";
+import { runOnce } from "../../runtime/pod/run/runOnce";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
 import { allowRunner, announceArgo, submit } from "./support/argo";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import type { RunOnceOptions } from "../../runtime/pod/runOnce";
-import type { RunOutcome } from "../../runtime/pod/runOutcome";
+import type { RunOnceOptions } from "../../runtime/pod/run/runOnce";
+import type { RunOutcome } from "../../runtime/pod/run/runOutcome";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
 import { submit } from "./support/argo";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { FULL_LOOK_RESYNCS, lookAtObjects, type NeedsOptions } from "../../runtime/pod/needs";
+import { FULL_LOOK_RESYNCS, lookAtObjects, type NeedsOptions } from "../../runtime/pod/resync/needs";
 import type { Reference } from "../../tools/objects";
 import type { Api } from "./support/api";
 import { submit } from "./support/argo";

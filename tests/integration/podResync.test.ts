@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import type { ResyncOptions } from "../../runtime/pod/resyncOnce";
+import type { ResyncOptions } from "../../runtime/pod/resync/resyncOnce";
 import type { Reference } from "../../tools/objects";
 import type { Api } from "./support/api";
 import { INSTANCE_ID, submit } from "./support/argo";

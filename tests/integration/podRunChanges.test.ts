@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RunOnceOptions } from "../../runtime/pod/runOnce";
+import type { RunOnceOptions } from "../../runtime/pod/run/runOnce";
 import { aSecond, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
 import { submit } from "./support/argo";

@@ -3,7 +3,7 @@ import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manife
 import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../runtime/pod/resyncOnce";
+import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../runtime/pod/resync/resyncOnce";
 import { INSTANCE_ID, submit } from "./support/argo";
 import { type PodBench, usePods } from "./support/podRun";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { lookAtObjects } from "../../runtime/pod/needs";
-import { resyncOnce } from "../../runtime/pod/resyncOnce";
+import { lookAtObjects } from "../../runtime/pod/resync/needs";
+import { resyncOnce } from "../../runtime/pod/resync/resyncOnce";
 import { eventually } from "../support/eventually";
 import { INSTANCE_ID, submit } from "./support/argo";
 import { configMap, deployment, inNamespace, namespace as namespaceOf } from "./support/manifests";

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { configMapsOf, contentFingerprint, programFingerprint } from "../../runtime/pod/footprint";
+import {
+  configMapsOf,
+  contentFingerprint,
+  programFingerprint,
+} from "../../runtime/pod/withoutWatches/footprint";
 
 const OBJECT = {
   apiVersion: "shop.example.com/v1",

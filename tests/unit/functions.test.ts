@@ -5,7 +5,7 @@ import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { handlerFiles } from "../../components/manifests/operator/handlerFiles";
 import { programOf } from "../../runtime/definition/handlerProgram";
 import { questionAbout } from "../../runtime/handler/contract";
-import { PipeTransport } from "../../runtime/pod/pipeTransport";
+import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
 import { addFiles } from "./operatorFolder";
 import { failureOf } from "./support/failures";
 import { contentOf, FunctionBench } from "./support/functionBench";

@@ -41,6 +41,9 @@ type Layers = readonly (readonly [name: string, ...places: string[]])[];
 const ENGINE: Layers = [
   ["program", "program"],
   ["in a pod", "pod/"],
+  ["runs in pods", "pod/run/", "pod/resync/"],
+  ["Workflows of runs", "pod/workflows/"],
+  ["without watches", "pod/withoutWatches/"],
   ["beside Argo", "argo/", "eventPath/", "events/intake", "events/intakeServer", "events/eventWarnings"],
   [
     "engine",

@@ -3,7 +3,7 @@ import { referencesOf } from "../../runtime/definition/references";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject, ObjectMeta, ObjectName } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { ListedUse } from "../../runtime/pod/listedUse";
+import { ListedUse } from "../../runtime/pod/resync/listedUse";
 import { observed, operator, widget } from "./support/objects";
 
 const LABELS = { "argosy.dev/used-by": "argosy.shop" };

@@ -4,8 +4,8 @@ import fc from "fast-check";
 import type { OperatorOptions } from "../../components/manifests/operator/options";
 import { resyncSchedule } from "../../components/manifests/operator/workflows";
 import type { Operator } from "../../runtime/definition/definition";
-import { programFingerprint } from "../../runtime/pod/footprint";
 import { RUNNER_ENVIRONMENT } from "../../runtime/pod/layout";
+import { programFingerprint } from "../../runtime/pod/withoutWatches/footprint";
 import { operatorOptions, PLACEMENT } from "./operatorManifests";
 import { build, containersOf, RULES, SCHEDULED } from "./support/workflowTemplates";
 

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
-import type { PipeTransport } from "../../runtime/pod/pipeTransport";
+import type { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
 import { eventually } from "../support/eventually";
 import { failureOf } from "./support/failures";
 import { type Shell, shells } from "./support/handlerContainer";

@@ -3,8 +3,8 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { PipeTransport } from "../../runtime/pod/pipeTransport";
-import { ShellSession } from "../../runtime/pod/shellSession";
+import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
+import { ShellSession } from "../../runtime/pod/handlerContainer/shellSession";
 import { eventually } from "../support/eventually";
 import { HandlerContainer, type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive } from "./support/handlers";
@@ -15,7 +15,7 @@ async function runnerProcess(
   folder: string,
   life: "resident" | "run",
 ): Promise<{ crash(): void; answer: string }> {
-  const source = path.join(__dirname, "../../runtime/pod/pipeTransport");
+  const source = path.join(__dirname, "../../runtime/pod/handlerContainer/pipeTransport");
   const script = `
     const { PipeTransport } = require(${JSON.stringify(source)});
     const transport = new PipeTransport(${JSON.stringify({ folder, life })});

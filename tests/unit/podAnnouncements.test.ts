@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Announcements } from "../../runtime/pod/announcements";
+import { Announcements } from "../../runtime/pod/hints/announcements";
 import { FakeClock } from "./support/fakeClock";
 
 describe("Announcements", () => {

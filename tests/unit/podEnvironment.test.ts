@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readEnvironment } from "../../runtime/pod/environment";
-import { addressIn, runnerIdentityOf } from "../../runtime/pod/identity";
+import { addressIn, runnerIdentityOf } from "../../runtime/pod/hints/identity";
 import { type EngineCommand, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/pod/layout";
 import { addressOf, pathOf, readSettings, SETTINGS_VARIABLE } from "../../runtime/pod/podSettings";
 

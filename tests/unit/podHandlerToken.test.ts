@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { mock } from "node:test";
-import { type KeepTokenOptions, keepHandlerToken, writeHandlerToken } from "../../runtime/pod/handlerToken";
+import {
+  type KeepTokenOptions,
+  keepHandlerToken,
+  writeHandlerToken,
+} from "../../runtime/pod/handlerContainer/handlerToken";
 import { eventually } from "../support/eventually";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { json, refuse, TestApiServer } from "./support/testApiServer";

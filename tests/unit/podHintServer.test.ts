@@ -5,10 +5,10 @@ import fc from "fast-check";
 import { type HttpListener, listen } from "../../runtime/http/listen";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
 import type { HintResult } from "../../runtime/metrics";
-import { forwardHint } from "../../runtime/pod/forwardHint";
-import { HintError, parseHint } from "../../runtime/pod/hint";
-import { HintDesk } from "../../runtime/pod/hintDesk";
-import { FORWARDED_HEADER, startHintServer } from "../../runtime/pod/hintServer";
+import { forwardHint } from "../../runtime/pod/hints/forwardHint";
+import { HintError, parseHint } from "../../runtime/pod/hints/hint";
+import { HintDesk } from "../../runtime/pod/hints/hintDesk";
+import { FORWARDED_HEADER, startHintServer } from "../../runtime/pod/hints/hintServer";
 
 const widgets = {
   customResource: {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { prepareHandler } from "../../runtime/pod/handlerContainer/prepareHandler";
 import type { Pod } from "../../runtime/pod/pod";
-import { prepareHandler } from "../../runtime/pod/prepareHandler";
 
 describe("prepareHandler", () => {
   const stopping = new AbortController();

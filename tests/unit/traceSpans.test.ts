@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { FAILURE_REASONS, ReconcileFailure } from "../../runtime/failure";
-import { RunTrace } from "../../runtime/pod/runTrace";
+import { RunTrace } from "../../runtime/pod/run/runTrace";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { STEPS, type Step } from "../../runtime/reconcile/timeline";
 import { newTrace, partOf, traceparentOf } from "../../runtime/traces/context";

@@ -17,7 +17,7 @@ import type { Operator } from "../../../runtime/definition/definition";
 import { programOf } from "../../../runtime/definition/handlerProgram";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
-import type { Hint } from "../../../runtime/pod/hint";
+import type { Hint } from "../../../runtime/pod/hints/hint";
 import { type ArgoHalf, type POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../../runtime/pod/layout";
 import type { LogFields } from "../../../runtime/pod/logLine";
 import { type PodSettings, pathOf, SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";

@@ -2,7 +2,7 @@ import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../../components/man
 import { WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { Operator } from "../../../runtime/definition/definition";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../../runtime/pod/resyncOnce";
+import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../../runtime/pod/resync/resyncOnce";
 import { INSTANCE_ID, submit } from "./argo";
 import { PodBench, usePods } from "./podRun";
 

@@ -3,8 +3,8 @@ import { RUN_WORKFLOW_RULES } from "../../../components/manifests/operator/rbac"
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { HttpTransport } from "../../../runtime/kubernetes/transport";
-import type { RunOnceOptions } from "../../../runtime/pod/runOnce";
-import type { RunOutcome } from "../../../runtime/pod/runOutcome";
+import type { RunOnceOptions } from "../../../runtime/pod/run/runOnce";
+import type { RunOutcome } from "../../../runtime/pod/run/runOutcome";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
 import type { Reference } from "../../../tools/objects";
 import { submit } from "./argo";

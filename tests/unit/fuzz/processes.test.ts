@@ -24,7 +24,7 @@ import type {
   HandlerTransport,
 } from "../../../runtime/handler/handlerTransport";
 import { type HandlerReply, HandlerWorker } from "../../../runtime/handler/handlerWorker";
-import { PipeTransport } from "../../../runtime/pod/pipeTransport";
+import { PipeTransport } from "../../../runtime/pod/handlerContainer/pipeTransport";
 import { fuzz } from "../support/fuzz";
 import { HandlerContainer, shells } from "../support/handlerContainer";
 import { question } from "../support/handlers";

@@ -16,7 +16,7 @@ import {
   timeOf,
 } from "../../../runtime/kubernetes/objects";
 import { LineSplitter } from "../../../runtime/lines";
-import { HintError, parseHint } from "../../../runtime/pod/hint";
+import { HintError, parseHint } from "../../../runtime/pod/hints/hint";
 import { formatLogLine } from "../../../runtime/pod/logLine";
 import { clean } from "../../../runtime/status/conditions";
 import { fuzz } from "../support/fuzz";

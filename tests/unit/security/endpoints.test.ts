@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Registry } from "prom-client";
 import type { HttpListener } from "../../../runtime/http/listen";
-import { startHintServer } from "../../../runtime/pod/hintServer";
+import { startHintServer } from "../../../runtime/pod/hints/hintServer";
 import { startTelemetryServer } from "../../../runtime/pod/telemetryServer";
 import { eventually } from "../../support/eventually";
 import { operator } from "../support/objects";

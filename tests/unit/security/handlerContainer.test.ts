@@ -6,7 +6,7 @@ import path from "node:path";
 
 /** A runner over this folder, in a process of its own, which a pipe without an end would hold up. */
 function runner(folder: string): string {
-  const source = path.join(__dirname, "../../../runtime/pod/pipeTransport");
+  const source = path.join(__dirname, "../../../runtime/pod/handlerContainer/pipeTransport");
   const script = `
     const { PipeTransport } = require(${JSON.stringify(source)});
     const transport = new PipeTransport({ folder: ${JSON.stringify(folder)} });

@@ -51,7 +51,7 @@ export class HandlerContainer {
     const { command, answersOn } = "command" in program ? program : { command: program, answersOn: 1 };
     this.words = [...(answersOn === 3 ? ["--answers-on-3"] : []), ...command];
     for (const name of ["engine", "pipes", "kit", "handler"]) mkdirSync(path.join(this.root, name));
-    const source = path.join(__dirname, "../../../runtime/pod/handler.sh");
+    const source = path.join(__dirname, "../../../runtime/pod/handlerContainer/handler.sh");
     copyFileSync(source, path.join(this.root, "engine/handler.sh"));
     if (kind.busybox) symlinkSync(kind.busybox, path.join(this.root, "kit/busybox"));
   }

@@ -6,7 +6,7 @@ import type {
   HandlerProcess,
   HandlerTransport,
 } from "../../../runtime/handler/handlerTransport";
-import { PipeTransport } from "../../../runtime/pod/pipeTransport";
+import { PipeTransport } from "../../../runtime/pod/handlerContainer/pipeTransport";
 import { eventually } from "../../support/eventually";
 import { HandlerContainer, type Shell } from "./handlerContainer";
 

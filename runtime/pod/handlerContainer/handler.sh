@@ -1,0 +1,196 @@
+# The handler's side of the pair, beside pipeTransport.ts:
+#
+#   [/argosy/kit/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--answers-on-3] PROGRAM ARGUMENT...
+#
+# It runs in the author's image. That may hold no shell and no tool: then a busybox is there, and every tool is of it. If
+# there is none, the tools are the image's. The shell starts the author's program when the runner asks, each time on new
+# named pipes, and reports how it ended. It must run in any POSIX shell.
+#
+# A session is one runner and this shell. Its folder in the shared volume holds two pipes, "control" (lines of the
+# runner) and "reports" (lines of ours), and the pipes of each process, "1.in", "1.out", "1.err". The file "session"
+# names the folder until the runner has greeted. Each side knows that the other has gone by the end of its pipe; after
+# that every process is killed and a new session begins.
+#
+#   runner:  hello resident|run    start ID    kill GROUP    forget SUPERVISOR    close
+#   shell:   made ID SUPERVISOR    running ID GROUP    exit ID STATUS    failed ID WHY
+#
+# Variables begin with argosy_: the handler's own environment must reach it unchanged.
+
+argosy_root=${0%/engine/*}
+argosy_pipes=$argosy_root/pipes
+# Stands before each tool. Empty: the image has the tools.
+argosy_kit=$argosy_root/kit/busybox
+[ -x "$argosy_kit" ] || argosy_kit=
+# A runner that has not come by then has failed for good, or this container is begun again and waits again.
+argosy_patience_seconds=600
+# The program reads its requests from descriptor 4 and writes its answers to descriptor 3; what it writes to standard output is
+# log, and its standard input is empty.
+argosy_answers_on_3=
+while :; do
+  case $1 in
+    --patience=*) argosy_patience_seconds=${1#*=} ;;
+    --answers-on-3) argosy_answers_on_3=yes ;;
+    *) break ;;
+  esac
+  shift
+done
+
+report() {
+  echo "$*" >"$argosy_session/reports"
+}
+
+# Publishes a new session and waits for a runner. SIGTERM ends this shell only now: while there is a runner it has a
+# last object to finish, and says itself when it has.
+open_session() {
+  $argosy_kit rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
+  argosy_session=$($argosy_kit mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
+  $argosy_kit mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
+  # Open for reading and writing: that waits for nobody, and nothing ends while there is no runner yet.
+  exec 4<>"$argosy_session/control" 5<>"$argosy_session/reports"
+  # Until the watchdog is known, a signal is only remembered: to leave would be to leave it behind.
+  argosy_watchdog=
+  argosy_leaving=
+  trap 'argosy_leaving=yes' TERM INT
+  echo "${argosy_session##*/}" >"$argosy_session/name"
+  $argosy_kit mv "$argosy_session/name" "$argosy_pipes/session"
+  # A runner that had no work has gone before we were there. It looks for our session once more after it has left word.
+  [ ! -e "$argosy_pipes/closed" ] || leave
+  give_up_later &
+  argosy_watchdog=$!
+  trap leave TERM INT
+  [ -z "$argosy_leaving" ] || leave
+  read -r argosy_command argosy_form <&4
+  trap '' TERM INT
+  kill -USR1 "$argosy_watchdog"
+  wait "$argosy_watchdog" 2>/dev/null
+  $argosy_kit rm -f "$argosy_pipes/session"
+  # From here on the runner alone holds the other end.
+  exec 3<"$argosy_session/control" 4<&-
+}
+
+leave() {
+  [ -z "$argosy_watchdog" ] || kill -USR1 "$argosy_watchdog" 2>/dev/null
+  $argosy_kit rm -rf "$argosy_pipes/closed" "$argosy_pipes/session" "$argosy_session"
+  exit 0
+}
+
+give_up_later() {
+  exec 4<&- 5<&-
+  attend $argosy_kit sleep "$argosy_patience_seconds"
+  wait "$argosy_attended" 2>/dev/null
+  kill -TERM $$
+}
+
+# Kills every process, and ends the session: the runner, if there is one, reads the end of "reports".
+close_session() {
+  exec 3<&-
+  for argosy_supervisor in $argosy_supervisors; do kill -USR1 "$argosy_supervisor" 2>/dev/null; done
+  wait
+  argosy_supervisors=' '
+  $argosy_kit rm -rf "$argosy_session"
+  exec 5<&-
+}
+
+# start ID PROGRAM ARGUMENT...
+start() {
+  if ! argosy_error=$($argosy_kit mkfifo -m 600 "$argosy_session/$1.in" "$argosy_session/$1.out" "$argosy_session/$1.err" 2>&1); then
+    report failed "$1" $argosy_error
+    return
+  fi
+  supervise "$@" &
+  argosy_supervisors="$argosy_supervisors$! "
+  report made "$1" $!
+}
+
+# Runs one process and tells how it ended: only its parent can learn that, and the shell itself has to listen.
+supervise() {
+  argosy_id=$1
+  shift
+  # Nothing that outlives the shell or the runner may hold their pipes open.
+  exec 3<&- 5<&-
+  # Each waits until the runner has opened the other end. So no output is lost, and its end is seen.
+  exec 4<"$argosy_session/$argosy_id.in" 5>"$argosy_session/$argosy_id.out" 6>"$argosy_session/$argosy_id.err"
+  attend run "$@"
+  exec 4<&- 5>&- 6>&-
+  report running "$argosy_id" "$argosy_attended"
+  wait "$argosy_attended" 2>/dev/null
+  report exit "$argosy_id" $?
+}
+
+# Becomes the program, in a process group of its own, and not deaf to SIGTERM as we are. SIGINT stays ignored, as in
+# everything that a shell runs in the background.
+run() {
+  trap - TERM USR1
+  [ -z "$argosy_answers_on_3" ] || exec $argosy_kit setsid "$@" </dev/null >&6 2>&6 3>&5 4<&4 5>&- 6>&-
+  exec $argosy_kit setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
+}
+
+# Runs a command in the background of a subshell. From now on SIGUSR1, which always ends that, ends both.
+attend() {
+  argosy_over=
+  trap 'argosy_over=yes' USR1
+  "$@" &
+  argosy_attended=$!
+  trap end_both USR1
+  [ -z "$argosy_over" ] || end_both
+}
+
+end_both() {
+  kill_group "$argosy_attended"
+  wait "$argosy_attended" 2>/dev/null
+  exit
+}
+
+# The process too, by itself: it may not have its group yet.
+kill_group() {
+  kill -KILL "-$1" "$1" 2>/dev/null
+}
+
+# Tells Argo that the runner of a run has ended, if nobody has told it yet. A container that runs out of memory is killed
+# with all of its processes, and so is Argo's executor in it, which would have told. Argo's container "wait" would then wait
+# for that word until the deadline of the pod.
+tell_of_runner() {
+  argosy_word=${argosy_root%/argosy}/var/run/argo/ctr/main
+  [ -d "$argosy_word" ] || return
+  $argosy_kit sleep 5
+  [ -e "$argosy_word/exitcode" ] || echo 137 >"$argosy_word/exitcode"
+}
+
+# forget SUPERVISOR: it has told all, or shall not begin. Waiting for it keeps the table of processes small.
+forget() {
+  case $argosy_supervisors in
+    *" $1 "*) ;;
+    *) return ;;
+  esac
+  kill -USR1 "$1" 2>/dev/null
+  wait "$1" 2>/dev/null
+  argosy_supervisors="${argosy_supervisors%% "$1" *} ${argosy_supervisors#* "$1" }"
+}
+
+# The author's program, not an applet of busybox that has its name.
+argosy_program=$($argosy_kit which "$1") || argosy_program=$1
+shift
+set -- "$argosy_program" "$@"
+
+argosy_supervisors=' '
+while :; do
+  open_session
+  argosy_command=
+  while read -r argosy_command argosy_argument <&3; do
+    case $argosy_command in
+      start) start "$argosy_argument" "$@" ;;
+      kill) kill_group "$argosy_argument" ;;
+      forget) forget "$argosy_argument" ;;
+      # A new runner found the session before its name was gone: it gets one of its own.
+      close | hello) break ;;
+    esac
+  done
+  close_session
+  case $argosy_command:$argosy_form in
+    close:*) exit 0 ;;
+    :run)
+      tell_of_runner
+      exit 0
+      ;;
+  esac
+done

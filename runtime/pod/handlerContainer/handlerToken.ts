@@ -1,0 +1,115 @@
+import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { rootCertificates } from "node:tls";
+import type { ClusterConnection } from "../../kubernetes/connection";
+import { requestToken } from "../../kubernetes/tokenRequest";
+
+/** The account of a token, and the folder for the token. */
+export interface HandlerTokenOptions {
+  /** The runner's own connection. It may create tokens for this one account. */
+  readonly connection: ClusterConnection;
+  /** The namespace of the account. */
+  readonly namespace: string;
+  /** The account's name: {@link handlerAccountOf} the operator. */
+  readonly account: string;
+  /** The folder of the files. In a pod it is an emptyDir of both containers. */
+  readonly folder: string;
+  /** The mode of the files. @default the user and the group of the pod may read them: both containers have them */
+  readonly mode?: number;
+  /** Called with the token when its files are there, the first time and after each renewal. */
+  readonly onWritten?: (token: string) => void;
+}
+
+/** How a token is kept fresh. */
+export interface KeepTokenOptions extends HandlerTokenOptions {
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Called with each failure, before the next try. */
+  readonly onError: (error: Error) => void;
+  /** How often to look whether it is time, in milliseconds. @default 30000 */
+  readonly lookMs?: number;
+}
+
+const LOOK_MS = 30_000;
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 30_000;
+const FILE_MODE = 0o440;
+
+/** The service account of an operator's handler. It exists only if the operator declares `rules`. */
+export function handlerAccountOf(operator: string): string {
+  return `${operator}-handler`;
+}
+
+/**
+ * Keeps a token of the handler's account in a folder, with the files and names that a pod's service account has, so that
+ * Kubernetes' clients find it by themselves. Resolves when the first one is there; then renews it until the signal.
+ * @throws AbortError on the signal
+ */
+export async function keepHandlerToken(options: KeepTokenOptions): Promise<void> {
+  const renewAt = await writeEventually(options);
+  void (async () => {
+    for (let next = renewAt; ; next = await writeEventually(options)) {
+      await comes(next, options);
+    }
+  })().catch(() => {
+    // Only the signal ends it.
+  });
+}
+
+/**
+ * Asks for a token and writes it.
+ * @returns when to replace it, in milliseconds since the epoch
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function writeHandlerToken(options: HandlerTokenOptions): Promise<number> {
+  const { connection, namespace, account, folder, mode = FILE_MODE, onWritten } = options;
+  const { text, renewAt } = await requestToken({ namespace, name: account }, connection);
+  // The token is written last, so a reader that finds it finds the other files too.
+  replaceFile(path.join(folder, "namespace"), namespace, mode);
+  replaceFile(path.join(folder, "ca.crt"), authorityOf(connection), mode);
+  replaceFile(path.join(folder, "token"), text, mode);
+  onWritten?.(text);
+  return renewAt;
+}
+
+async function writeEventually(options: KeepTokenOptions): Promise<number> {
+  for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_RETRY_MS)) {
+    options.signal.throwIfAborted();
+    try {
+      return await writeHandlerToken(options);
+    } catch (error) {
+      options.onError(error as Error);
+    }
+    await pause(waitMs, undefined, { signal: options.signal });
+  }
+}
+
+/**
+ * Resolves at an instant, in milliseconds since the epoch, by the clock or after that time, whatever is first: timers stand still
+ * while a machine sleeps, and a clock may be set back.
+ * @throws AbortError on the signal
+ */
+async function comes(instant: number, { signal, lookMs = LOOK_MS }: KeepTokenOptions): Promise<void> {
+  const until = performance.now() + Math.max(FIRST_RETRY_MS, instant - Date.now());
+  do {
+    const left = Math.max(0, until - performance.now());
+    await pause(Math.min(lookMs, left), undefined, { signal, ref: false });
+  } while (Date.now() < instant && performance.now() < until);
+}
+
+/** The authority of a connection. Without one of its own, a connection trusts Node's. A pod's connection has its own. */
+function authorityOf({ certificateAuthority }: ClusterConnection): string | Buffer {
+  return certificateAuthority ?? `${rootCertificates.join("\n")}\n`;
+}
+
+/** Writes a new file and renames it. A reader finds the old content or the new content, never a part of it. */
+export function replaceFile(file: string, content: string | Buffer, mode: number): void {
+  const next = `${file}.next`;
+  // A killed process may have left its file, which nobody may write.
+  rmSync(next, { force: true });
+  writeFileSync(next, content, { mode });
+  // A umask may have taken bits away.
+  chmodSync(next, mode);
+  renameSync(next, file);
+}

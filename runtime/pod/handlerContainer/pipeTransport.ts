@@ -1,0 +1,168 @@
+import { rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import type {
+  HandlerProcess,
+  HandlerProcessListener,
+  HandlerTransport,
+} from "../../handler/handlerTransport";
+import { POD_LAYOUT } from "../layout";
+import { PipeProcess } from "./pipeProcess";
+import { type RunnerLife, ShellSession } from "./shellSession";
+import { watchFolder } from "./watchFolder";
+
+/** How the runner reaches the handler's container. */
+export interface PipeTransportOptions {
+  /** The folder of the named pipes. @default POD_LAYOUT.pipes */
+  readonly folder?: string;
+  /**
+   * "resident": if the runner ends unexpectedly, the shell waits for the next one. "run": the shell ends as well,
+   * since otherwise the pod would not end. @default "resident"
+   */
+  readonly life?: RunnerLife;
+  /** How long a process may take to start, including the wait for the handler's container. @default 10000 */
+  readonly startTimeoutMs?: number;
+}
+
+/** How long the shell may take to end after we have asked it to. */
+const CLOSE_MS = 5_000;
+const CLOSED = "no handler is started any more";
+
+/**
+ * Runs handlers in the handler's container, by the shell there: see `handler.sh`. It looks for the shell from the
+ * beginning. When a shell has ended, all its processes count as killed by SIGKILL, and the next shell is looked for.
+ */
+export class PipeTransport implements HandlerTransport {
+  private readonly folder: string;
+  /** Processes that have not ended. */
+  private readonly processes = new Map<number, PipeProcess>();
+  private readonly waiting = new Set<PipeProcess>();
+  private session: ShellSession | undefined;
+  private stopWatching: (() => void) | undefined;
+  private lastId = 0;
+  private closed = false;
+  /** Called at the beginning and at the end of a session. */
+  private changed: (() => void)[] = [];
+
+  constructor(private readonly options: PipeTransportOptions = {}) {
+    this.folder = options.folder ?? POD_LAYOUT.pipes;
+    // An earlier runner may have asked the shell to end. This one keeps it.
+    rmSync(this.leftWord, { force: true });
+    this.look();
+  }
+
+  /** Why no handler can be started now. Undefined if the handler's container is there. */
+  get whyNotReady(): string | undefined {
+    return this.session ? undefined : 'the pod\'s container "handler" is not there';
+  }
+
+  start(listener: HandlerProcessListener): HandlerProcess {
+    const id = ++this.lastId;
+    const process: PipeProcess = new PipeProcess(id, listener, this.options.startTimeoutMs ?? 10_000, () => {
+      this.processes.delete(id);
+      this.waiting.delete(process);
+    });
+    this.processes.set(id, process);
+    if (this.closed) setImmediate(() => process.refuse(CLOSED));
+    else this.begin(process);
+    return process;
+  }
+
+  /**
+   * Resolves as soon as the handler's container is there. Its image may take long to be pulled.
+   * @throws Error after `timeoutMs` without it
+   */
+  async ready(timeoutMs: number): Promise<void> {
+    const until = performance.now() + timeoutMs;
+    while (!this.session) {
+      const left = until - performance.now();
+      if (left <= 0 || this.closed) {
+        throw new Error(`the pod's container "handler" was not there within ${timeoutMs / 1000} s`);
+      }
+      await this.change(left);
+    }
+  }
+
+  /**
+   * Ends the shell, and with it every process that is left, with exit code 0. A shell that comes later is asked to end at once.
+   * Resolves when the shell has ended, or after 5 s.
+   * @returns whether there was a shell. If not, the handler's container has ended before, or has never begun
+   */
+  async close(): Promise<boolean> {
+    const wasThere = this.session !== undefined;
+    this.closed = true;
+    this.refuseWaiting();
+    if (!this.session) {
+      writeFileSync(this.leftWord, "");
+      // A shell that came just before has not seen this.
+      this.look();
+    }
+    this.stopWatching?.();
+    this.session?.tell("close");
+    if (this.session) await this.change(CLOSE_MS);
+    this.session?.leave();
+    return wasThere;
+  }
+
+  private get leftWord(): string {
+    return path.join(this.folder, "closed");
+  }
+
+  /** Greets the shell if it is there. Otherwise waits for it. */
+  private look(): void {
+    if (this.session) return;
+    // Watches before it looks, so that nothing is missed.
+    this.stopWatching ??= watchFolder(this.folder, () => this.look());
+    this.session = ShellSession.greet(this.folder, this.options.life ?? "resident", {
+      reported: (words) => this.reported(words),
+      over: () => this.lost(),
+    });
+    if (!this.session) return;
+    this.stopWatching();
+    this.stopWatching = undefined;
+    for (const process of this.waiting) this.begin(process);
+    this.tellChange();
+  }
+
+  private begin(process: PipeProcess): void {
+    if (this.session) {
+      this.waiting.delete(process);
+      process.begin(this.session);
+    } else this.waiting.add(process);
+  }
+
+  private reported([what, id, ...details]: readonly string[]): void {
+    const [detail = ""] = details;
+    const process = this.processes.get(Number(id));
+    if (what === "made") process ? process.made(detail) : this.session?.tell("forget", detail);
+    if (what === "running") process ? process.running(detail) : this.session?.tell("kill", detail);
+    if (what === "exit") process?.exited(Number(detail));
+    if (what === "failed") process?.refuse(details.join(" "));
+  }
+
+  private lost(): void {
+    this.session = undefined;
+    for (const process of this.processes.values()) if (process.lost()) this.waiting.add(process);
+    this.tellChange();
+    if (this.closed) this.refuseWaiting();
+    else this.look();
+  }
+
+  private refuseWaiting(): void {
+    for (const process of this.waiting) process.refuse(CLOSED);
+  }
+
+  /** Resolves when a session has begun or ended, or after `timeoutMs`. */
+  private change(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.changed.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  private tellChange(): void {
+    for (const tell of this.changed.splice(0)) tell();
+  }
+}

@@ -1,0 +1,64 @@
+import type { Pod } from "../pod";
+import { pathOf } from "../podSettings";
+import { handlerAccountOf, keepHandlerToken } from "./handlerToken";
+import type { PipeTransport } from "./pipeTransport";
+
+/** If the handler's container is not there after this time, the log says so. Its image may take long to be pulled. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Resolves when a handler can be started: its container is there, and its token if it has one. The token is then renewed until
+ * the pod is to end. If reconciling started earlier, every object would fail.
+ * @param withinSeconds how long the container may take
+ * @throws AbortError if the pod is to end before that
+ * @throws Error if the container is not there in time
+ */
+export async function prepareHandler(
+  pod: Pod,
+  transport: Pick<PipeTransport, "ready">,
+  withinSeconds = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  await Promise.all([handlerThere(pod, transport, withinSeconds), tokenThere(pod)]);
+}
+
+async function tokenThere({
+  operator,
+  environment,
+  settings,
+  connection,
+  log,
+  stopping,
+}: Pod): Promise<void> {
+  if (operator.rules.length === 0) return;
+  await keepHandlerToken({
+    connection,
+    namespace: environment.namespace,
+    account: handlerAccountOf(operator.name),
+    folder: pathOf(settings, "handlerToken"),
+    signal: stopping,
+    onError: (error) => log("error", `the handler's token: ${error.message}`),
+  });
+}
+
+async function handlerThere(
+  { log, stopping }: Pod,
+  transport: Pick<PipeTransport, "ready">,
+  withinSeconds: number,
+): Promise<void> {
+  const until = performance.now() + withinSeconds * 1000;
+  for (;;) {
+    stopping.throwIfAborted();
+    const left = until - performance.now();
+    try {
+      return await transport.ready(Math.min(PATIENCE_MS, left));
+    } catch (error) {
+      stopping.throwIfAborted();
+      if (left <= PATIENCE_MS) {
+        throw new Error(
+          `the pod's container "handler" was not there within ${withinSeconds} s: the pod's events tell whether its image could be pulled`,
+        );
+      }
+      log("warn", (error as Error).message);
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import type { Operator } from "../../definition/definition";
+import { isSelected, type LabelReference, type Reference } from "../../definition/references";
+import { selectionsOf, type UsedSelection, useOf } from "../../definition/selections";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { findResource, UnknownKindError } from "../../kubernetes/discovery";
+import { isApiError } from "../../kubernetes/errors";
+import { isSecretKind } from "../../kubernetes/kinds";
+import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
+import { scopesOf } from "../../kubernetes/resource";
+import { USED_BY_LABEL } from "../../names";
+import { gatherReferences, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "../../uses/used";
+import { usedFingerprint } from "../withoutWatches/footprint";
+
+/** What {@link ListedUse} lists. */
+export interface ListedUseOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** Called for each use that could not be listed. The objects of this use count as unchanged. */
+  readonly onError: (what: string, error: Error) => void;
+}
+
+/**
+ * The objects that all objects use, as a resync lists them. They show which objects' use has changed since their last run.
+ * Secrets that must not be listed are read by name.
+ */
+export class ListedUse implements UsedSource {
+  private readonly objects = new Map<string, Map<string, KubernetesObject>>();
+  private readonly missing = new Set<string>();
+  private readonly failed = new Set<string>();
+  private readonly polled = new Map<string, Promise<KubernetesObject | undefined>>();
+
+  private readonly selections: readonly UsedSelection[];
+
+  private constructor(private readonly options: ListedUseOptions) {
+    this.selections = selectionsOf(options.operator);
+  }
+
+  /** Lists everything. */
+  static async of(options: ListedUseOptions): Promise<ListedUse> {
+    const listed = new ListedUse(options);
+    for (const selection of listed.selections) {
+      try {
+        await listed.add(selection);
+      } catch (error) {
+        if (error instanceof UnknownKindError || isApiError(error, 404)) listed.missing.add(selection.key);
+        else listed.fail(selection.key, error as Error);
+      }
+    }
+    return listed;
+  }
+
+  /**
+   * A fingerprint of the objects to which an object refers: see {@link usedFingerprint}. Undefined if they are not known.
+   * @param name of the object, for people
+   */
+  async fingerprintOf(
+    name: ObjectName,
+    references: ReadonlyMap<string, Reference>,
+  ): Promise<string | undefined> {
+    const { operator } = this.options;
+    if (this.failed.size > 0) return undefined;
+    try {
+      return usedFingerprint((await gatherReferences(operator, references, "reconcile", this)).used);
+    } catch (error) {
+      this.options.onError(`what ${formatName(name)} uses`, error as Error);
+      return undefined;
+    }
+  }
+
+  async problemOf(key: string): Promise<UsedProblem | undefined> {
+    return this.missing.has(key) ? { kind: "missing", message: "" } : undefined;
+  }
+
+  async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
+    const polled = this.selections.find((each) => each.key === key && each.isPolled);
+    if (polled) return this.poll(polled, name);
+    const objects = this.objects.get(key);
+    return objects?.get(formatName(name)) ?? objects?.get(name.name);
+  }
+
+  async list(key: string, reference: LabelReference, take: Take): Promise<void> {
+    for (const object of this.objects.get(key)?.values() ?? []) {
+      const { namespace, labels } = object.metadata;
+      const isHere = namespace === undefined || namespace === reference.namespace;
+      if (isHere && isSelected(reference, labels)) take(object);
+    }
+  }
+
+  private async add(selection: UsedSelection): Promise<void> {
+    const { client, operator } = this.options;
+    const { key, apiVersion, kind, namespaces, name, labelSelector, isPolled } = selection;
+    if (isPolled) return;
+    const resource = await findResource(client, apiVersion, kind);
+    const objects = this.objects.get(key) ?? new Map<string, KubernetesObject>();
+    this.objects.set(key, objects);
+    const use = operator.uses[key];
+    for (const namespace of scopesOf(namespaces, resource)) {
+      const selected = {
+        ...(namespace !== undefined && { namespace }),
+        ...(labelSelector !== undefined && { labelSelector }),
+        ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+        // Whether a Secret is given depends on its type.
+        metadataOnly: use !== undefined && !isSecretKind(use),
+      };
+      await client.list(resource, selected, (items) => {
+        for (const item of items) {
+          const trace = this.traceOf(key, item);
+          if (trace) objects.set(formatName(item.metadata), trace);
+        }
+      });
+    }
+  }
+
+  private poll({ key, apiVersion, kind }: UsedSelection, name: ObjectName) {
+    const id = `${key} ${formatName(name)}`;
+    const known = this.polled.get(id);
+    if (known) return known;
+    const { client } = this.options;
+    const reading = findResource(client, apiVersion, kind)
+      .then((resource) => client.get(resource, name))
+      .then((found) => found && this.traceOf(key, found));
+    this.polled.set(id, reading);
+    return reading;
+  }
+
+  /**
+   * What is needed of an object to see that it is another one, or another version: all objects of a kind are kept so. Undefined if it
+   * is a Secret that is not given.
+   */
+  private traceOf(key: string, object: KubernetesObject): KubernetesObject | undefined {
+    const { operator } = this.options;
+    const use = useOf(operator, key);
+    if (isSecretKind(use) && whyNotGiven(object, use, operator) !== undefined) return undefined;
+    const { apiVersion, kind } = object;
+    const { namespace, name, uid, resourceVersion, labels = {} } = object.metadata;
+    const isNeeded = (label: string) => label === USED_BY_LABEL || Object.hasOwn(use.labels ?? {}, label);
+    const needed = Object.entries(labels).filter(([label]) => isNeeded(label));
+    const its = { name, uid, resourceVersion, labels: Object.fromEntries(needed) };
+    return { apiVersion, kind, metadata: { ...its, ...(namespace !== undefined && { namespace }) } };
+  }
+
+  private fail(key: string, error: Error): void {
+    this.failed.add(key);
+    this.options.onError(`what uses.${key} names`, error);
+  }
+}

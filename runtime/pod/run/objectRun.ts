@@ -1,0 +1,217 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { describeRun } from "../../argo/recordedRun";
+import { type RunTarget, resourceOf } from "../../argo/runTarget";
+import type { Operator } from "../../definition/definition";
+import type { DueSchedule } from "../../handler/contract";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { discover } from "../../kubernetes/discovery";
+import { ApiUnreachableError } from "../../kubernetes/errors";
+import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../../kubernetes/objects";
+import { isListed } from "../../kubernetes/resource";
+import { MANAGER_PREFIX } from "../../names";
+import type { ReconcileReport } from "../../reconcile/report";
+import { OneObject, type OneObjectOptions } from "./oneObject";
+import { done, failed, outcomeOf, type RunOutcome } from "./runOutcome";
+import { runSeconds } from "./runSeconds";
+
+/** What an {@link ObjectRun} works with. */
+export interface ObjectRunOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The namespace of the run's Workflow. */
+  readonly namespace: string;
+  /** The pod's name. */
+  readonly instance: string;
+  /** Called after each reconcile. */
+  readonly onReport?: (report: ReconcileReport) => void;
+  /**
+   * How long a run waits for something that is about to happen, in milliseconds: children that become ready, a handler
+   * that wants to be asked again, an API server that comes back. @default 30000
+   */
+  readonly patienceMs?: number;
+  /** How long a run follows an object that changes, in milliseconds. @default what one try may take: see runSeconds */
+  readonly changesPatienceMs?: number;
+  /** Ends such waits. A reconcile in progress is completed. */
+  readonly signal?: AbortSignal;
+}
+
+const PATIENCE_MS = 30_000;
+/** How long a run waits before it asks an API server again that was busy or out of reach, in milliseconds. */
+const LOOK_MS = 1_000;
+/** The shortest wait, so that nothing becomes a busy loop. Each further wait for the same reason is twice as long. */
+const SOON_MS = 100;
+
+/** The run of one object in a pod of its own: reconciles until nothing is expected soon. */
+export class ObjectRun {
+  private readonly until: number;
+  private readonly changesUntil: number;
+  private attempt = 1;
+  private due: readonly DueSchedule[] | undefined;
+  private paceMs = SOON_MS;
+
+  private readonly object: OneObject;
+  /** The object as it was last known. */
+  private last: KubernetesObject | undefined;
+
+  constructor(
+    private readonly target: Extract<RunTarget, { kind: "object" }>,
+    private readonly options: ObjectRunOptions,
+    private readonly parts: Pick<
+      OneObjectOptions,
+      "resource" | "childResources" | "pool" | "fence" | "runName" | "program" | "formerUids" | "trace"
+    >,
+  ) {
+    const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
+    this.until = performance.now() + patienceMs;
+    this.changesUntil = performance.now() + changesPatienceMs;
+    const { operator, client, instance, namespace } = options;
+    const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.until;
+    this.due = target.due && [target.due];
+    const { name, uid } = target;
+    const object = { operator, client, instance, namespace, name, uid };
+    this.object = new OneObject({ ...parts, ...object, isBeyondRun });
+  }
+
+  /**
+   * Whether others may have written to the object since the run's Workflow was made, so that further Workflows may wait. The
+   * times in `managedFields` are whole seconds. A change that only removes something leaves no time. In that case a run is made
+   * that is not needed.
+   */
+  mayHaveFollowers(workflow: KubernetesObject): boolean {
+    const { creationTimestamp: since = "" } = workflow.metadata;
+    const { managedFields = [] } = this.last?.metadata ?? {};
+    const isOurs = ({ manager = "" }: ManagedFieldsEntry) => manager.startsWith(MANAGER_PREFIX);
+    // RFC 3339 in UTC sorts as text.
+    return managedFields.some((entry) => !entry.subresource && !isOurs(entry) && (entry.time ?? "") > since);
+  }
+
+  /** Reconciles until nothing is expected soon and the object has not changed since its last reconcile. */
+  async finish(): Promise<RunOutcome> {
+    try {
+      const outcome = await this.reconcile();
+      const { problem } = this.parts.fence;
+      return problem === undefined ? outcome : failed(problem);
+    } finally {
+      await this.object.close();
+    }
+  }
+
+  private async reconcile(): Promise<RunOutcome> {
+    for (;;) {
+      const found = await this.retried(() => this.object.read());
+      const what = `${this.options.operator.customResource.kind} ${formatName(this.target.name)}`;
+      if (!found) {
+        const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
+        // `discover` throws if the kind itself is gone.
+        await this.retried(() => discover(this.options.client, apiVersion, kind));
+        return this.clearUp(what);
+      }
+      const { uid } = this.target;
+      if (uid !== undefined && uid !== found.metadata.uid) {
+        // A run of the name clears up after the object that had it before.
+        if (this.options.operator.watch) await this.clearUp(what);
+        return done(`nothing to do: ${what} is another one by now`);
+      }
+      const refusal = this.whyNotHandled(found);
+      if (refusal !== undefined) return failed(refusal);
+      const report = await this.retried(() => this.object.reconcile(found, this.attempt, this.due));
+      // A schedule that somebody starts by hand is started once.
+      if (report.result === "succeeded") this.due = undefined;
+      this.options.onReport?.(report);
+      this.last = this.object.known ?? found;
+      if (await this.comesAgain(report)) {
+        if (report.failure) this.attempt++;
+      } else if (await this.hasChanged(report)) this.attempt = 1;
+      else return outcomeOf(report);
+    }
+  }
+
+  /** Outside of the namespaces that the operator lists, an object is finalized, and nothing else. */
+  private whyNotHandled({
+    metadata: { namespace, deletionTimestamp },
+  }: KubernetesObject): string | undefined {
+    const { namespaces, customResource } = this.options.operator;
+    if (isListed(namespaces, namespace) || deletionTimestamp !== undefined) return undefined;
+    return `this operator handles no ${customResource.kind} in namespace ${namespace}, only in ${[...namespaces].join(", ")}`;
+  }
+
+  /**
+   * Clears up after an object that is gone, or no longer one of those that are watched. Nothing on the object says what is left
+   * of it.
+   */
+  private async clearUp(what: string): Promise<RunOutcome> {
+    const isNothing = done(`nothing to do: ${what} is gone`);
+    if (!this.options.operator.watch) return isNothing;
+    this.object.forget();
+    const report = await this.retried(() => this.object.reconcile(undefined, this.attempt));
+    this.options.onReport?.(report);
+    if (report.failure || report.problem !== undefined) return outcomeOf(report);
+    return report.changes.length > 0 ? done(`cleared up after ${what}: ${describeRun(report)}`) : isNothing;
+  }
+
+  /** Waits for an event that is about to happen. False if there is none, or if it is too late. */
+  private async comesAgain(report: ReconcileReport): Promise<boolean> {
+    const { skipped, failure, againAfterMs, ready } = report;
+    if (skipped === "changed meanwhile") return this.waitForChanges();
+    if (skipped === "API server away") {
+      if (!(await this.wait(LOOK_MS))) return false;
+      this.object.forget();
+      return true;
+    }
+    if (failure || skipped !== undefined) return false;
+    const dueAt = performance.now() + Math.max(SOON_MS, againAfterMs ?? Number.POSITIVE_INFINITY);
+    if (ready !== false && dueAt > this.until) return false;
+    const { signal } = this.options;
+    const ms = Math.min(dueAt, this.until) - performance.now();
+    // Waits first: somebody may delete a child again and again.
+    if (await this.object.awaitNews(ms, mostUnreadyAfter(report), signal)) return this.waitForChanges();
+    if (dueAt > this.until || signal?.aborted) return false;
+    // A handler that wants to be asked again wants to see the state at that time.
+    this.object.forget();
+    return true;
+  }
+
+  /**
+   * Whether a write of our own found the object changed. This run then goes on. A change after our last write has a
+   * Workflow of its own, which waits for the end of this one. Also false if this run has followed the object for so
+   * long that it leaves the rest to the next run.
+   */
+  private async hasChanged({ uid, generation }: ReconcileReport): Promise<boolean> {
+    const now = this.object.known?.metadata;
+    if (uid === undefined || now?.uid !== uid || now.generation === generation) return false;
+    return performance.now() <= this.changesUntil && this.waitForChanges();
+  }
+
+  private waitForChanges(): Promise<boolean> {
+    const ms = this.paceMs;
+    this.paceMs = Math.min(2 * ms, LOOK_MS);
+    return this.wait(ms, this.changesUntil);
+  }
+
+  /** Waits. False if the wait would be longer than the run's patience, or if the pod is to end. */
+  private async wait(ms: number, until = this.until): Promise<boolean> {
+    const { signal } = this.options;
+    if (performance.now() + ms > until || signal?.aborted) return false;
+    await pause(Math.max(0, ms), undefined, { ...(signal && { signal }) }).catch(() => {});
+    return !signal?.aborted;
+  }
+
+  /** Repeats the action while the API server is away. A short absence does not make the run fail. */
+  private async retried<Result>(action: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await action();
+      } catch (error) {
+        if (!(error instanceof ApiUnreachableError) || !(await this.wait(LOOK_MS))) throw error;
+      }
+    }
+  }
+}
+
+/** How many children may still not be ready when another reconcile finds something new. Undefined: the run waits for no child. */
+function mostUnreadyAfter({ ready, unready = 0, waits }: ReconcileReport): number | undefined {
+  if (ready !== false) return undefined;
+  if (!waits) return 0;
+  // When a child becomes ready, the wait of other children may end. If none is left to become ready, no wait will end.
+  return unready > 0 ? unready - 1 : undefined;
+}

@@ -1,0 +1,264 @@
+import { ChildStore } from "../../children/childStore";
+import { ownManagers } from "../../children/marks";
+import type { Operator } from "../../definition/definition";
+import type { DueSchedule, HandlerEvent, Used } from "../../handler/contract";
+import type { HandlerPool } from "../../handler/handlerPool";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { getUnlessGone } from "../../kubernetes/namespaces";
+import type { KubernetesObject, ObjectName } from "../../kubernetes/objects";
+import { timeOf } from "../../kubernetes/objects";
+import type { Resource } from "../../kubernetes/resource";
+import { fieldManagerOf, formerManagersOf } from "../../names";
+import { messageAbout } from "../../outbox/message";
+import type { RunRecord } from "../../outbox/recorder";
+import type { Teller } from "../../outbox/teller";
+import { Finalizers } from "../../reconcile/finalizers";
+import type { KeptMemories } from "../../reconcile/keptMemories";
+import type { Memories } from "../../reconcile/memories";
+import type { Footprint } from "../../reconcile/memory";
+import type { Reconcile } from "../../reconcile/reconcile";
+import type { ReconcileReport } from "../../reconcile/report";
+import { newReconcileParts } from "../../reconcileParts";
+import { DirectUse } from "../../uses/directUse";
+import { type GatheredUse, gatherUsed } from "../../uses/used";
+import { childrenFingerprint, contentFingerprint, usedFingerprint } from "../withoutWatches/footprint";
+import { listChildren } from "../withoutWatches/listChildren";
+import { readMemories } from "../withoutWatches/readMemories";
+import { sayMissingKind } from "../withoutWatches/servedKinds";
+import { isWatched } from "../withoutWatches/watchedObjects";
+import { Following } from "./following";
+import type { RunFence } from "./runFence";
+import type { RunTrace } from "./runTrace";
+import { Waiting } from "./waiting";
+
+/** What {@link OneObject} works with. */
+export interface OneObjectOptions {
+  readonly operator: Operator;
+  /** The custom resource's kind, and its children's, as the API serves them. */
+  readonly resource: Resource;
+  readonly childResources: readonly Resource[];
+  readonly client: KubernetesClient;
+  readonly pool: Pick<HandlerPool, "ask">;
+  /** The fence of the run, which the client's requests and the pool pass too. */
+  readonly fence: Pick<RunFence, "assert" | "problem">;
+  readonly name: ObjectName;
+  /** The uid that the object had when the run was submitted, if that is known. */
+  readonly uid?: string | undefined;
+  /** The namespace of the run: the platform's. */
+  readonly namespace: string;
+  /** The pod's name, for Kubernetes Events. */
+  readonly instance: string;
+  /** The name of the Workflow that records a run: this pod's own, if the status is to name it. */
+  readonly runName: (report: ReconcileReport) => string | undefined;
+  /** A fingerprint of the program that runs: see `programOfRun`. */
+  readonly program: string | undefined;
+  /** The uids of deleted objects of this name that have children left: these are deleted too. */
+  readonly formerUids: readonly string[];
+  /** Whether the run will have ended after this many milliseconds. */
+  readonly isBeyondRun: (afterMs: number) => boolean;
+  /** The trace of the run. @default none */
+  readonly trace?: RunTrace | undefined;
+}
+
+const ignore = () => {};
+
+/**
+ * The engine's reconcile of one object, without the watches of a resident runner. The object is read from the API server once,
+ * and then known from the answers to our own writes. Its children are listed, unless the engine's memory says that there are
+ * none. Watches are open only while the run waits, and only for the objects for which it waits.
+ *
+ * Caveat: if a child has lost its labels, it is found by its name and labelled again as long as the handler answers it. If the
+ * handler no longer answers it, it stays until its object is deleted.
+ *
+ * Assumption: nobody else works on this object meanwhile. The mutex of the run's Workflow lets no other Workflow of that object
+ * run, and the run's fence closes when that Workflow ends: see {@link RunFence}.
+ */
+export class OneObject {
+  private readonly teller: Teller;
+  private readonly reconciling: Reconcile;
+  /** One store for all reconciles: a child that has not changed since the last reconcile is not applied again. */
+  private readonly children: ChildStore;
+  private readonly finalizers: Finalizers;
+  private readonly memories: Memories;
+  /** The newest known state of the object. */
+  private object: KubernetesObject | undefined;
+  /** The object as the handler sees it. */
+  private handled: KubernetesObject | undefined;
+  /** The objects that it uses, as the handler sees them. */
+  private used: Used = {};
+  private readonly direct: DirectUse;
+  /** The version of the list of children, by kind. Undefined if they are to be listed. */
+  private listed: Map<string, string> | undefined;
+  /** Whether the last reconcile was interrupted. */
+  private wasInterrupted = false;
+  private readonly following = new Following();
+  private readonly waiting: Waiting;
+
+  constructor(private readonly options: OneObjectOptions) {
+    const { client, resource, childResources, operator, instance, pool, runName } = options;
+    const fieldManager = fieldManagerOf(operator);
+    this.direct = new DirectUse(operator, client);
+    this.children = new ChildStore({
+      client,
+      ownerKind: resource,
+      fieldManager,
+      managers: ownManagers(fieldManager, formerManagersOf(operator)),
+      onChange: this.following.wake,
+    });
+    this.finalizers = new Finalizers(resource, operator);
+    this.waiting = new Waiting({
+      operator,
+      client,
+      resource,
+      children: this.children,
+      name: options.name,
+      following: this.following,
+      known: () => this.object,
+      seen: (object) => {
+        this.object = this.ifWatched(object);
+      },
+      gone: () => this.forget(),
+      listed: (kind) => this.listed?.get(kind),
+    });
+    const read = async () => this.object;
+    const { reconcile, memories, teller } = newReconcileParts({
+      operator,
+      resource,
+      childResources,
+      pool,
+      objects: {
+        readToReconcile: read,
+        learn: (object) => {
+          this.object = object;
+        },
+        invalidate: () => this.forget(),
+        isGoing: () => false,
+      },
+      read,
+      children: this.children,
+      // A right that is missing in one namespace is reported as ChildRefused here.
+      isNamespaced: false,
+      kept: this.keptMemories(),
+      sight: {
+        isWatched: (uid) => uid === this.object?.metadata.uid,
+        isBlind: true,
+        // The run has asked whether the kind is served.
+        assertSeen: ignore,
+      },
+      used: (object, event) => this.gather(object, event),
+      recordOf: runName,
+      footprintOf: (uid, report) => this.footprintOf(uid, report),
+      // The Workflow of this pod is there already.
+      record: async () => true,
+      instance,
+      onEventDropped: ignore,
+    });
+    this.reconciling = reconcile;
+    this.memories = memories;
+    this.teller = teller;
+  }
+
+  /** The newest known state of the object. Undefined if the object is gone, or must be read. */
+  get known(): KubernetesObject | undefined {
+    return this.object;
+  }
+
+  /** The object. It is read if it is not known. Undefined if there is none. */
+  async read(): Promise<KubernetesObject | undefined> {
+    const { client, resource, name } = this.options;
+    this.object ??= this.ifWatched(await getUnlessGone(client, resource, name));
+    return this.object;
+  }
+
+  /** The known state may be outdated: the next reconcile reads the object and lists its children. */
+  forget(): void {
+    this.object = undefined;
+    this.listed = undefined;
+  }
+
+  /**
+   * Reconciles the object, and reports on it.
+   * @param object as {@link read} gave it just before. Undefined: it is not ours, and is gone
+   * @param due schedules that somebody starts by hand
+   * @throws ApiError, ApiUnreachableError, UnknownKindError if its children cannot be listed
+   */
+  async reconcile(
+    object: KubernetesObject | undefined,
+    attempt: number,
+    due?: readonly DueSchedule[],
+  ): Promise<ReconcileReport> {
+    const { client, fence, name, resource, runName } = this.options;
+    const { assert } = fence;
+    const trace = this.options.trace?.begin();
+    this.handled = object;
+    if (object) this.listed ??= await this.listChildren(object);
+    const outcome = await sayMissingKind(
+      await this.reconciling.reconcile(name, attempt, { client, assert, due, trace }),
+      this.options.operator,
+      client,
+    );
+    this.wasInterrupted = outcome.report.result !== "succeeded";
+    const run = runName(outcome.report);
+    const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
+    const message = messageAbout(outcome, resource, record);
+    const from = performance.now();
+    // If the report fails, the run does not fail: the next run reports.
+    if (message) await this.teller.tell(client, name, message);
+    const reportTime = message && { from, to: performance.now() };
+    if (trace) this.options.trace?.ended(trace, outcome.report, reportTime);
+    return outcome.report;
+  }
+
+  /** See {@link Waiting.awaitNews}. */
+  awaitNews(ms: number, mostUnready: number | undefined, signal: AbortSignal | undefined): Promise<boolean> {
+    return this.waiting.awaitNews(ms, mostUnready, signal);
+  }
+
+  /** Ends every watch. */
+  close(): Promise<void> {
+    return this.following.stop();
+  }
+
+  /** Reads the objects that the object uses, and remembers their fingerprint for the next resync. */
+  private async gather(object: KubernetesObject, event: HandlerEvent): Promise<GatheredUse> {
+    const gathered = await gatherUsed(this.options.operator, object, event, this.direct);
+    this.used = gathered.used;
+    return gathered;
+  }
+
+  /** The memories of an object that is not ours. Undefined if it is. */
+  private keptMemories(): KeptMemories | undefined {
+    const { client, operator, resource, namespace, uid } = this.options;
+    if (!operator.watch) return undefined;
+    return readMemories({ client, operator, resource, namespace, uid }).memories;
+  }
+
+  /** The object, if it is one of ours or matches the operator's watch. */
+  private ifWatched(object: KubernetesObject | undefined): KubernetesObject | undefined {
+    return object && isWatched(object, this.options.operator) ? object : undefined;
+  }
+
+  /** How the run leaves the object, for the next resync. */
+  private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
+    const { operator, program, isBeyondRun } = this.options;
+    const isLater = againAfterMs !== undefined && isBeyondRun(againAfterMs);
+    return {
+      content: this.handled && contentFingerprint(this.handled, operator),
+      children: childrenFingerprint(this.children.of(uid), operator),
+      used: usedFingerprint(this.used),
+      program,
+      dueAt: isLater ? timeOf(new Date(Date.now() + againAfterMs)) : undefined,
+    };
+  }
+
+  /** Gives the version of each list, by kind. */
+  private async listChildren(object: KubernetesObject): Promise<Map<string, string>> {
+    const { operator, client, childResources, formerUids } = this.options;
+    const memory = await this.memories.of(object);
+    const hasElsewhere = operator.watch ? memory.elsewhere === true : this.finalizers.forElsewhere(object);
+    const { children, wasInterrupted } = this;
+    const found = { children, memory, hasElsewhere, formerUids, wasInterrupted };
+    const options = { operator, client, childResources, ...found };
+    return listChildren(object, options);
+  }
+}

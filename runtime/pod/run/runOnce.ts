@@ -1,0 +1,106 @@
+import { isRecorded } from "../../argo/recordedRun";
+import { resultOfError, triedAnswer } from "../../argo/runResult";
+import { resourceOf, runTargetOf } from "../../argo/runTarget";
+import { WORKFLOWS } from "../../argo/workflows";
+import { HandlerPool } from "../../handler/handlerPool";
+import type { HandlerTransport } from "../../handler/handlerTransport";
+import { tryHandler } from "../../reconcile/trial";
+import type { Tracing } from "../../traces/tracing";
+import { programOfRun } from "../withoutWatches/footprint";
+import { formerUidsIn } from "../withoutWatches/formers";
+import { servedKinds } from "../withoutWatches/servedKinds";
+import { withServedKind } from "../withoutWatches/watchedObjects";
+import { deleteNeedlessRuns } from "../workflows/needlessRuns";
+import { ObjectRun, type ObjectRunOptions } from "./objectRun";
+import { RunFence } from "./runFence";
+import { failed, type RunOutcome } from "./runOutcome";
+import { RunTrace } from "./runTrace";
+
+/** What a run in a pod of its own works with. */
+export interface RunOnceOptions extends ObjectRunOptions {
+  readonly transport: HandlerTransport;
+  /** Called at the beginning. Resolves when a handler can be started. If it rejects, the run fails. @default at once */
+  readonly handlerReady?: () => Promise<void>;
+  /** The Workflow that this pod belongs to, in {@link namespace}: its parameters say what is to be done. */
+  readonly workflow: string;
+  /** How often the run looks whether its Workflow goes on: see {@link RunFence}, in milliseconds. @default 10000 */
+  readonly lookMs?: number;
+  /** Traces the run. @default it is not traced */
+  readonly traces?: Tracing | undefined;
+}
+
+/**
+ * Does what the pod's Workflow asks for: reconciles the object that it names, with the same code as a resident runner,
+ * or tries the handler on an example.
+ *
+ * `requeueAfterSeconds` is honoured if that time falls within the run's patience. A later time is remembered and left
+ * to the next resync.
+ */
+export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
+  const { client, transport, handlerReady, namespace, workflow: name, traces } = given;
+  const from = performance.now();
+  const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
+  let fence: RunFence | undefined;
+  try {
+    const operator = await withServedKind(given.operator, client);
+    const readAt = performance.now();
+    const [workflow, childResources] = await Promise.all([
+      client.get(WORKFLOWS, { namespace, name }),
+      servedKinds(operator, client),
+      // The handler's start begins while the object is read.
+      handlerReady?.().then(() => pool.warm()),
+    ]);
+    if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
+    fence = new RunFence({ client, workflow, readAt, lookMs: given.lookMs });
+    const options = fenced({ ...given, operator }, fence);
+    const fencedPool = fence.guard(pool);
+    // The run finds out whether the operator handles the object outside of its namespaces when it reads the object.
+    const target = runTargetOf(workflow, { ...operator, namespaces: "all" });
+    if (target.kind === "trial") {
+      const trial = { operator, childResources, pool: fencedPool };
+      const { answer } = await tryHandler(trial, target.object, target.used);
+      const { text, message } = triedAnswer(answer);
+      return { exitCode: 0, message, answer: text };
+    }
+    const { kind } = operator.customResource;
+    const trace = traces && new RunTrace({ traces, operator: operator.name, kind, workflow, from });
+    const run = new ObjectRun(target, options, {
+      trace,
+      resource: resourceOf(operator.customResource),
+      childResources,
+      pool: fencedPool,
+      fence,
+      // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it
+      // is.
+      runName: (report) => (isRecorded(report, "changes") ? name : undefined),
+      program: programOfRun(workflow),
+      formerUids: formerUidsIn(workflow),
+    });
+    const outcome = await run.finish().catch((error: unknown) => {
+      trace?.finish(resultOfError(error).message);
+      throw error;
+    });
+    trace?.finish(outcome.exitCode === 0 ? undefined : outcome.message);
+    // This only saves pods. If it fails, the run does not.
+    const needless = run.mayHaveFollowers(workflow)
+      ? await deleteNeedlessRuns(target, options).catch(() => 0)
+      : 0;
+    if (needless === 0) return outcome;
+    return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
+  } catch (error) {
+    return failed(resultOfError(error).message);
+  } finally {
+    fence?.close();
+    await pool.close();
+  }
+}
+
+/** The same, with requests that leave only as long as the fence is open, and waits that end with it. */
+function fenced(options: RunOnceOptions, { assert, signal: ending }: RunFence): RunOnceOptions {
+  const { client, signal } = options;
+  return {
+    ...options,
+    client: client.with({ fence: assert }),
+    signal: signal ? AbortSignal.any([signal, ending]) : ending,
+  };
+}

@@ -1,0 +1,85 @@
+import type { ChildStore } from "../../children/childStore";
+import type { Operator } from "../../definition/definition";
+import { isRecord } from "../../json";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { UnknownKindError } from "../../kubernetes/discovery";
+import { isApiError } from "../../kubernetes/errors";
+import { isNewer, type KubernetesObject } from "../../kubernetes/objects";
+import { isListed, isSameKind, kindKey, type Resource } from "../../kubernetes/resource";
+import { OWNER_UID_LABEL } from "../../names";
+import type { Memory } from "../../reconcile/memory";
+
+/** What {@link listChildren} works with. */
+export interface ListChildrenOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The children's kinds, as the API serves them. */
+  readonly childResources: readonly Resource[];
+  /** The store that learns the children. */
+  readonly children: ChildStore;
+  /** The engine's memory of the object. */
+  readonly memory: Pick<Memory, "kinds">;
+  /** Whether the object may have children outside of its own namespace. */
+  readonly hasElsewhere: boolean;
+  /** The uids of deleted objects of this name that have children left: these are listed too. @default none */
+  readonly formerUids?: readonly string[];
+  /** Whether a reconcile of this run was interrupted, so that it may have applied what nobody remembers. @default false */
+  readonly wasInterrupted?: boolean;
+}
+
+/**
+ * Lists an object's children by the label with its uid. If every generation except the newest was observed, only
+ * the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember what it had
+ * applied, and every kind is listed.
+ *
+ * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
+ * child is found by its name, and everything is listed for another reconcile.
+ * @returns the version of each list, by kind
+ * @throws ApiError, ApiUnreachableError, UnknownKindError
+ */
+export async function listChildren(
+  object: KubernetesObject,
+  options: ListChildrenOptions,
+): Promise<Map<string, string>> {
+  const { operator, client, childResources, children, memory, hasElsewhere } = options;
+  const { formerUids = [], wasInterrupted = false } = options;
+  const { namespace: home, uid } = object.metadata;
+  const isComplete = wasInterrupted || formerUids.length > 0;
+  const isSure = operator.watch === undefined && isNext(object) && !isComplete;
+  const isEverywhere = home === undefined || hasElsewhere || isComplete;
+  const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
+  const listed = new Set<string>();
+  const versions = new Map<string, string>();
+  const lists = childResources.flatMap((resource) => {
+    if (isSure && !memory.kinds.some((kind) => isSameKind(kind, kindKey(resource)))) return [];
+    // We may list nothing in a namespace that the operator no longer lists.
+    const here = isListed(operator.namespaces, home) ? [home] : [];
+    const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : here;
+    if (!resource.namespaced && !isEverywhere) return [];
+    return scopes.map(async (namespace) => {
+      const selection = {
+        labelSelector: `${OWNER_UID_LABEL} in (${[uid, ...formerUids].join(",")})`,
+        ...(namespace !== undefined && { namespace }),
+      };
+      try {
+        const version = await client.list(resource, selection, (items) => {
+          children.learn(resource, items);
+          for (const { metadata } of items) listed.add(metadata.uid);
+        });
+        const other = versions.get(kindKey(resource));
+        if (other === undefined || isNewer(other, version)) versions.set(kindKey(resource), version);
+      } catch (error) {
+        throw isApiError(error, 404) ? new UnknownKindError(resource.apiVersion, resource.kind) : error;
+      }
+    });
+  });
+  await Promise.all(lists);
+  children.retain(listed);
+  return versions;
+}
+
+/** Whether the generation before the object's own was observed, so that exactly one run is due. */
+function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
+  const observed = isRecord(status) ? status["observedGeneration"] : undefined;
+  return generation - (typeof observed === "number" ? observed : 0) === 1;
+}

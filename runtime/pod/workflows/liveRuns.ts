@@ -1,0 +1,114 @@
+import { RUN_PARAMETERS } from "../../argo/runParameters";
+import {
+  isOver,
+  liveSelector,
+  parameterOf,
+  specOf,
+  WORKFLOWS,
+  workflowTemplateOf,
+} from "../../argo/workflows";
+import type { Operator } from "../../definition/definition";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { isApiError } from "../../kubernetes/errors";
+import type { KubernetesObject, ObjectName } from "../../kubernetes/objects";
+import { keyOf } from "../../objectKey";
+import { whyStuck } from "./stuckRuns";
+
+/** Which runs are looked at. */
+export interface LiveRunsOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The namespace of the operator's Workflows. */
+  readonly namespace: string;
+  /** The Workflow controller's instance id; "" for none. */
+  readonly instanceId: string;
+}
+
+/**
+ * Gives every Workflow of the operator's runs that has not ended, one after another: there may be thousands. Some of the runs
+ * are no use any more:
+ *
+ * | file | runs that | what is done |
+ * | --- | --- | --- |
+ * | strandedRuns.ts | will never begin, or should have ended long ago | the resync deletes them and submits others |
+ * | stuckRuns.ts | hold their object's lock until somebody acts | the resync reports them on the object |
+ * | needlessRuns.ts | wait for a run that has seen what they are for | the run before them deletes them |
+ * | silentRuns.ts | have failed before they could report | the resync reports them on the object |
+ *
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function eachLiveRun(
+  { operator, client, namespace, instanceId }: LiveRunsOptions,
+  look: (run: KubernetesObject) => void,
+): Promise<void> {
+  const template = workflowTemplateOf(operator.name);
+  await client.list(WORKFLOWS, { namespace, labelSelector: liveSelector(instanceId) }, (workflows) => {
+    for (const workflow of workflows) {
+      if (specOf(workflow).workflowTemplateRef?.name === template && !isOver(workflow)) look(workflow);
+    }
+  });
+}
+
+/**
+ * The objects of an operator's runs that have not ended. Each object has one lock, so at most one run of each is in
+ * progress, and all others of the object wait for that one.
+ */
+export class LiveRuns {
+  private readonly objects = new Set<string>();
+  private readonly stuck = new Map<string, KubernetesObject>();
+
+  add(run: KubernetesObject): void {
+    const object = objectOf(run);
+    this.objects.add(object);
+    if (whyStuck(run)) this.stuck.set(object, run);
+  }
+
+  /** How many objects have a run, and no run that does not end by itself. */
+  get live(): number {
+    return this.objects.size - this.stuck.size;
+  }
+
+  /** Whether the object has a run. */
+  has(object: ObjectName): boolean {
+    return this.objects.has(keyOf(object));
+  }
+
+  /** The run of the object that does not end by itself. Undefined if there is none. */
+  stuckOf(object: ObjectName): KubernetesObject | undefined {
+    return this.stuck.get(keyOf(object));
+  }
+}
+
+/** The object that a run is about, as a key. */
+function objectOf(run: KubernetesObject): string {
+  const name = parameterOf(run, RUN_PARAMETERS.name);
+  const namespace = parameterOf(run, RUN_PARAMETERS.namespace) || undefined;
+  return keyOf({ namespace, name });
+}
+
+/**
+ * Deletes these Workflows in exactly the versions that were seen. A Workflow that has begun since then is spared, since its pod
+ * may be at work.
+ * @returns those that are spared
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function deleteRuns(
+  client: KubernetesClient,
+  runs: readonly KubernetesObject[],
+): Promise<KubernetesObject[]> {
+  const spared: KubernetesObject[] = [];
+  const remove = async (run: KubernetesObject) => {
+    const { metadata } = run;
+    try {
+      await client.deleteVersion(WORKFLOWS, metadata, {
+        uid: metadata.uid,
+        resourceVersion: metadata.resourceVersion,
+      });
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+      spared.push(run);
+    }
+  };
+  await Promise.all(runs.map(remove));
+  return spared;
+}

@@ -1,0 +1,79 @@
+import { type RunTarget, runTargetOf } from "../../argo/runTarget";
+import { isOver, statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../../argo/workflows";
+import type { Operator } from "../../definition/definition";
+import type { KubernetesClient } from "../../kubernetes/client";
+import type { KubernetesObject } from "../../kubernetes/objects";
+import { OBJECT_UID_LABEL } from "../../names";
+import { keyOf } from "../../objectKey";
+import { deleteRuns } from "./liveRuns";
+
+/** Where runs are deleted, and for which one. */
+export interface NeedlessRunsOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The namespace of the operator's Workflows. */
+  readonly namespace: string;
+  /** The Workflow of the run that has just ended. */
+  readonly workflow: string;
+}
+
+/**
+ * Deletes the Workflows of the same object that wait for the end of this one, except the newest. The newest will see all changes
+ * for which the others were made. So an object that changes all the time has one run and one that waits, not hundreds. The newest
+ * stays even if the run that has just ended saw the last change too: that run may have failed, and a change within the same
+ * second makes no Workflow of its own (POD_EVENT_FILTER).
+ *
+ * Only Workflows with the object's uid as a label are deleted. The Sensor and the resync write that label. A Workflow that
+ * somebody submits by hand is run.
+ *
+ * @returns how many were deleted
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function deleteNeedlessRuns(
+  target: Extract<RunTarget, { kind: "object" }>,
+  { operator, client, namespace, workflow }: NeedlessRunsOptions,
+): Promise<number> {
+  if (target.uid === undefined) return 0;
+  const labelSelector = `${OBJECT_UID_LABEL}=${target.uid},${WORKFLOW_LABELS.completed}!=true`;
+  const waiting: KubernetesObject[] = [];
+  await client.list(WORKFLOWS, { namespace, labelSelector }, (items) => {
+    waiting.push(
+      ...items.filter(
+        (item) => item.metadata.name !== workflow && waits(item) && isFor(item, target, operator),
+      ),
+    );
+  });
+  const [, ...needless] = waiting.sort(newestFirst);
+  const spared = await deleteRuns(client, needless);
+  return needless.length - spared.length;
+}
+
+function newestFirst({ metadata: one }: KubernetesObject, { metadata: other }: KubernetesObject): number {
+  // RFC 3339 in UTC sorts as text.
+  return (other.creationTimestamp ?? "").localeCompare(one.creationTimestamp ?? "");
+}
+
+/** Whether the Workflow has not begun: the controller has not seen it yet, or it waits for the object's lock. */
+function waits(workflow: KubernetesObject): boolean {
+  if (isOver(workflow)) return false;
+  const { phase = "", nodes = {} } = statusOf(workflow);
+  return (phase === "" || phase === "Pending") && Object.keys(nodes).length === 0;
+}
+
+/**
+ * Whether the Workflow is for that object, and for nothing else. Anybody can write the label, and a trial is about no object.
+ * A run that starts a schedule is not replaced by another: Argo copies the labels of a run that somebody resubmits.
+ */
+function isFor(
+  workflow: KubernetesObject,
+  target: Extract<RunTarget, { kind: "object" }>,
+  operator: Operator,
+): boolean {
+  try {
+    const other = runTargetOf(workflow, operator);
+    if (other.kind !== "object" || other.due !== undefined) return false;
+    return other.uid === target.uid && keyOf(other.name) === keyOf(target.name);
+  } catch {
+    return false;
+  }
+}

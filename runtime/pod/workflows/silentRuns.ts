@@ -1,0 +1,98 @@
+import { statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../../argo/workflows";
+import type { Operator } from "../../definition/definition";
+import { ReconcileFailure } from "../../failure";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { ApiUnreachableError } from "../../kubernetes/errors";
+import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
+import type { RunReporter } from "./runReporter";
+
+/** The runs to look at, and the reporter. */
+export interface SilentRunsOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The namespace of the operator's Workflows. */
+  readonly namespace: string;
+  readonly reporter: RunReporter;
+  /** Called for each object on which nothing could be reported. */
+  readonly onError?: (what: string, error: Error) => void;
+}
+
+/** An object whose last run may not have been reported. */
+export interface Unaware extends ObjectName {
+  readonly uid: string;
+  /** When we wrote the object's verdict last, as RFC 3339. */
+  readonly verdictAt: string | undefined;
+}
+
+const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
+
+/**
+ * Reports on objects whose last run failed before it could report: its pod did not start, was lost or killed, or took
+ * longer than it may. Otherwise nobody would learn that there was a run.
+ *
+ * @returns the uids of these objects
+ * @throws ApiError if the runs cannot be listed; ApiUnreachableError
+ */
+export async function reportSilentRuns(
+  objects: readonly Unaware[],
+  options: SilentRunsOptions,
+): Promise<ReadonlySet<string>> {
+  const { client, namespace, reporter } = options;
+  const last = await lastRuns(options);
+  const reported = new Set<string>();
+  for (const unaware of objects) {
+    const latest = last.get(unaware.uid);
+    if (!latest || !isSilent(latest, unaware)) continue;
+    try {
+      const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
+      if (!workflow) continue;
+      const failure = new ReconcileFailure("RunFailed", whyFailed(workflow));
+      if (await reporter.report(unaware, workflow.metadata.name, failure)) reported.add(unaware.uid);
+    } catch (error) {
+      if (error instanceof ApiUnreachableError) throw error;
+      options.onError?.(`the failed run of ${formatName(unaware)}`, error as Error);
+    }
+  }
+  return reported;
+}
+
+/** The newest run that has ended, of each object. */
+async function lastRuns({
+  client,
+  namespace,
+  operator,
+}: SilentRunsOptions): Promise<Map<string, KubernetesObject>> {
+  const labelSelector = `${OPERATOR_LABEL}=${identityOf(operator)},${WORKFLOW_LABELS.completed}=true,${OBJECT_UID_LABEL}`;
+  const last = new Map<string, KubernetesObject>();
+  await client.list(WORKFLOWS, { namespace, labelSelector, metadataOnly: true }, (runs) => {
+    for (const run of runs) {
+      const uid = run.metadata.labels?.[OBJECT_UID_LABEL] ?? "";
+      const other = last.get(uid);
+      if (!other || createdAt(other) < createdAt(run)) last.set(uid, run);
+    }
+  });
+  return last;
+}
+
+/** Whether the run failed, and nobody has written the object's verdict since then. RFC 3339 in UTC sorts as text. */
+function isSilent(run: KubernetesObject, { verdictAt = "" }: Unaware): boolean {
+  return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && verdictAt < createdAt(run);
+}
+
+function createdAt({ metadata }: KubernetesObject): string {
+  return metadata.creationTimestamp ?? "";
+}
+
+/**
+ * The message of the Workflow, which may only be that its time was up, and then the last message of the engine's
+ * container.
+ */
+function whyFailed(workflow: KubernetesObject): string {
+  const { message, nodes = {} } = statusOf(workflow);
+  const engine = Object.values(nodes).find(
+    (node) => node.displayName === "main" && FAILED.includes(node.phase),
+  );
+  const words = new Set([message, engine?.message].filter((word) => word));
+  return `its run failed without a word of its own: ${[...words].join("; ") || "its Workflow does not say why"}`;
+}

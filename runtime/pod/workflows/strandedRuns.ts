@@ -1,0 +1,44 @@
+import { hasBegun, statusOf } from "../../argo/workflows";
+import type { KubernetesObject } from "../../kubernetes/objects";
+import { OBJECT_UID_LABEL } from "../../names";
+import { configMapsOf } from "../withoutWatches/footprint";
+import { isOverdue } from "./stuckRuns";
+
+const UNTOUCHED_MS = 120_000;
+
+/**
+ * Says which runs have not ended and never will. They would block every other run of their object:
+ *
+ * - Those that name other ConfigMaps than the WorkflowTemplate does now. A roll-out removes the ConfigMaps that it has replaced,
+ *   and a pod that names a removed one never begins.
+ * - Those that the Workflow controller has skipped. If it could not write the beginning of a run, because the API server was out
+ *   of reach, it comes back to that run only after a long time, or when it is restarted (argo-workflows,
+ *   workflow/controller/operator.go, setExecWorkflow and persistUpdates).
+ * - Those that are overdue: see {@link isOverdue}. The kubelet has ended their pods by then.
+ *
+ * Only runs with an object's uid as a label count. The Sensor and the resync write that label. A Workflow that somebody submits
+ * by hand is run.
+ *
+ * @param template the WorkflowTemplate of the runs
+ * @param untouchedMs the Workflow controller has skipped a run that it has not touched for this long
+ */
+export function strandedRuns(
+  template: KubernetesObject,
+  untouchedMs = UNTOUCHED_MS,
+): (run: KubernetesObject) => boolean {
+  const current = configMapsOf(template["spec"]);
+  const untouchedSince = Date.now() - untouchedMs;
+  return (run) =>
+    run.metadata.labels?.[OBJECT_UID_LABEL] !== undefined &&
+    (isOutdated(run, current) || isPassedOver(run, untouchedSince) || isOverdue(run));
+}
+
+function isOutdated(run: KubernetesObject, current: ReadonlySet<string>): boolean {
+  if (hasBegun(run)) return false;
+  return [...configMapsOf(statusOf(run).storedWorkflowTemplateSpec)].some((name) => !current.has(name));
+}
+
+function isPassedOver(run: KubernetesObject, untouchedSince: number): boolean {
+  const { phase = "" } = statusOf(run);
+  return phase === "" && Date.parse(run.metadata.creationTimestamp ?? "") < untouchedSince;
+}

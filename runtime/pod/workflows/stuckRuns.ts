@@ -1,0 +1,42 @@
+import { specOf, statusOf } from "../../argo/workflows";
+import { ReconcileFailure } from "../../failure";
+import { isRecord } from "../../json";
+import type { KubernetesObject } from "../../kubernetes/objects";
+
+/** By how much a run may outlast its time until it counts as overdue, in milliseconds: the controller may be away. */
+const GRACE_MS = 5 * 60_000;
+
+/** Whether a run has begun, and somebody has suspended it since or before. */
+function isSuspended(run: KubernetesObject): boolean {
+  return specOf(run).suspend === true;
+}
+
+/**
+ * Whether the Workflow controller should have ended a run long ago, by the deadline that it enforces (argo-workflows,
+ * workflow/controller/operator.go, getWorkflowDeadline). It does not enforce the deadline of a suspended run.
+ */
+export function isOverdue(run: KubernetesObject): boolean {
+  const { startedAt, storedWorkflowTemplateSpec: stored } = statusOf(run);
+  const seconds = isRecord(stored) ? stored["activeDeadlineSeconds"] : undefined;
+  if (startedAt === undefined || typeof seconds !== "number" || isSuspended(run)) return false;
+  return Date.parse(startedAt) + seconds * 1000 + GRACE_MS < Date.now();
+}
+
+/**
+ * Says why a run that has its object's lock will not end by itself, so that all others of the object wait for ever. Undefined if
+ * the run may end. A run that is suspended before it has the lock does not block others yet.
+ */
+export function whyStuck(run: KubernetesObject): ReconcileFailure | undefined {
+  const { phase = "" } = statusOf(run);
+  if (phase === "" || phase === "Pending") return undefined;
+  const { name, namespace } = run.metadata;
+  if (isSuspended(run)) {
+    const message = `Workflow ${name} is suspended, and all other runs of the object wait for it: argo resume -n ${namespace} ${name}, or terminate it`;
+    return new ReconcileFailure("RunSuspended", message);
+  }
+  if (isOverdue(run)) {
+    const message = `Workflow ${name} has not ended although its time is over, and all other runs of the object wait for it: kubectl -n ${namespace} delete workflow ${name}`;
+    return new ReconcileFailure("RunOverdue", message);
+  }
+  return undefined;
+}
