@@ -68,7 +68,6 @@ export function newParts(options: PartsOptions): Parts {
     objects,
     read: (name) => objects.read(name),
     children,
-    isNamespaced: operator.namespaces !== "all",
     kept: keptMemories(watches, options),
     sight: {
       isWatched: (uid) => objects.hasUid(uid),

@@ -1,4 +1,4 @@
-import { ChildWriter, type ChildWriterOptions } from "./children/childWriter";
+import { ChildWriter } from "./children/childWriter";
 import type { KubernetesObject, ObjectName } from "./kubernetes/objects";
 import { fieldManagerOf, formerManagersOf } from "./names";
 import { EventWriter, type EventWriterOptions } from "./outbox/eventWriter";
@@ -13,7 +13,6 @@ import { StatusWriter } from "./status/statusWriter";
 /** What differs between a resident runner, which watches all objects, and a run in a pod of its own, which knows one. */
 export interface ReconcilePartsOptions
   extends Omit<ReconcileOptions, "writer" | "memories" | "departures">,
-    Required<Pick<ChildWriterOptions, "isNamespaced">>,
     Pick<EventWriterOptions, "instance">,
     Pick<TellerOptions, "record"> {
   /** Reads an object as it is now, to write its status. */
@@ -37,7 +36,7 @@ export interface ReconcileParts {
 /** Builds the parts that reconcile an object and report on it. */
 export function newReconcileParts(options: ReconcilePartsOptions): ReconcileParts {
   const { operator, resource, children, objects, kept, sight } = options;
-  const { isNamespaced, instance, read, record, onEventDropped: onDrop } = options;
+  const { instance, read, record, onEventDropped: onDrop } = options;
   const fieldManager = fieldManagerOf(operator);
   const formerManagers = formerManagersOf(operator);
   const writer = new ChildWriter({
@@ -45,7 +44,7 @@ export function newReconcileParts(options: ReconcilePartsOptions): ReconcilePart
     ownerKind: resource,
     fieldManager,
     formerManagers,
-    isNamespaced,
+    isNamespaced: operator.namespaces !== "all",
   });
   const learn = (object: KubernetesObject) => objects.learn(object);
   const statuses = new Statuses({ writer: new StatusWriter({ resource, fieldManager }), read, learn });

@@ -279,6 +279,28 @@ describe("the engine in a pod of its own", () => {
     }
   });
 
+  it("says that nobody granted it a right in a listed namespace, as a resident runner does", async () => {
+    const manifest = object("demo", answering(configMap("settings")));
+    await api.apply(manifest);
+    const proxy = await ApiProxy.start(operator.cluster.connection);
+    const client = new KubernetesClient(proxy.through(operator.connection));
+    const message = 'configmaps "settings" is forbidden: User "runner" cannot patch resource "configmaps"';
+    const refusal = { kind: "Status", code: 403, reason: "Forbidden", message };
+    proxy.before = ({ method, path }) =>
+      method === "PATCH" && path.includes("/configmaps/")
+        ? { code: 403, body: JSON.stringify(refusal) }
+        : undefined;
+    try {
+      const limited = { ...operator.operator, namespaces: [namespace] };
+      const run = await bench.submitted({ namespace, name: "demo" }, { client, operator: limited });
+      assert.equal(run.exitCode, 1);
+      assert.equal((await bench.readyOf(manifest)).reason, "NamespaceNotGranted");
+    } finally {
+      client.close();
+      await proxy.stop();
+    }
+  });
+
   it("does nothing for an object that is gone, is another one, or is paused", async () => {
     assert.match(
       (await bench.submitted({ namespace, name: "gone" })).message,

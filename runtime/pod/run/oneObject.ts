@@ -136,8 +136,6 @@ export class OneObject {
       },
       read,
       children: this.children,
-      // A right that is missing in one namespace is reported as ChildRefused here.
-      isNamespaced: false,
       kept: this.keptMemories(),
       sight: {
         isWatched: (uid) => uid === this.object?.metadata.uid,
