@@ -335,7 +335,7 @@ describe("a guard", function () {
       const [told = "no notice"] = notices.filter((notice) => /guard/.test(notice));
       assert.match(
         told,
-        /^the guard argosy\.guarded-aside-children refuses what system:serviceaccount:developer:guarded-aside-runner writes: .*add system:serviceaccounts:developer to guards\.exempt/,
+        /^the guard argosy\.guarded-aside-children refuses the writes of system:serviceaccount:developer:guarded-aside-runner, .*add system:serviceaccounts:developer to guards\.exempt/,
       );
     } finally {
       await engine.stop();

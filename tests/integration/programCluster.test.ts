@@ -231,7 +231,7 @@ describe("the program on a real API server", function () {
     await cluster.api.patch({ ...role, metadata }, { metadata: { annotations } });
     await assert.rejects(
       look(),
-      /Operators "argosy": installation is "argosy".*that of the stack billing\/prod\./,
+      /Operators "argosy": installation is "argosy".*belongs to the stack billing\/prod\./,
     );
   });
 
