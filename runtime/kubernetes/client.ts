@@ -3,34 +3,10 @@ import { isRecord } from "../json";
 import type { ClusterConnection } from "./connection";
 import { ApiUnreachableError, isApiError } from "./errors";
 import type { Passage } from "./gate";
+import { listPages, type Selection, selectionQuery, versionOfList } from "./list";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
-import {
-  AnswerTooLongError,
-  type ApiAnswer,
-  type ApiRequest,
-  HttpTransport,
-  type RequestReport,
-} from "./transport";
-
-/** A page of a list. */
-interface ObjectList {
-  /** Without a version if the API knows none, as that of PodMetrics. */
-  metadata: { resourceVersion?: string; continue?: string };
-  /** null if a list of metadata is empty. */
-  items: KubernetesObject[] | null;
-}
-
-/** What a list or a watch covers. */
-export interface Selection {
-  /** @default every namespace */
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  /** Such as "metadata.name=demo". */
-  readonly fieldSelector?: string;
-  /** Give `metadata` alone (`PartialObjectMetadata`). @default false */
-  readonly metadataOnly?: boolean;
-}
+import { type ApiAnswer, type ApiRequest, HttpTransport, type RequestReport } from "./transport";
 
 /** How {@link KubernetesClient.apply} writes. */
 export interface ApplyOptions {
@@ -64,24 +40,8 @@ export interface JsonPatchOptions {
 /** Pods, as the API serves them. */
 export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
 
-/** Metadata alone, or else the whole objects: an aggregated API server need not know the first form. */
-const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+/** Metadata alone, or else the whole object: an aggregated API server need not know the first form. */
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-/** The most objects of a page. Most lists of metadata fit into one page. */
-const LARGEST_PAGE = 500;
-/** The size of the first page of whole objects. The size of each further page depends on how long the page before was. */
-const FIRST_PAGE = 20;
-/** How long a page should be, in characters. */
-const PAGE_LENGTH = 2 * 1024 * 1024;
-/**
- * The longest page, in bytes. A page is in memory several times while it is read, and its objects take up to 13 times as much. A
- * longer page is not read to its end, and is asked for again with fewer objects. A single object is always read whole.
- */
-const LONGEST_PAGE = 4 * 1024 * 1024;
-/** The page is then asked for again with this many times fewer objects. */
-const FEWER = 8;
-/** In a list that had such a page, each page has at most this many times the objects of the page before. */
-const GROWTH = 2;
 
 /**
  * A small Kubernetes client: the verbs that the engine uses, and nothing generated.
@@ -127,76 +87,22 @@ export class KubernetesClient {
   }
 
   /**
-   * Reads every object of the selection, page by page. However large the objects are, a page of several objects has at most 4 MiB
-   * (tests/unit/client.test.ts).
+   * Reads every object of the selection, page by page: see {@link listPages}.
    * @param onPage called with each page's items and the list's version, so that a caller need not hold all objects
    * @returns the resourceVersion from which a watch goes on. "" if the API knows no versions
    */
-  async list(
+  list(
     resource: Resource,
     selection: Selection,
     onPage: (items: KubernetesObject[], resourceVersion: string) => void,
     signal?: AbortSignal,
   ): Promise<string> {
-    let continueToken = "";
-    let limit = selection.metadataOnly ? LARGEST_PAGE : FIRST_PAGE;
-    let growth = Number.POSITIVE_INFINITY;
-    for (;;) {
-      const page = await this.page(resource, selection, limit, continueToken, signal);
-      if (!page) {
-        limit = Math.ceil(limit / FEWER);
-        growth = GROWTH;
-        continue;
-      }
-      const { body, length } = page;
-      const { resourceVersion = "" } = body.metadata;
-      // The items of a list have neither apiVersion nor kind. Those of a watch do.
-      const items = body.items ?? [];
-      const { apiVersion, kind } = resource;
-      onPage(
-        items.map((item) =>
-          selection.metadataOnly
-            ? { apiVersion, kind, metadata: item.metadata }
-            : { ...item, apiVersion, kind },
-        ),
-        resourceVersion,
-      );
-      continueToken = body.metadata.continue ?? "";
-      if (!continueToken) return resourceVersion;
-      const fitting = Math.floor((PAGE_LENGTH * items.length) / length);
-      limit = Math.max(1, Math.min(LARGEST_PAGE, fitting, limit * growth));
-    }
-  }
-
-  /** A page of a list. Undefined if it is longer than a page may be. */
-  private async page(
-    resource: Resource,
-    selection: Selection,
-    limit: number,
-    continueToken: string,
-    signal: AbortSignal | undefined,
-  ): Promise<{ body: ObjectList; length: number } | undefined> {
-    const query = selectionQuery(selection, { limit: String(limit), continue: continueToken });
-    try {
-      return await this.send<ObjectList>({
-        method: "GET",
-        path: `${resourcePath(resource, selection)}?${query}`,
-        ...(selection.metadataOnly && { accept: METADATA_LIST }),
-        ...(limit > 1 && { longestAnswer: LONGEST_PAGE }),
-        ...(signal && { signal }),
-      });
-    } catch (error) {
-      if (error instanceof AnswerTooLongError) return undefined;
-      throw error;
-    }
+    return listPages((request) => this.send(request), resource, selection, onPage, signal);
   }
 
   /** The version that a list of these objects has now. One object alone is asked for. */
-  async versionOf(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
-    const path = `${resourcePath(resource, selection)}?${selectionQuery(selection, { limit: "1" })}`;
-    const { resourceVersion = "" } = (await this.send<ObjectList>({ method: "GET", path, signal })).body
-      .metadata;
-    return resourceVersion;
+  versionOf(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
+    return versionOfList((request) => this.send(request), resource, selection, signal);
   }
 
   /** Every object of a selection that is small enough to be in memory at once. */
@@ -391,12 +297,4 @@ function ifThere<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
     if (isApiError(error, 404)) return undefined;
     throw error;
   });
-}
-
-function selectionQuery(selection: Selection, more: Record<string, string>): URLSearchParams {
-  const query = new URLSearchParams();
-  if (selection.labelSelector) query.set("labelSelector", selection.labelSelector);
-  if (selection.fieldSelector) query.set("fieldSelector", selection.fieldSelector);
-  for (const [key, value] of Object.entries(more)) if (value) query.set(key, value);
-  return query;
 }

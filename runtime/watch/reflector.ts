@@ -1,7 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { readJson } from "../json";
-import type { KubernetesClient, Selection } from "../kubernetes/client";
+import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, type ApiStatus } from "../kubernetes/errors";
+import type { Selection } from "../kubernetes/list";
 import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { LineSplitter } from "../lines";

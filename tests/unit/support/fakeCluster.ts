@@ -3,10 +3,10 @@ import {
   type ApplyOptions,
   type JsonPatchOperation,
   KubernetesClient,
-  type Selection,
 } from "../../../runtime/kubernetes/client";
 import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
 import type { Passage } from "../../../runtime/kubernetes/gate";
+import type { Selection } from "../../../runtime/kubernetes/list";
 import {
   formatName,
   type JsonObject,
