@@ -24,12 +24,12 @@ export function localHandler(
   started: (command: readonly string[]) => readonly string[] = (command) => command,
 ): HandlerTransport {
   const { handler, folder } = operator;
-  const { command: own, answersOn } = programOf(operator, LOOPS_FOLDER);
+  const { command: own, isFunction } = programOf(operator, LOOPS_FOLDER);
   if ("command" in handler || languageOf(handler.function) === "python") {
-    return new ChildProcessTransport({ command: started(own), answersOn, folder, env });
+    return new ChildProcessTransport({ command: started(own), isFunction, folder, env });
   }
   const bundled = started([...own, BUNDLED_FROM_INPUT]);
-  const transport = new ChildProcessTransport({ command: bundled, answersOn, folder, env });
+  const transport = new ChildProcessTransport({ command: bundled, isFunction, folder, env });
   return new BundledFunction(transport, folder, handler.function);
 }
 

@@ -77,8 +77,8 @@ const NODE_ANSWERS =
 
 /** An engine passes on only the standard descriptors, and an image may have no shell to redirect them. */
 function programInImage(operator: HandlerContainer["operator"]): readonly string[] {
-  const { command, answersOn } = programOf(operator, POD_LAYOUT.engine);
-  if (answersOn === 1 || "command" in operator.handler) return command;
+  const { command, isFunction } = programOf(operator, POD_LAYOUT.engine);
+  if (!isFunction || "command" in operator.handler) return command;
   const [program = "", ...args] = command;
   return languageOf(operator.handler.function) === "python"
     ? [program, "-c", PYTHON_ANSWERS, program, ...args]

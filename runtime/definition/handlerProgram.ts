@@ -6,15 +6,20 @@ export interface HandlerProgram {
   /** Program and arguments. */
   readonly command: readonly string[];
   /**
-   * The descriptor to which answers are written. 1: standard output, and requests are read from standard input. 3: a descriptor of
-   * our own loop's, which reads requests from descriptor 4. Then standard output is log, as standard error is, and standard input
-   * is empty: a child process may inherit both.
+   * Whether the program is one of the {@link FUNCTION_LOOPS}, which use {@link LOOP_DESCRIPTORS}. Any other program reads requests
+   * from standard input and writes answers to standard output.
    */
-  readonly answersOn: 1 | 3;
+  readonly isFunction: boolean;
 }
 
 /** Our loops around functions, one for each language, as files of `runtime/functions`. */
 export const FUNCTION_LOOPS = { python: "function.py", javascript: "function.js" } as const;
+
+/**
+ * The descriptors on which a loop reads requests and writes answers. Its standard output is log, as standard error is, and its
+ * standard input is empty, because a child process of the function may inherit both.
+ */
+export const LOOP_DESCRIPTORS = { answers: 3, requests: 4 } as const;
 
 /** Given to the loop in JavaScript after the author's file: the bundle is the first line of its input. */
 export const BUNDLED_FROM_INPUT = "--bundled-from-input";
@@ -32,7 +37,7 @@ export function programOf(
   { handler, include = [] }: Pick<Operator, "handler" | "include">,
   loops: string,
 ): HandlerProgram {
-  if ("command" in handler) return { command: handler.command, answersOn: 1 };
+  if ("command" in handler) return { command: handler.command, isFunction: false };
   const language = languageOf(handler.function);
   const loop = path.posix.join(loops, FUNCTION_LOOPS[language]);
   // The bundle contains what a function in JavaScript imports of those folders.
@@ -40,7 +45,7 @@ export function programOf(
     language === "python"
       ? ["python3", loop, handler.function, ...include]
       : ["node", loop, handler.function];
-  return { command, answersOn: 3 };
+  return { command, isFunction: true };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { devNull } from "node:os";
 import type { Writable } from "node:stream";
-import type { HandlerProgram } from "../definition/handlerProgram";
+import { type HandlerProgram, LOOP_DESCRIPTORS } from "../definition/handlerProgram";
 import {
   DRAIN_MS,
   type HandlerExit,
@@ -15,8 +15,8 @@ import {
 export interface ChildProcessOptions {
   /** Program and arguments. */
   readonly command: readonly string[];
-  /** See {@link HandlerProgram}. @default 1 */
-  readonly answersOn?: HandlerProgram["answersOn"];
+  /** See {@link HandlerProgram}. @default false */
+  readonly isFunction?: HandlerProgram["isFunction"];
   /** The working directory: the operator's folder. */
   readonly folder: string;
   /** The operator's own environment variables. */
@@ -44,7 +44,8 @@ export class ChildProcessTransport implements HandlerTransport {
   constructor(private readonly options: ChildProcessOptions) {}
 
   start(listener: HandlerProcessListener): HandlerProcess {
-    const { answersOn = 1 } = this.options;
+    const { isFunction = false } = this.options;
+    const answersOn = isFunction ? LOOP_DESCRIPTORS.answers : 1;
     let child: ChildProcess;
     try {
       child = this.spawn();
@@ -65,7 +66,10 @@ export class ChildProcessTransport implements HandlerTransport {
         else listener.log(chunk);
       });
     }
-    const input = (answersOn === 3 ? child.stdio?.[4] : child.stdin) as Writable | null | undefined;
+    const input = (isFunction ? child.stdio?.[LOOP_DESCRIPTORS.requests] : child.stdin) as
+      | Writable
+      | null
+      | undefined;
     // If the process ended while we wrote, its exit is reported.
     input?.on("error", () => {});
     child.on("exit", (code, signal) => setTimeout(() => exited({ code, signal }), DRAIN_MS).unref());
@@ -81,12 +85,12 @@ export class ChildProcessTransport implements HandlerTransport {
 
   /** @throws Error if the system refuses it at once: an environment that is too large, or no memory */
   private spawn(): ChildProcess {
-    const { command, answersOn = 1, folder, env } = this.options;
+    const { command, isFunction = false, folder, env } = this.options;
     const [program = "", ...args] = command;
     return spawn(program, args, {
       cwd: folder,
       env: { ...inheritedEnvironment(), ...env },
-      stdio: answersOn === 3 ? ["ignore", "pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
+      stdio: isFunction ? ["ignore", "pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
       // A group of its own, so that a kill reaches the processes that the handler has started.
       detached: true,
     });

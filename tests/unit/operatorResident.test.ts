@@ -186,7 +186,7 @@ describe("a resident runner's pod", () => {
         [file]: "",
       });
       assert.equal(handler.image, "a:1");
-      assert.deepStrictEqual(handler.command.slice(3), ["--answers-on-3", ...words]);
+      assert.deepStrictEqual(handler.command.slice(3), ["--function", ...words]);
     }
   });
 
@@ -205,7 +205,7 @@ describe("a resident runner's pod", () => {
       };
     };
     const own = {
-      command: ["sh", "/argosy/engine/handler.sh", "--answers-on-3"],
+      command: ["sh", "/argosy/engine/handler.sh", "--function"],
       brought: [false, false, false],
     };
     assert.deepStrictEqual(podWith({}), own);

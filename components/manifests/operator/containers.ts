@@ -70,7 +70,7 @@ export function buildHandlerContainer(
   options: OperatorOptions,
   form: PodForm,
 ): Container {
-  const { command, answersOn } = programOf(operator, POD_LAYOUT.engine);
+  const { command, isFunction } = programOf(operator, POD_LAYOUT.engine);
   return {
     name: "handler",
     image: handlerImageOf(operator, options),
@@ -79,7 +79,7 @@ export function buildHandlerContainer(
       "sh",
       `${POD_LAYOUT.engine}/handler.sh`,
       ...(form === "pod" ? [`--patience=${PENDING_SECONDS}`] : []),
-      ...(answersOn === 3 ? ["--answers-on-3"] : []),
+      ...(isFunction ? ["--function"] : []),
       // In a Workflow's pod, Argo's executor is the first process, but the kubelet reads the message all the same.
       ...command.map(literal),
     ],

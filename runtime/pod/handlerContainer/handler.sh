@@ -1,6 +1,6 @@
 # The handler's side of the pair, beside pipeTransport.ts:
 #
-#   [/argosy/kit/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--answers-on-3] PROGRAM ARGUMENT...
+#   [/argosy/kit/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--function] PROGRAM ARGUMENT...
 #
 # It runs in the author's image. That may hold no shell and no tool: then a busybox is there, and every tool is of it. If
 # there is none, the tools are the image's. The shell starts the author's program when the runner asks, each time on new
@@ -23,13 +23,13 @@ argosy_kit=$argosy_root/kit/busybox
 [ -x "$argosy_kit" ] || argosy_kit=
 # A runner that has not come by then has failed for good, or this container is begun again and waits again.
 argosy_patience_seconds=600
-# The program reads its requests from descriptor 4 and writes its answers to descriptor 3; what it writes to standard output is
-# log, and its standard input is empty.
-argosy_answers_on_3=
+# Whether the program is the loop around a function. It reads requests from descriptor 4 and writes answers to descriptor 3. Its
+# standard output is log, and its standard input is empty.
+argosy_is_function=
 while :; do
   case $1 in
     --patience=*) argosy_patience_seconds=${1#*=} ;;
-    --answers-on-3) argosy_answers_on_3=yes ;;
+    --function) argosy_is_function=yes ;;
     *) break ;;
   esac
   shift
@@ -121,7 +121,7 @@ supervise() {
 # everything that a shell runs in the background.
 run() {
   trap - TERM USR1
-  [ -z "$argosy_answers_on_3" ] || exec $argosy_kit setsid "$@" </dev/null >&6 2>&6 3>&5 4<&4 5>&- 6>&-
+  [ -z "$argosy_is_function" ] || exec $argosy_kit setsid "$@" </dev/null >&6 2>&6 3>&5 4<&4 5>&- 6>&-
   exec $argosy_kit setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
 }
 

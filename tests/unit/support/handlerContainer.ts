@@ -48,8 +48,8 @@ export class HandlerContainer {
     program: HandlerProgram | readonly string[],
     private readonly env: Readonly<Record<string, string>> = {},
   ) {
-    const { command, answersOn } = "command" in program ? program : { command: program, answersOn: 1 };
-    this.words = [...(answersOn === 3 ? ["--answers-on-3"] : []), ...command];
+    const { command, isFunction } = "command" in program ? program : { command: program, isFunction: false };
+    this.words = [...(isFunction ? ["--function"] : []), ...command];
     for (const name of ["engine", "pipes", "kit", "handler"]) mkdirSync(path.join(this.root, name));
     const source = path.join(__dirname, "../../../runtime/pod/handlerContainer/handler.sh");
     copyFileSync(source, path.join(this.root, "engine/handler.sh"));
