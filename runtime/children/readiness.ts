@@ -83,7 +83,7 @@ function replicas(child: Manifest, status: ObservedStatus): string | undefined {
 }
 
 /**
- * How many replicas nobody updates. A ReplicaSet updates none. A StatefulSet leaves them to whoever deletes their pods, or those
+ * The number of replicas that no controller updates. A ReplicaSet updates none. A StatefulSet leaves them to whoever deletes their pods, or those
  * below its partition to a later update (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#update-strategies).
  */
 function replicasHeldBack({ kind, spec }: Manifest, wanted: number): number {

@@ -24,7 +24,7 @@ export interface StoredObject<Facts> extends ObjectName {
 }
 
 /**
- * How an object came to a store: by the first list of its kind, a later list, a watch, or the answer to a request of ours. A change
+ * How an object came to a store: by the first list of its kind, a later list, a watch, or the answer to our own request. A change
  * in an answer is "handled" if the one who asked acts on it, so that nobody else need be woken, and otherwise only "asked" for.
  */
 export type Source = "initial" | "list" | "watch" | "asked" | "handled";

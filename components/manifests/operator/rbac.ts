@@ -112,7 +112,7 @@ function objectGrants(
     ),
   );
   const all = [...others, ...usedRules(operator, undefined, reader)];
-  // Watched objects have no finalizer of ours, so no right to them needs to outlive a namespace.
+  // Watched objects have no finalizer of the operator, so no right to them needs to outlive a namespace.
   const isHere = watch || namespaces === "all";
   const outliving = [...(isHere ? [] : own), ...everywhere];
   return {

@@ -78,7 +78,7 @@ export const FULL_LOOK_RESYNCS = 10;
  * - those that differ from what the handler saw, or that another version of engine or handler ran for;
  * - those that use something which was written to, came or went since their last run;
  * - those of which a child is gone, has lost its labels, or was changed by somebody else;
- * - those from which somebody took a finalizer of ours;
+ * - those from which somebody took a finalizer of the operator;
  * - in each resync another tenth of all objects, in case this list misses something;
  * - those of namespaces that are no longer listed, if they are being deleted and have a finalizer of ours;
  * - those that are remembered or have children left, and are no longer watched;
@@ -270,7 +270,7 @@ class Needs {
     return isCalm ? undefined : "routine";
   }
 
-  /** Whether somebody took a finalizer of ours away. Without it, nobody would be asked before the object goes. */
+  /** Whether somebody took a finalizer of the operator away. Without the finalizer, nobody is asked before the object goes. */
   private lacksFinalizer(object: KubernetesObject): boolean {
     if (this.memories) return false;
     const { children, finalizers, options } = this;
