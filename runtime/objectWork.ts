@@ -1,5 +1,6 @@
 import type { EngineOptions } from "./engineOptions";
 import type { KubernetesClient } from "./kubernetes/client";
+import type { Term } from "./leadership/term";
 import type { Metrics } from "./metrics";
 import { nameOf } from "./objectKey";
 import { messageAbout } from "./outbox/message";
@@ -7,7 +8,6 @@ import type { Parts } from "./parts";
 import type { Outcome } from "./reconcile/outcome";
 import type { ReconcileRequests } from "./reconcile/requests";
 import { type Mandate, whyEnded } from "./reconcile/run";
-import type { Term } from "./term";
 import type { TraceContext } from "./traces/context";
 import type { ReportTime } from "./traces/spans";
 import type { Alarms } from "./work/alarms";

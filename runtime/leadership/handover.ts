@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { JsonPatchOperation } from "../kubernetes/client";
-import type { Term } from "../term";
 import { annotationPath, type Finishing, FREE, finishingAnnotation, finishingIn, haveRoom } from "./lease";
 import type { SeenLease } from "./seenLease";
+import type { Term } from "./term";
 
 /** What a {@link Handover} works with. */
 export interface HandoverOptions {

@@ -32,10 +32,10 @@
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { microTimeOf } from "../kubernetes/objects";
-import { Term } from "../term";
 import { Handover } from "./handover";
 import { annotationPath, FREE, type LeaseApi, type LeaseSpec } from "./lease";
 import { type Clock, SeenLease, SYSTEM_CLOCK } from "./seenLease";
+import { Term } from "./term";
 
 /** What a {@link Leadership} works with. */
 export interface LeadershipOptions {

@@ -2,7 +2,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isRace } from "../kubernetes/conflicts";
 import { ApiUnreachableError, isBusy, retryAfterMs } from "../kubernetes/errors";
 import type { ObjectName } from "../kubernetes/objects";
-import { NotLeadingError } from "../term";
+import { NotLeadingError } from "../leadership/term";
 import type { WorkResult } from "../work/backoff";
 import { Runner } from "../work/runner";
 import { Schedule } from "../work/schedule";

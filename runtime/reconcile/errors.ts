@@ -8,7 +8,7 @@ import {
   isNamespaceTerminating,
   retryAfterMs,
 } from "../kubernetes/errors";
-import { NotLeadingError } from "../term";
+import { NotLeadingError } from "../leadership/term";
 import { StillListingError } from "../watch/stillListing";
 import type { WorkResult } from "../work/backoff";
 import type { ReconcileReport } from "./report";

@@ -5,7 +5,7 @@ import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
 import { Leadership } from "../../runtime/leadership/leadership";
 import { LEASES, type Lease, leaseApi } from "../../runtime/leadership/lease";
-import type { Term } from "../../runtime/term";
+import type { Term } from "../../runtime/leadership/term";
 import { always, eventually, meanwhile } from "../support/eventually";
 import { sideBySide } from "../support/sideBySide";
 import type { Api } from "./support/api";

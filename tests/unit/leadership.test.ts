@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Lease, LeaseApi, LeaseSpec } from "../../runtime/leadership/lease";
 import { type Clock, SeenLease } from "../../runtime/leadership/seenLease";
-import { NotLeadingError } from "../../runtime/term";
+import { NotLeadingError } from "../../runtime/leadership/term";
 import { LEASE_SECONDS, type LeaseProcess, LeaseWorld } from "./support/leaseWorld";
 
 const LEASE_MS = LEASE_SECONDS * 1_000;

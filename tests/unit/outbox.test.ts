@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { NotLeadingError } from "../../runtime/leadership/term";
 import { Outbox } from "../../runtime/outbox/outbox";
 import type { RunRecord } from "../../runtime/outbox/recorder";
 import type { Message, Unreported } from "../../runtime/outbox/teller";
 import type { ObjectEvent } from "../../runtime/reconcile/outcome";
 import type { Verdict } from "../../runtime/status/conditions";
-import { NotLeadingError } from "../../runtime/term";
 import { FakeClock } from "./support/fakeClock";
 import { widget } from "./support/objects";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { NotLeadingError } from "../../runtime/leadership/term";
 import { consequenceOf, ObjectGoneError } from "../../runtime/reconcile/errors";
-import { NotLeadingError } from "../../runtime/term";
 import { StillListingError } from "../../runtime/watch/stillListing";
 
 function refused(code: number, status: ApiStatus = {}): ApiError {

@@ -4,7 +4,7 @@ import type { HandlerPool } from "../../handler/handlerPool";
 import type { HandlerReply } from "../../handler/handlerWorker";
 import type { KubernetesClient } from "../../kubernetes/client";
 import type { KubernetesObject } from "../../kubernetes/objects";
-import { NotLeadingError } from "../../term";
+import { NotLeadingError } from "../../leadership/term";
 
 /** What a {@link RunFence} works with. */
 export interface RunFenceOptions {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
 import { Leadership } from "../../../runtime/leadership/leadership";
 import type { Lease, LeaseApi } from "../../../runtime/leadership/lease";
 import type { Clock } from "../../../runtime/leadership/seenLease";
-import type { Term } from "../../../runtime/term";
+import type { Term } from "../../../runtime/leadership/term";
 
 /** How long a lease holds here. */
 export const LEASE_SECONDS = 15;
