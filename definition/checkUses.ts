@@ -57,7 +57,7 @@ export function checkUses(
     const terms = use.name === undefined ? Object.entries(use.labels ?? {}) : [["", use.name] as const];
     for (const [label, text] of terms) {
       const at = label === "" ? `${field}.name` : `${field}.labels.${label}`;
-      const flaw = flawOf(text, schema);
+      const flaw = flawInTerm(text, schema);
       if (flaw) report(at, flaw.complaint, flaw.remedy);
       const constant = label === "" ? undefined : constantIn(text);
       if (constant !== undefined && !isLabelValue(constant)) {
@@ -101,7 +101,7 @@ interface Flaw {
 }
 
 /** The problem of a constant or a path. Undefined if there is none. */
-function flawOf(text: string, schema: JsonObject | undefined): Flaw | undefined {
+function flawInTerm(text: string, schema: JsonObject | undefined): Flaw | undefined {
   const term = parseTerm(text);
   if (!term) return { complaint: "is no path of a field", remedy: `${PATH_REMEDY} "'settings'".` };
   if ("constant" in term) return undefined;

@@ -65,7 +65,7 @@ export class TaskWatch {
 
   /** Whether the task still waits for an answer. */
   isOpen(task: Task): boolean {
-    return this.open.get(keyOf(task)) === task;
+    return this.open.get(taskKey(task)) === task;
   }
 
   private async run(): Promise<void> {
@@ -126,14 +126,14 @@ export class TaskWatch {
     }
     for (const node of nodes) {
       const task: Task = { workflow, workflowUid, node, seen: { uid, resourceVersion } };
-      const known = this.open.get(keyOf(task));
+      const known = this.open.get(taskKey(task));
       if (known) known.seen = task.seen;
-      else this.open.set(keyOf(task), task);
+      else this.open.set(taskKey(task), task);
     }
     if (nodes.length > 0) this.options.onTasks();
   }
 }
 
-function keyOf({ workflow, node }: Task): string {
+function taskKey({ workflow, node }: Task): string {
   return `${workflow}/${node}`;
 }

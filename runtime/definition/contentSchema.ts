@@ -31,7 +31,7 @@ export function flawFinder(
     // Defaults are set in the value that is checked.
     if (check(structuredClone(rounded(value)))) return undefined;
     const [first] = check.errors ?? [];
-    return first && flawOf(first, root);
+    return first && schemaFlawOf(first, root);
   };
 }
 
@@ -66,7 +66,7 @@ export function compiled(schema: JsonObject, mode: Mode): ValidateFunction {
 }
 
 /** What an error of ajv says, and about which field. */
-export function flawOf(
+export function schemaFlawOf(
   { instancePath, keyword, message = "", params }: ErrorObject,
   root: string,
 ): SchemaFlaw {

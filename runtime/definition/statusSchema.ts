@@ -2,7 +2,7 @@ import type { ErrorObject } from "ajv";
 import { rounded } from "../json";
 import type { JsonObject } from "../kubernetes/objects";
 import { OWN_STATUS_FIELDS } from "../names";
-import { compiled, flawOf } from "./contentSchema";
+import { compiled, schemaFlawOf } from "./contentSchema";
 
 /**
  * Makes a check of the handler's status against the schema that the author gave for it in the CRD. The API server would silently
@@ -41,6 +41,6 @@ function withoutRequired(schema: JsonObject): JsonObject {
 }
 
 function explain(error: ErrorObject, name: string): string {
-  const { field, complaint } = flawOf(error, name);
+  const { field, complaint } = schemaFlawOf(error, name);
   return `${field} ${complaint}`;
 }

@@ -64,7 +64,7 @@ async function serve(
 
 async function answer(request: IncomingMessage, { intake }: IntakeServerOptions): Promise<IntakeResult> {
   const subject = String(request.headers[SUBJECT_HEADER.toLowerCase()] ?? "");
-  const body = await readBody(request);
+  const body = await readBodyToItsEnd(request);
   const refuse = (complaint: string) => intake.refuse(subject, { field: "the event", complaint });
   if (body === undefined) return refuse(`has more than ${MOST_EVENT_BYTES} bytes`);
   let sent: unknown;
@@ -77,7 +77,7 @@ async function answer(request: IncomingMessage, { intake }: IntakeServerOptions)
 }
 
 /** The body. Undefined if it is too long: then it is read to its end and dropped, since the sensor waits for that. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
+async function readBodyToItsEnd(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {

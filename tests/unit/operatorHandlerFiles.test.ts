@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { contentHash } from "../../components/manifests/configMaps";
-import { handlerFiles, imageFiles, keyOf } from "../../components/manifests/operator/handlerFiles";
+import { handlerFiles, imageFiles, dataKeyOf } from "../../components/manifests/operator/handlerFiles";
 import { displayPath, OperatorError } from "../../definition/problems";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 
@@ -216,16 +216,16 @@ describe("handlerFiles", () => {
   });
 });
 
-describe("keyOf", () => {
+describe("dataKeyOf", () => {
   const name = fc.stringMatching(/^[-_a-zA-Z0-9]{1,3}(\.[-_a-zA-Z0-9]{1,3}){0,2}$/);
   const file = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join("/"));
 
   it("gives each path a key of its own, which the API server takes", () => {
     fc.assert(
       fc.property(file, file, (one, other) => {
-        assert.equal(keyOf(one) === keyOf(other), one === other);
-        assert.match(keyOf(one), /^(?!\.)[-._a-zA-Z0-9]+$/);
-        assert.equal(keyOf(one).split("..").join("/"), one);
+        assert.equal(dataKeyOf(one) === dataKeyOf(other), one === other);
+        assert.match(dataKeyOf(one), /^(?!\.)[-._a-zA-Z0-9]+$/);
+        assert.equal(dataKeyOf(one).split("..").join("/"), one);
       }),
     );
   });

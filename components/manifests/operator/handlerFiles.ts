@@ -58,7 +58,7 @@ export function handlerFiles(operator: Source): HandlerFiles[] {
   const files = filesFor("configMaps", operator, problems);
   checkSize(operator.folder, files, problems);
   for (const file of files) {
-    if (keyOf(file.path).length <= LONGEST_KEY) continue;
+    if (dataKeyOf(file.path).length <= LONGEST_KEY) continue;
     const report = problems.in(path.join(operator.folder, file.path));
     report("the path", `has more than ${LONGEST_KEY} characters`, "Shorten it.");
   }
@@ -148,7 +148,7 @@ function partsOf(text: Buffer): Buffer[] {
  * The key for a path: "lib/util.py" is "lib..util.py". No two paths share a key, since no name of a deployed file has two dots in
  * a row, or a dot at an end.
  */
-export function keyOf(file: string): string {
+export function dataKeyOf(file: string): string {
   return file.replaceAll("/", "..");
 }
 
@@ -215,13 +215,13 @@ function toConfigMap(files: readonly HandlerFile[]): HandlerFiles {
   const binaryData: [key: string, base64: string][] = [];
   for (const { path: file, content } of files) {
     const text = textOf(content);
-    if (text === undefined) binaryData.push([keyOf(file), content.toString("base64")]);
-    else data.push([keyOf(file), text]);
+    if (text === undefined) binaryData.push([dataKeyOf(file), content.toString("base64")]);
+    else data.push([dataKeyOf(file), text]);
   }
   return {
     data: Object.fromEntries(data),
     binaryData: Object.fromEntries(binaryData),
-    items: files.map((file) => ({ key: keyOf(file.path), path: file.path })),
+    items: files.map((file) => ({ key: dataKeyOf(file.path), path: file.path })),
   };
 }
 

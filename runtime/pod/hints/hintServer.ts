@@ -52,7 +52,7 @@ async function answer(
     return refuse(response, 405, "a hint is a POST");
   }
   try {
-    const body = await readBody(request);
+    const body = await readBodyUnlessTooLong(request);
     if (body === undefined) {
       onResult("invalid");
       return refuse(response, 413, `a hint has at most ${MOST_BYTES} bytes`);
@@ -73,7 +73,7 @@ async function answer(
 }
 
 /** The body. Undefined if it is too long. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
+async function readBodyUnlessTooLong(request: IncomingMessage): Promise<string | undefined> {
   if (Number(request.headers["content-length"]) > MOST_BYTES) return undefined;
   const chunks: Buffer[] = [];
   let bytes = 0;

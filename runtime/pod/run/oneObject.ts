@@ -22,7 +22,7 @@ import { newReconcileParts } from "../../reconcileParts";
 import { DirectUse } from "../../uses/directUse";
 import { type GatheredUse, gatherUsed } from "../../uses/used";
 import { childrenFingerprint, contentFingerprint, usedFingerprint } from "../withoutWatches/footprint";
-import { listChildren } from "../withoutWatches/listChildren";
+import { learnChildren } from "../withoutWatches/learnChildren";
 import { readMemories } from "../withoutWatches/readMemories";
 import { sayMissingKind } from "../withoutWatches/servedKinds";
 import { isWatched } from "../withoutWatches/watchedObjects";
@@ -189,7 +189,7 @@ export class OneObject {
     const { assert } = fence;
     const trace = this.options.trace?.begin();
     this.handled = object;
-    if (object) this.listed ??= await this.listChildren(object);
+    if (object) this.listed ??= await this.learnChildren(object);
     const outcome = await sayMissingKind(
       await this.reconciling.reconcile(name, attempt, { client, assert, due, trace }),
       this.options.operator,
@@ -249,14 +249,14 @@ export class OneObject {
     };
   }
 
-  /** Gives the version of each list, by kind. */
-  private async listChildren(object: KubernetesObject): Promise<Map<string, string>> {
+  /** Learns the object's children from lists. @returns the version of each list, by kind */
+  private async learnChildren(object: KubernetesObject): Promise<Map<string, string>> {
     const { operator, client, childResources, formerUids } = this.options;
     const memory = await this.memories.of(object);
     const hasElsewhere = operator.watch ? memory.elsewhere === true : this.finalizers.forElsewhere(object);
     const { children, wasInterrupted } = this;
     const found = { children, memory, hasElsewhere, formerUids, wasInterrupted };
     const options = { operator, client, childResources, ...found };
-    return listChildren(object, options);
+    return learnChildren(object, options);
   }
 }

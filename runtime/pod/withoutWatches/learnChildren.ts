@@ -9,8 +9,8 @@ import { isListed, isSameKind, kindKey, type Resource } from "../../kubernetes/r
 import { OWNER_UID_LABEL } from "../../names";
 import type { Memory } from "../../reconcile/memory";
 
-/** What {@link listChildren} works with. */
-export interface ListChildrenOptions {
+/** What {@link learnChildren} works with. */
+export interface LearnChildrenOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
   /** The children's kinds, as the API serves them. */
@@ -28,7 +28,7 @@ export interface ListChildrenOptions {
 }
 
 /**
- * Lists an object's children by the label with its uid. If every generation except the newest was observed, only
+ * Lists an object's children by the label with its uid, and lets the store know exactly these. If every generation except the newest was observed, only
  * the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember what it had
  * applied, and every kind is listed.
  *
@@ -37,9 +37,9 @@ export interface ListChildrenOptions {
  * @returns the version of each list, by kind
  * @throws ApiError, ApiUnreachableError, UnknownKindError
  */
-export async function listChildren(
+export async function learnChildren(
   object: KubernetesObject,
-  options: ListChildrenOptions,
+  options: LearnChildrenOptions,
 ): Promise<Map<string, string>> {
   const { operator, client, childResources, children, memory, hasElsewhere } = options;
   const { formerUids = [], wasInterrupted = false } = options;
