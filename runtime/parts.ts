@@ -1,11 +1,9 @@
-import { ownManagers } from "./children/marks";
 import { Orphans } from "./children/orphans";
 import type { Operator } from "./definition/definition";
 import type { HandlerPool } from "./handler/handlerPool";
 import type { KubernetesClient } from "./kubernetes/client";
 import type { Resource } from "./kubernetes/resource";
 import type { Metrics } from "./metrics";
-import { fieldManagerOf, formerManagersOf } from "./names";
 import { Outbox } from "./outbox/outbox";
 import type { Recorder } from "./outbox/recorder";
 import type { Teller } from "./outbox/teller";
@@ -56,9 +54,7 @@ export interface Parts {
 /** Builds the parts that know the cluster, change it, and report. */
 export function newParts(options: PartsOptions): Parts {
   const { operator, resource, pool, recorder, metrics, instance } = options;
-  const fieldManager = fieldManagerOf(operator);
-  const managers = ownManagers(fieldManager, formerManagersOf(operator));
-  const watches = new Watches({ ...options, fieldManager, managers });
+  const watches = new Watches(options);
   const { objects, children, childResources, completeness } = watches;
   const { reconcile, writer, teller } = newReconcileParts({
     operator,

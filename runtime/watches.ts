@@ -1,4 +1,5 @@
-import { ChildStore, type ChildStoreOptions } from "./children/childStore";
+import { type ChildStore, type ChildStoreOptions, childStoreOf } from "./children/childStore";
+import { managersOf } from "./children/marks";
 import { isOwnWork, type Owner } from "./children/ownership";
 import type { Operator, Watch } from "./definition/definition";
 import type { ReconcileFailure } from "./failure";
@@ -24,9 +25,7 @@ import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
 import { within } from "./within";
 
 /** The options of {@link Watches}, and the callbacks that they call. */
-export interface WatchesOptions
-  extends Pick<CustomResourcesOptions, "onChange" | "onGone">,
-    Pick<ChildStoreOptions, "fieldManager" | "managers"> {
+export interface WatchesOptions extends Pick<CustomResourcesOptions, "onChange" | "onGone"> {
   readonly client: KubernetesClient;
   readonly operator: Operator;
   /** The kind of the objects. */
@@ -83,7 +82,7 @@ export class Watches {
 
   constructor(private readonly options: WatchesOptions) {
     const { client, operator, resource, onChange, onGone, onChild, onSynced, onInterruption } = options;
-    const { fieldManager, managers, namespace, onLost } = options;
+    const { namespace, onLost } = options;
     const { watch } = operator;
     const identities = allIdentitiesOf(operator);
     const names = identities.map(identityOf).join(",");
@@ -128,13 +127,7 @@ export class Watches {
         onInterruption,
       });
     }
-    this.children = new ChildStore({
-      client,
-      ownerKind: resource,
-      fieldManager,
-      managers,
-      onChange: onChild,
-    });
+    this.children = childStoreOf(operator, { client, ownerKind: resource, onChange: onChild });
     const shared = {
       client,
       namespaces: operator.namespaces,
@@ -298,7 +291,7 @@ export class Watches {
   }
 
   private watched({ labels, on }: Watch): WatchedObjects {
-    const { managers } = this.options;
+    const managers = managersOf(this.options.operator);
     return {
       isWatched: (object) =>
         isSelected(object, labels) && !isOwnWork(object, managers) && !isNeverGiven(object),

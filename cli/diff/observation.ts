@@ -1,6 +1,5 @@
-import { ChildStore } from "../../runtime/children/childStore";
+import { childStoreOf } from "../../runtime/children/childStore";
 import { ChildWriter } from "../../runtime/children/childWriter";
-import { ownManagers } from "../../runtime/children/marks";
 import type { Operator } from "../../runtime/definition/definition";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
@@ -43,8 +42,7 @@ export class Observation {
   ) {
     const { operator, resource: ownerKind, childResources, client } = options;
     const [fieldManager, formerManagers] = [fieldManagerOf(operator), formerManagersOf(operator)];
-    const managers = ownManagers(fieldManager, formerManagers);
-    const store = new ChildStore({ client, ownerKind, fieldManager, managers, onChange: () => {} });
+    const store = childStoreOf(operator, { client, ownerKind });
     const writer = new ChildWriter({ store, ownerKind, fieldManager, formerManagers });
     for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
     const sweep = new Sweep({ operator, childResources, store, writer });

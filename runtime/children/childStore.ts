@@ -9,10 +9,11 @@ import {
   type ObjectName,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { CHILD_OF_LABEL, MANAGER_PREFIX } from "../names";
+import { CHILD_OF_LABEL, fieldManagerOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
 import { appliesNothing } from "./appliesNothing";
+import { managersOf } from "./marks";
 import { ownedValues } from "./ownedValues";
 import { applyEntry, type Owner, provenOwner } from "./ownership";
 
@@ -343,6 +344,18 @@ export class ChildStore {
     if (left.length > 0) this.uidsByName.set(formatName(owner), left);
     else this.uidsByName.delete(formatName(owner));
   }
+}
+
+/**
+ * The store of an operator's children.
+ * @param options `onChange`: see {@link ChildStoreOptions}. @default nobody is called
+ */
+export function childStoreOf(
+  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
+  options: Pick<ChildStoreOptions, "client" | "ownerKind"> & Partial<Pick<ChildStoreOptions, "onChange">>,
+): ChildStore {
+  const [fieldManager, managers] = [fieldManagerOf(operator), managersOf(operator)];
+  return new ChildStore({ onChange: () => {}, ...options, fieldManager, managers });
 }
 
 function driftedChild({ resource, namespace, name }: Child): DriftedChild {

@@ -1,5 +1,5 @@
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
-import { CHILD_OF_LABEL, DOMAIN } from "../names";
+import { CHILD_OF_LABEL, DOMAIN, fieldManagerOf, formerManagersOf, type OperatorIdentity } from "../names";
 
 /** The field manager that restores the marks of a child which is never updated. */
 export function markManagerOf(fieldManager: string): string {
@@ -9,6 +9,13 @@ export function markManagerOf(fieldManager: string): string {
 /** All field managers that are an operator's own on its children. */
 export function ownManagers(fieldManager: string, formerManagers: readonly string[]): string[] {
   return [fieldManager, ...formerManagers].flatMap((manager) => [manager, markManagerOf(manager)]);
+}
+
+/** All field managers that are an operator's own on its children, those of its former names too. */
+export function managersOf(
+  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
+): string[] {
+  return ownManagers(fieldManagerOf(operator), formerManagersOf(operator));
 }
 
 /** The part of a child's manifest that marks it as its owner's: the owner reference, and our labels and annotations. */

@@ -46,8 +46,6 @@ describe("Watches", () => {
       }),
       resource: WIDGETS,
       namespace: "argosy",
-      fieldManager: MANAGER,
-      managers: [MANAGER],
       onChange: () => {},
       onGone: () => {},
       onChild: () => {},

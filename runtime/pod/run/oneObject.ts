@@ -1,5 +1,4 @@
-import { ChildStore } from "../../children/childStore";
-import { ownManagers } from "../../children/marks";
+import { type ChildStore, childStoreOf } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
 import type { DueSchedule, HandlerEvent, Used } from "../../handler/contract";
 import type { HandlerPool } from "../../handler/handlerPool";
@@ -8,7 +7,6 @@ import { getUnlessGone } from "../../kubernetes/namespaces";
 import type { KubernetesObject, ObjectName } from "../../kubernetes/objects";
 import { timeOf } from "../../kubernetes/objects";
 import type { Resource } from "../../kubernetes/resource";
-import { fieldManagerOf, formerManagersOf } from "../../names";
 import { messageAbout } from "../../outbox/message";
 import type { RunRecord } from "../../outbox/recorder";
 import type { Teller } from "../../outbox/teller";
@@ -96,15 +94,8 @@ export class OneObject {
 
   constructor(private readonly options: OneObjectOptions) {
     const { client, resource, childResources, operator, instance, pool, runName } = options;
-    const fieldManager = fieldManagerOf(operator);
     this.direct = new DirectUse(operator, client);
-    this.children = new ChildStore({
-      client,
-      ownerKind: resource,
-      fieldManager,
-      managers: ownManagers(fieldManager, formerManagersOf(operator)),
-      onChange: this.following.wake,
-    });
+    this.children = childStoreOf(operator, { client, ownerKind: resource, onChange: this.following.wake });
     this.finalizers = new Finalizers(resource, operator);
     this.waiting = new Waiting({
       operator,

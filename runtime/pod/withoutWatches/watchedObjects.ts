@@ -1,11 +1,10 @@
-import { ownManagers } from "../../children/marks";
+import { managersOf } from "../../children/marks";
 import { isOwnWork } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource } from "../../kubernetes/discovery";
 import { isNeverGiven } from "../../kubernetes/kinds";
 import { apiVersionOf, type KubernetesObject } from "../../kubernetes/objects";
-import { fieldManagerOf, formerManagersOf } from "../../names";
 import { isSelected } from "../../watch/watched";
 
 /**
@@ -13,7 +12,7 @@ import { isSelected } from "../../watch/watched";
  */
 export function isWatched(object: KubernetesObject, operator: Operator): boolean {
   if (!operator.watch) return true;
-  const managers = ownManagers(fieldManagerOf(operator), formerManagersOf(operator));
+  const managers = managersOf(operator);
   return isSelected(object, operator.watch.labels) && !isOwnWork(object, managers) && !isNeverGiven(object);
 }
 
