@@ -13,8 +13,8 @@ import { builtIn, discover, UnknownKindError } from "../runtime/kubernetes/disco
 import { isApiError } from "../runtime/kubernetes/errors";
 import type { Condition, Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
+import { memoryResourceOf } from "../runtime/memory/keptMemories";
 import { leaseNameOf } from "../runtime/names";
-import { memoryResourceOf } from "../runtime/reconcile/keptMemories";
 import { CommandError } from "./commandError";
 import { until } from "./until";
 

@@ -28,6 +28,7 @@ export {
   type ObjectMeta,
 } from "./kubernetes/objects";
 export type { Resource } from "./kubernetes/resource";
+export { memoryResourceOf } from "./memory/keptMemories";
 export {
   allIdentitiesOf,
   CHILD_OF_LABEL,
@@ -56,5 +57,4 @@ export {
   TIMINGS_FILE,
 } from "./pod/layout";
 export { PENDING_SECONDS, runSeconds } from "./pod/run/runSeconds";
-export { memoryResourceOf } from "./reconcile/keptMemories";
 export { endpointProblem } from "./traces/settings";

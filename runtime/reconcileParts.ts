@@ -1,11 +1,11 @@
 import { ChildWriter } from "./children/childWriter";
 import type { KubernetesObject, ObjectName } from "./kubernetes/objects";
+import type { KeptMemories } from "./memory/keptMemories";
+import { type Memories, statusMemories } from "./memory/memories";
 import { fieldManagerOf, formerManagersOf } from "./names";
 import { EventWriter, type EventWriterOptions } from "./outbox/eventWriter";
 import { Teller, type TellerOptions } from "./outbox/teller";
 import type { DeparturesOptions } from "./reconcile/departures";
-import type { KeptMemories } from "./reconcile/keptMemories";
-import { type Memories, statusMemories } from "./reconcile/memories";
 import { Reconcile, type ReconcileOptions } from "./reconcile/reconcile";
 import { Statuses } from "./status/statuses";
 import { StatusWriter } from "./status/statusWriter";

@@ -10,8 +10,9 @@ import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/ha
 import type { HandlerPool } from "../../runtime/handler/handlerPool";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { Memory } from "../../runtime/memory/memory";
+import { wasCreated } from "../../runtime/memory/rememberedChildren";
 import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
-import { type Memory, wasCreated } from "../../runtime/reconcile/memory";
 import { type Draft, Run, type RunOptions } from "../../runtime/reconcile/run";
 import { Timeline } from "../../runtime/reconcile/timeline";
 import { DirectUse } from "../../runtime/uses/directUse";

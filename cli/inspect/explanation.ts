@@ -1,4 +1,5 @@
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type Memory, memoryIn, memoryOf } from "../../runtime/memory/memory";
 import {
   annotated,
   ENGINE_CONDITIONS,
@@ -6,7 +7,6 @@ import {
   OPERATOR_LABEL,
   PAUSED_ANNOTATION,
 } from "../../runtime/names";
-import { type Memory, memoryIn, memoryOf } from "../../runtime/reconcile/memory";
 import { isSelected } from "../../runtime/watch/watched";
 import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { entryOf } from "../errors/catalogue";

@@ -3,8 +3,8 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import type { KeptMemories } from "./keptMemories";
-import { NOTHING } from "./memory";
+import type { KeptMemories } from "../memory/keptMemories";
+import { NOTHING } from "../memory/memory";
 import type { Draft, Mandate } from "./run";
 import type { Sweep } from "./sweep";
 

@@ -6,19 +6,12 @@ import type { Operator } from "../definition/definition";
 import type { FinalizeAnswer, ReconcileAnswer } from "../handler/contract";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
+import type { Memories } from "../memory/memories";
+import { type Footprint, isSameMemory, type Memory, NOTHING, remembered } from "../memory/memory";
+import { memoryAfter, memoryOfPart } from "../memory/rememberedChildren";
 import type { Verdict } from "../status/conditions";
 import type { StatusChange } from "../status/statusWriter";
 import type { KnownObjects } from "../watch/customResources";
-import type { Memories } from "./memories";
-import {
-  type Footprint,
-  isSameMemory,
-  type Memory,
-  memoryAfter,
-  memoryOfPart,
-  NOTHING,
-  remembered,
-} from "./memory";
 import type { ReconcileReport } from "./report";
 import type { Run } from "./run";
 

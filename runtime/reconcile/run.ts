@@ -3,11 +3,12 @@ import type { DueSchedule } from "../handler/contract";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import type { Memory } from "../memory/memory";
+import type { Progress } from "../memory/rememberedChildren";
 import { type TraceContext, traceparentOf } from "../traces/context";
 import type { KnownObjects } from "../watch/customResources";
 import type { Arrival } from "../work/arrivals";
 import { ObjectGoneError } from "./errors";
-import type { Memory, Progress } from "./memory";
 import type { ReconcileReport } from "./report";
 import type { Timeline } from "./timeline";
 

@@ -10,6 +10,7 @@ import { isApiError } from "../kubernetes/errors";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
+import type { Memory } from "../memory/memory";
 import {
   allIdentitiesOf,
   CHILD_OF_LABEL,
@@ -17,7 +18,6 @@ import {
   OWNER_UID_LABEL,
   SKIP_FINALIZE_ANNOTATION,
 } from "../names";
-import type { Memory } from "./memory";
 
 /** What {@link Sweep} work with. */
 export interface SweepOptions {

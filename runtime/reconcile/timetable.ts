@@ -1,8 +1,8 @@
 import type { Operator } from "../definition/definition";
 import type { DueSchedule } from "../handler/contract";
 import type { KubernetesObject } from "../kubernetes/objects";
+import type { Memory } from "../memory/memory";
 import { doneAt, due, type ScheduleMemory } from "../schedules/due";
-import type { Memory } from "./memory";
 
 /** The schedules of an operator, for one object. */
 export interface Timetable {

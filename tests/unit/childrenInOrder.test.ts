@@ -3,7 +3,7 @@ import type { UpdatePolicy } from "../../runtime/definition/definition";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { memoryOf } from "../../runtime/reconcile/memory";
+import { memoryOf } from "../../runtime/memory/memory";
 import type { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, configMap, operator } from "./support/objects";
 import { ReconcileWorld } from "./support/reconcileWorld";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { isRace } from "../../runtime/kubernetes/conflicts";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { KeptMemories, memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/keptMemories";
+import { MemoryStore } from "../../runtime/memory/memoryStore";
 import { OPERATOR_LABEL } from "../../runtime/names";
-import { KeptMemories, memoryResourceOf, nameIn, uidIn } from "../../runtime/reconcile/keptMemories";
-import { MemoryStore } from "../../runtime/reconcile/memoryStore";
 import type { StatusChange } from "../../runtime/status/statusWriter";
 import { FakeCluster } from "./support/fakeCluster";
 import { IDENTITY, WIDGETS, widget } from "./support/objects";

@@ -58,6 +58,7 @@ const ENGINE: Layers = [
     "metrics",
   ],
   ["reconcile", "outbox/", "reconcile/", "traces/", "leadership/"],
+  ["memory", "memory/"],
   ["children and status", "children/", "status/"],
   ["used objects", "uses/"],
   ["watch and work", "watch/", "work/"],

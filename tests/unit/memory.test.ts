@@ -2,15 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { childKey, contentOf } from "../../runtime/children/childOrder";
 import type { DesiredChild } from "../../runtime/children/desiredChildren";
-import {
-  isSameMemory,
-  memoryAfter,
-  memoryOf,
-  NOTHING,
-  remembered,
-  wasCreated,
-  wasReached,
-} from "../../runtime/reconcile/memory";
+import { isSameMemory, memoryOf, NOTHING, remembered } from "../../runtime/memory/memory";
+import { memoryAfter, wasCreated, wasReached } from "../../runtime/memory/rememberedChildren";
 import { widget } from "./support/objects";
 
 describe("the engine's memory of an object", () => {

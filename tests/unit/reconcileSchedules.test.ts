@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { memoryOf } from "../../runtime/reconcile/memory";
+import { memoryOf } from "../../runtime/memory/memory";
 import type { ReconcileOptions } from "../../runtime/reconcile/reconcile";
 import { StillListingError } from "../../runtime/watch/stillListing";
 import { configMap, operator, widget } from "./support/objects";

@@ -18,6 +18,8 @@ import {
   type ObjectName,
 } from "../../kubernetes/objects";
 import { isListed, kindKey, scopesOf } from "../../kubernetes/resource";
+import { memoryResourceOf, nameIn, uidIn } from "../../memory/keptMemories";
+import { type Memory, memoryIn, memoryOf } from "../../memory/memory";
 import {
   allIdentitiesOf,
   annotated,
@@ -29,8 +31,6 @@ import {
   PAUSED_ANNOTATION,
 } from "../../names";
 import { Finalizers } from "../../reconcile/finalizers";
-import { memoryResourceOf, nameIn, uidIn } from "../../reconcile/keptMemories";
-import { type Memory, memoryIn, memoryOf } from "../../reconcile/memory";
 import { timetableOf } from "../../reconcile/timetable";
 import { labelSelectorOf } from "../../watch/watched";
 import { childrenFingerprint, contentFingerprint } from "../withoutWatches/footprint";

@@ -6,8 +6,8 @@ import { UnknownKindError } from "../../kubernetes/discovery";
 import { isApiError } from "../../kubernetes/errors";
 import { isNewer, type KubernetesObject } from "../../kubernetes/objects";
 import { isListed, isSameKind, kindKey, type Resource } from "../../kubernetes/resource";
+import type { Memory } from "../../memory/memory";
 import { OWNER_UID_LABEL } from "../../names";
-import type { Memory } from "../../reconcile/memory";
 
 /** What {@link learnChildren} works with. */
 export interface LearnChildrenOptions {

@@ -2,8 +2,8 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import type { Resource } from "../../kubernetes/resource";
+import { KeptMemories, type MemoryShelf, memoryResourceOf, nameIn } from "../../memory/keptMemories";
 import { allIdentitiesOf, memoryPrefixOf, type OperatorIdentity } from "../../names";
-import { KeptMemories, type MemoryShelf, memoryResourceOf, nameIn } from "../../reconcile/keptMemories";
 
 /** The Memory objects that {@link ReadMemories} read. */
 export interface ReadMemoriesOptions {

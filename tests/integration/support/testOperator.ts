@@ -12,6 +12,7 @@ import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { memoryResourceOf } from "../../../runtime/memory/keptMemories";
 import {
   CHILD_OF_LABEL,
   elsewhereFinalizerOf,
@@ -21,7 +22,6 @@ import {
   leaseNameOf,
   memoryPrefixOf,
 } from "../../../runtime/names";
-import { memoryResourceOf } from "../../../runtime/reconcile/keptMemories";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
 import type { Reference } from "../../../tools/objects";
 import { loadDefinition } from "../../unit/operatorFolder";

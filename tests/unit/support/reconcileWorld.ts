@@ -4,8 +4,8 @@ import type { DueSchedule, HandlerQuestion } from "../../../runtime/handler/cont
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
 import type { Resource } from "../../../runtime/kubernetes/resource";
 import { NotLeadingError } from "../../../runtime/leadership/term";
+import { statusMemories } from "../../../runtime/memory/memories";
 import { elsewhereFinalizerOf, finalizerOf } from "../../../runtime/names";
-import { statusMemories } from "../../../runtime/reconcile/memories";
 import type { Outcome } from "../../../runtime/reconcile/outcome";
 import { Reconcile, type ReconcileOptions } from "../../../runtime/reconcile/reconcile";
 import { Statuses } from "../../../runtime/status/statuses";

@@ -1,0 +1,99 @@
+import { childKey, contentOf } from "../children/childOrder";
+import type { Child } from "../children/childStore";
+import type { DesiredChild } from "../children/desiredChildren";
+import { kindKey } from "../kubernetes/resource";
+import type { Memory } from "./memory";
+
+/** How far a run came with the children of an answer. */
+export interface Progress {
+  /** The children that wait for others, and were not applied. */
+  readonly waiting: readonly DesiredChild[];
+  /**
+   * The children for which others wait and that were ready, by their keys, each with a fingerprint of its content: see
+   * `Memory.reached`.
+   */
+  readonly reached: ReadonlyMap<string, string>;
+}
+
+/**
+ * The memory after a run in which all children are as desired, or wait.
+ * @param there the object's children as they are known now
+ */
+export function memoryAfter(
+  before: Memory,
+  desired: readonly DesiredChild[],
+  there: readonly Child[],
+  { waiting, reached }: Progress,
+): Memory {
+  const isCreated = (child: DesiredChild) => !waiting.includes(child) || wasCreated(before, child);
+  return {
+    kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
+    created: createdOnce(desired.filter(isCreated)),
+    reached: reachedOf(before, desired, reached),
+  };
+}
+
+/**
+ * The memory after a run that applied only some of the desired children: what was remembered before, and the children that exist.
+ * @param there the object's children as they are known now
+ * @param isThere whether one of the desired children is there
+ */
+export function memoryOfPart(
+  before: Memory,
+  desired: readonly DesiredChild[],
+  there: readonly Child[],
+  isThere: (child: DesiredChild) => boolean,
+  { reached }: Progress,
+): Memory {
+  return {
+    kinds: [...before.kinds, ...there.map(({ resource }) => kindKey(resource))],
+    created: [...before.created, ...createdOnce(desired.filter(isThere))],
+    reached: reachedOf(before, desired, reached),
+    told: before.told,
+    schedules: before.schedules,
+  };
+}
+
+/**
+ * Whether a child was there, and must not be created again. A child for which others wait counts only once it was ready. If it
+ * went before that, they would wait for ever.
+ */
+export function wasCreated(memory: Memory, child: DesiredChild): boolean {
+  if (!isOnce(child)) return false;
+  const key = childKey(child);
+  if (child.update === "never") return memory.created.includes(key);
+  return wasReached(memory, child) || (!child.isAwaited && memory.created.includes(key));
+}
+
+/** Whether a child that is not created again was ready, with the content that it is to have now. */
+export function wasReached({ reached = {} }: Memory, child: DesiredChild): boolean {
+  const key = childKey(child);
+  if (!isOnce(child) || !Object.hasOwn(reached, key)) return false;
+  // A child that is never updated keeps its content.
+  return child.update === "never" || !child.isAwaited || reached[key] === contentOf(child);
+}
+
+/** Whether a child is not created again. */
+function isOnce({ update, isKept }: DesiredChild): boolean {
+  return update === "never" || isKept === true;
+}
+
+function createdOnce(children: readonly DesiredChild[]): string[] {
+  return children
+    .filter((child) => isOnce(child) && (child.update === "never" || !child.isAwaited))
+    .map(childKey);
+}
+
+function reachedOf(
+  before: Memory,
+  desired: readonly DesiredChild[],
+  now: ReadonlyMap<string, string>,
+): Record<string, string> {
+  const entries = desired.flatMap((child): [string, string][] => {
+    if (!child.isAwaited || !isOnce(child)) return [];
+    const key = childKey(child);
+    const content = now.get(key) ?? (wasReached(before, child) ? before.reached?.[key] : undefined);
+    return content === undefined ? [] : [[key, content]];
+  });
+  return Object.fromEntries(entries);
+}
