@@ -17,7 +17,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
   ["objects whose handler", "64 KiB", "runtime/reconcile/asking.ts", "SMALL_ANSWER = 64 * 1024;"],
   ["objects and children kept", "24 Mi", "runtime/watch/store.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
   [
-    "what a handler is given",
+    "an object's children in a request",
     "8 MiB",
     "runtime/reconcile/objectChildren.ts",
     "MOST_LENGTH = 8 * 1024 * 1024;",
@@ -31,7 +31,12 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
   ],
   ["handler processes", "idle for a minute", "runtime/handler/handlerPool.ts", "idleMs ?? 60_000"],
   ["values of Secrets", "8 Mi", "runtime/outbox/scrubber.ts", "MOST_REMEMBERED = 8 * 1024 * 1024;"],
-  ["what a run shows", "8 KiB", "runtime/handler/handlerWorker.ts", "KEPT_LOG_BYTES = 8 * 1024;"],
+  [
+    "the standard error in a run's outputs",
+    "8 KiB",
+    "runtime/handler/handlerWorker.ts",
+    "KEPT_LOG_BYTES = 8 * 1024;",
+  ],
   ["Kubernetes Events", "5,000", "runtime/outbox/outbox.ts", "MOST_WAITING = 5_000;"],
   [
     "Kubernetes Events",
@@ -60,7 +65,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
 
 /** The same of what the manifests say, as they lie in the golden file. */
 const MANIFESTS: readonly (readonly [row: string, words: string, yaml: RegExp])[] = [
-  ["Workflows that go on", "500", /^ +parallelism: \|\n +500$/m],
+  ["Workflows that run or wait", "500", /^ +parallelism: \|\n +500$/m],
   ["events on the bus", "a day, 100,000", /maxAge: 24h\n +maxMsgs: 100000\n/],
   ["events on the bus", "256 MiB without one", /maxBytes: 268435456\n/],
   ["ReplicaSets of a runner", "2", /^ +revisionHistoryLimit: 2$/m],
