@@ -224,7 +224,7 @@ export class Engine {
 
   /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */
   masked(text: string): string {
-    return this.parts?.reconcile.masked(text) ?? text;
+    return this.parts?.reconciler.masked(text) ?? text;
   }
 
   /**

@@ -8,7 +8,7 @@ import type { Metrics } from "./metrics";
 import { Outbox } from "./outbox/outbox";
 import type { Recorder } from "./outbox/recorder";
 import type { Teller } from "./outbox/teller";
-import type { Reconcile } from "./reconcile/reconcile";
+import type { Reconciler } from "./reconcile/reconciler";
 import { Trials } from "./reconcile/trials";
 import { newReconcileParts } from "./reconcileParts";
 import { gatherUsed } from "./uses/used";
@@ -45,7 +45,7 @@ export interface PartsOptions
 export interface Parts {
   readonly resource: Resource;
   readonly watches: Watches;
-  readonly reconcile: Reconcile;
+  readonly reconciler: Reconciler;
   readonly outbox: Outbox;
   readonly orphans: Orphans;
   readonly trials: Trials;
@@ -56,7 +56,7 @@ export function newParts(options: PartsOptions): Parts {
   const { operator, resource, pool, recorder, metrics, instance } = options;
   const watches = new Watches(options);
   const { objects, children, childResources, completeness } = watches;
-  const { reconcile, writer, teller } = newReconcileParts({
+  const { reconciler, writer, teller } = newReconcileParts({
     operator,
     resource,
     childResources,
@@ -83,7 +83,7 @@ export function newParts(options: PartsOptions): Parts {
   return {
     resource,
     watches,
-    reconcile,
+    reconciler,
     outbox: newOutbox(teller, options),
     orphans: new Orphans({ store: children, writer }),
     trials: new Trials({ operator, childResources, pool }),

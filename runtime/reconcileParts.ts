@@ -6,13 +6,13 @@ import { fieldManagerOf, formerManagersOf } from "./names";
 import { EventWriter, type EventWriterOptions } from "./outbox/eventWriter";
 import { Teller, type TellerOptions } from "./outbox/teller";
 import type { DeparturesOptions } from "./reconcile/departures";
-import { Reconcile, type ReconcileOptions } from "./reconcile/reconcile";
+import { Reconciler, type ReconcilerOptions } from "./reconcile/reconciler";
 import { Statuses } from "./status/statuses";
 import { StatusWriter } from "./status/statusWriter";
 
 /** What differs between a resident runner, which watches all objects, and a run in a pod of its own, which knows one. */
 export interface ReconcilePartsOptions
-  extends Omit<ReconcileOptions, "writer" | "memories" | "departures">,
+  extends Omit<ReconcilerOptions, "writer" | "memories" | "departures">,
     Pick<EventWriterOptions, "instance">,
     Pick<TellerOptions, "record"> {
   /** Reads an object as it is now, to write its status. */
@@ -27,7 +27,7 @@ export interface ReconcilePartsOptions
 
 /** The parts that reconcile an object and report on it. */
 export interface ReconcileParts {
-  readonly reconcile: Reconcile;
+  readonly reconciler: Reconciler;
   readonly writer: ChildWriter;
   readonly memories: Memories;
   readonly teller: Teller;
@@ -52,7 +52,7 @@ export function newReconcileParts(options: ReconcilePartsOptions): ReconcilePart
   const departures = kept && { resource, memories: kept, children, ...sight };
   const events = new EventWriter({ controller: fieldManager, instance, onDrop });
   return {
-    reconcile: new Reconcile({ ...options, writer, memories, departures }),
+    reconciler: new Reconciler({ ...options, writer, memories, departures }),
     writer,
     memories,
     teller: new Teller({ statuses: memories, events, record }),

@@ -13,7 +13,7 @@ import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/object
 import type { Memory } from "../../runtime/memory/memory";
 import { wasCreated } from "../../runtime/memory/rememberedChildren";
 import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
-import { type Draft, Run, type RunOptions } from "../../runtime/reconcile/run";
+import type { ChildrenScope, Written } from "../../runtime/reconcile/objectChildren";
 import { Timeline } from "../../runtime/reconcile/timeline";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { StillListingError } from "../../runtime/watch/stillListing";
@@ -118,9 +118,9 @@ export class Previews {
     };
     const idle = whyIdle(object, operator);
     if (idle) return { ...about, result: idle, children: [] };
-    const attempt = new Attempt(this.options, object, children, this.source, this.checkStatus);
-    const failure = await attempt.make();
-    const found = attempt.children();
+    const tried = new TriedObject(this.options, object, children, this.source, this.checkStatus);
+    const failure = await tried.make();
+    const found = tried.children();
     const isChange = found.some(({ fate }) => fate !== "waits");
     const result = failure ? "failed" : isChange ? "changed" : "unchanged";
     return { ...about, result, children: found, ...(failure && { failure }) };
@@ -135,11 +135,11 @@ function whyIdle(object: KubernetesObject, operator: Operator): ObjectPreview["r
 }
 
 /** One object, asked about and tried. */
-class Attempt {
+class TriedObject {
   private readonly client: DryRunClient;
   private readonly mask: SecretMask;
   private readonly observation: Observation;
-  private run: PreviewRun | undefined;
+  private written: Written | undefined;
 
   constructor(
     private readonly options: PreviewOptions,
@@ -158,14 +158,6 @@ class Attempt {
     let log = "";
     try {
       const memory = await this.observation.memory();
-      const run = new PreviewRun(
-        this.object,
-        memory,
-        this.client,
-        { resource: this.options.resource, scrubber: this.mask },
-        reportOf(this.object),
-      );
-      this.run = run;
       const { operator, childResources } = this.options;
       const answered = await this.ask(await this.observation.children(), memory);
       ({ log } = answered);
@@ -175,8 +167,9 @@ class Attempt {
         operator,
         childResources,
       ).map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
-      await this.observation.writes.write(this.object, desired, run);
-      return undefined;
+      this.written = await this.observation.writes.write(this.object, desired, memory, this.scope());
+      const { failure } = this.written;
+      return failure && this.failureOf(failure.error, log);
     } catch (error) {
       return this.failureOf(error, log);
     }
@@ -184,15 +177,28 @@ class Attempt {
 
   /** What would happen to children, in the order of their kinds and names. */
   children(): ChildPreview[] {
-    if (!this.run) return [];
-    const { report, progress } = this.run;
-    const done = report.changes.flatMap((change) => this.previewOf(change) ?? []);
+    if (!this.written) return [];
+    const { changes, progress } = this.written;
+    const done = changes.flatMap((change) => this.previewOf(change) ?? []);
     const waiting = progress.waiting.map((child): ChildPreview => {
       const { reached } = progress;
       const after = (child.after ?? []).filter((key) => !reached.has(key)).map(shortName);
       return { fate: "waits", ...identityIn(child), fields: [], after };
     });
     return [...done, ...waiting];
+  }
+
+  /** The object need not exist, because it may only be tried. */
+  private scope(): ChildrenScope {
+    const { client, object, mask } = this;
+    const { namespace } = object.metadata;
+    const scope = {
+      client,
+      namespace,
+      masked: (text: string) => mask.text(text),
+      confirmOwner: async () => {},
+    };
+    return { ...scope, unhurried: scope, timeline: new Timeline() };
   }
 
   private async ask(
@@ -247,32 +253,6 @@ class Attempt {
     if (error instanceof StillListingError) return told("UsedNotReadable", error.message, log);
     throw error;
   }
-}
-
-/** A run whose object need not exist, because it may only be tried. */
-class PreviewRun extends Run {
-  constructor(
-    object: KubernetesObject,
-    memory: Memory,
-    client: DryRunClient,
-    options: Omit<RunOptions, "objects">,
-    report: Draft,
-  ) {
-    const objects = {
-      readToReconcile: async () => object,
-      learn: () => {},
-      invalidate: () => {},
-      isGoing: () => false,
-    };
-    super(object, memory, { client, assert: () => {} }, { ...options, objects }, report, new Timeline());
-  }
-
-  override async confirmOwner(): Promise<void> {}
-}
-
-function reportOf({ kind, metadata: { namespace, name } }: KubernetesObject): Draft {
-  const begin = { event: "reconcile", attempt: 1, result: "succeeded" } as const;
-  return { id: "", operator: "", kind, namespace, name, ...begin, changes: [], log: "", durationMs: 0 };
 }
 
 function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): FieldChange[] {

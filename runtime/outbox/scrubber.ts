@@ -43,8 +43,8 @@ interface Version {
 export class Scrubber {
   /** By content: an answered Secret has neither uid nor version. The latest come last. */
   private readonly known = new Map<string, Version>();
-  /** The Secrets that runs in progress need, by the outcome of the run. */
-  private readonly needed = new Map<Outcome, Set<Version>>();
+  /** The Secrets that runs in progress need, by the id of the run's report. */
+  private readonly needed = new Map<string, Set<Version>>();
   private readonly values = new SecretValues();
   private remembered = 0;
 
@@ -53,21 +53,21 @@ export class Scrubber {
 
   /**
    * Takes in Secrets that a handler is given, or has answered.
-   * @param outcome of the handler's run. They are remembered until the outcome is scrubbed
+   * @param run the id of the report of the handler's run. They are remembered until the run's outcome is scrubbed
    * @param names of objects, which reports name. Such a name is no secret, even if a Secret has the same word as a value. @default
    *   none
    * @returns how much of them the run did not have before, in characters
    */
-  learn(secrets: readonly Manifest[], outcome?: Outcome, names: ReadonlySet<string> = new Set()): number {
-    const needed = (outcome && this.needed.get(outcome)) ?? new Set();
+  learn(secrets: readonly Manifest[], run?: string, names: ReadonlySet<string> = new Set()): number {
+    const needed = this.needed.get(run ?? "") ?? new Set();
     const versions = new Set(secrets.map((secret) => this.latest(hiddenIn(secret, names))));
     const more = [...versions].filter((version) => !needed.has(version));
-    if (outcome) {
+    if (run !== undefined) {
       for (const version of more) {
         version.runs++;
         needed.add(version);
       }
-      this.needed.set(outcome, needed);
+      this.needed.set(run, needed);
     }
     this.forget(versions);
     return more.reduce((sum, { size }) => sum + size, 0);
@@ -100,8 +100,9 @@ export class Scrubber {
   /** The outcome of a run without the values, in all its parts that are reported. The run has ended. */
   outcome(outcome: Outcome): Outcome {
     const scrubbed = this.values.isEmpty ? outcome : this.scrubbed(outcome);
-    for (const version of this.needed.get(outcome) ?? []) version.runs--;
-    this.needed.delete(outcome);
+    const { id } = outcome.report;
+    for (const version of this.needed.get(id) ?? []) version.runs--;
+    this.needed.delete(id);
     this.forget();
     return scrubbed;
   }

@@ -12,12 +12,12 @@ import {
 import type { HandlerPool } from "../handler/handlerPool";
 import { isRecord } from "../json";
 import { isSecretKind } from "../kubernetes/kinds";
-import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Scrubber } from "../outbox/scrubber";
 import type { GatheredUse } from "../uses/used";
 import type { ObjectChildren } from "./objectChildren";
-import type { Outcome } from "./outcome";
-import type { Run } from "./run";
+import type { ObjectEvent } from "./outcome";
+import type { Reconciliation } from "./reconciliation";
 
 /** What {@link Asking} works with. */
 export interface AskingOptions {
@@ -40,6 +40,33 @@ export interface AskingOptions {
 const SMALL_ANSWER = 64 * 1024;
 const NOTHING_USED: GatheredUse = { used: {}, warnings: [], secrets: [] };
 
+/** What a handler is asked about. */
+export interface Subject {
+  readonly event: HandlerEvent;
+  readonly object: KubernetesObject;
+  /** The state that the handler gets back. */
+  readonly state: JsonObject | undefined;
+  /** The schedules that are due. @default none */
+  readonly due?: readonly DueSchedule[];
+}
+
+/** Everything that a handler is asked, before it is. */
+export interface PreparedQuestion<Answer extends HandlerAnswer> {
+  /** What is to be reported of the objects that are used, whatever the handler answers. */
+  readonly warnings: readonly ObjectEvent[];
+  /** @throws ReconcileFailure if the handler fails or answers wrongly */
+  readonly ask: () => Promise<Reply<Answer>>;
+}
+
+/** What a handler has answered. */
+export interface Reply<Answer extends HandlerAnswer> {
+  readonly answer: Exclude<Answer, { error: unknown }>;
+  /** The end of the handler's standard error. */
+  readonly log: string;
+  /** How long it took to answer, including the wait for a free process. */
+  readonly handlerMs: number;
+}
+
 /** Asks the handler about an object, with its children and all objects that it uses. Writes nothing. */
 export class Asking {
   private readonly checkStatus: (status: unknown) => string | undefined;
@@ -49,34 +76,24 @@ export class Asking {
   }
 
   /**
-   * Asks the handler, and notes in the outcome which objects it used and how long it took.
-   * @param due the schedules that are due
-   * @throws ReconcileFailure if the handler fails or answers wrongly; StillListingError, ApiError, ApiUnreachableError if an
-   *   object that it is given cannot be read
+   * Gathers what the handler is asked.
+   * @throws StillListingError, ApiError, ApiUnreachableError if an object that it is given cannot be read; ReconcileFailure
+   *   `ChildrenTooLarge`, or if it may not be given what its object uses
    */
-  async ask<Answer extends HandlerAnswer>(
-    event: HandlerEvent,
-    object: KubernetesObject,
-    run: Run,
-    outcome: Outcome,
-    due: readonly DueSchedule[] = [],
-  ): Promise<Exclude<Answer, { error: unknown }>> {
-    const { report } = run;
-    report.event = event;
+  async prepare<Answer extends HandlerAnswer>(
+    { event, object, state, due = [] }: Subject,
+    reconciliation: Reconciliation,
+  ): Promise<PreparedQuestion<Answer>> {
+    const { id, attempt, traceparent: trace, timeline } = reconciliation;
     const children = await this.options.observed.observe(object, event);
     const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
     // A watched Secret is given to the handler like a used one, and so is one among the children.
     const given = [object, ...children];
     const names = new Set(given.map(({ metadata: { name } }) => name));
     const learn = (objects: readonly Manifest[]) =>
-      this.options.scrubber.learn(objects.filter(isSecretKind), outcome, names);
+      this.options.scrubber.learn(objects.filter(isSecretKind), id, names);
     let learnt = learn([...secrets, ...given]);
-    outcome.events.push(...warnings.map((warning) => ({ type: "Warning" as const, ...warning })));
-    const { attempt } = report;
-    const { memory, traceparent: trace } = run;
-    const { state } = memory;
     const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
-    if (due.length > 0) report.due = due.map(({ name }) => name);
     // An answer that is refused has Secrets too.
     const pool = {
       ask: async (asked: HandlerQuestion) => {
@@ -87,14 +104,16 @@ export class Asking {
         return reply;
       },
     };
-    const askedAt = performance.now();
-    const { answer, length, log } = await run.timeline.step("handler", () =>
-      askHandler<Answer>(pool, question, this.checkStatus, this.options.isOurs),
-    );
-    report.handlerMs = performance.now() - askedAt;
-    if (length + learnt <= SMALL_ANSWER) run.answered();
-    report.log = log;
-    return this.withoutSecrets(answer);
+    const ask = async () => {
+      const askedAt = performance.now();
+      const { answer, length, log } = await timeline.step("handler", () =>
+        askHandler<Answer>(pool, question, this.checkStatus, this.options.isOurs),
+      );
+      const handlerMs = performance.now() - askedAt;
+      if (length + learnt <= SMALL_ANSWER) reconciliation.answered();
+      return { answer: this.withoutSecrets(answer), log, handlerMs };
+    };
+    return { warnings: warnings.map((warning) => ({ type: "Warning" as const, ...warning })), ask };
   }
 
   /**

@@ -1,11 +1,12 @@
 import type { ChildStore } from "../children/childStore";
+import type { ChildChange } from "../children/childWriter";
 import type { KubernetesClient } from "../kubernetes/client";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { KeptMemories } from "../memory/keptMemories";
 import { NOTHING } from "../memory/memory";
-import type { Draft, Mandate } from "./run";
+import type { Mandate } from "./mandate";
 import type { Sweep } from "./sweep";
 
 /** What {@link Departures} work with. */
@@ -38,27 +39,42 @@ export class Departures {
   ) {}
 
   /**
-   * Clears up after all objects that had this name.
+   * The uids of all objects that had this name and are gone, but may have left something.
    * @param uid the uid of the object that has the name now. Undefined: no watched object has the name
+   * @throws ReconcileFailure, StillListingError if nobody knows whether they are gone
    */
-  async clearUp(
+  async goneOf(
     name: ObjectName,
     uid: string | undefined,
     { client, assert }: Pick<Mandate, "client" | "assert">,
-    report: Draft,
-  ): Promise<void> {
+  ): Promise<readonly string[]> {
     const { memories, isWatched } = this.options;
     const left = [...(await memories.uidsOf(name)), ...this.ownersOf(name)];
     const gone = [...new Set(left)].filter((each) => each !== uid && !isWatched(each));
-    if (gone.length === 0) return;
-    await this.assertGone(name, client.with({ class: "work", fence: assert }));
-    for (const each of gone) {
-      const passage = { class: "work", share: each, fence: assert } as const;
-      // The run of the object that has the name now reports about that object.
-      if (uid === undefined) report.uid = each;
-      await this.clear(client.with(passage), name, each, report);
-    }
-    if (uid === undefined && report.changes.length === 0) report.uid = undefined;
+    if (gone.length > 0) await this.assertGone(name, client.with({ class: "work", fence: assert }));
+    return gone;
+  }
+
+  /**
+   * Clears up after one of {@link goneOf}.
+   * @param changes gets each deletion when it is done
+   */
+  async clearUp(
+    { namespace, name }: ObjectName,
+    uid: string,
+    mandate: Pick<Mandate, "client" | "assert">,
+    changes: ChildChange[],
+  ): Promise<void> {
+    const { resource, memories, isBlind } = this.options;
+    const client = mandate.client.with({ class: "work", share: uid, fence: mandate.assert });
+    const { apiVersion, kind } = resource;
+    const metadata = { name, uid, resourceVersion: "", ...(namespace !== undefined && { namespace }) };
+    const object: KubernetesObject = { apiVersion, kind, metadata };
+    const memory = await memories.ofUid(uid);
+    // If nothing is remembered, its children may be anywhere.
+    const trace = memory === NOTHING ? { kinds: [], elsewhere: true as const } : memory;
+    await this.sweep.deleteAll(client, object, trace, isBlind, changes);
+    await memories.forget(client, uid);
   }
 
   /**
@@ -72,23 +88,6 @@ export class Departures {
     } catch (error) {
       if (namespace === undefined || (await lookAtNamespace(client, namespace)) !== "gone") throw error;
     }
-  }
-
-  private async clear(
-    client: KubernetesClient,
-    { namespace, name }: ObjectName,
-    uid: string,
-    report: Draft,
-  ): Promise<void> {
-    const { resource, memories, isBlind } = this.options;
-    const { apiVersion, kind } = resource;
-    const metadata = { name, uid, resourceVersion: "", ...(namespace !== undefined && { namespace }) };
-    const object: KubernetesObject = { apiVersion, kind, metadata };
-    const memory = await memories.ofUid(uid);
-    // If nothing is remembered, its children may be anywhere.
-    const trace = memory === NOTHING ? { kinds: [], elsewhere: true as const } : memory;
-    await this.sweep.deleteAll(client, object, trace, isBlind, report.changes);
-    await memories.forget(client, uid);
   }
 
   /** The uids of the owners of children that name an owner of this name. */

@@ -1,4 +1,5 @@
 import { inApplyOrder } from "../children/applyOrder";
+import type { WriteScope } from "../children/childApplier";
 import { childKey, contentOf, shortName } from "../children/childOrder";
 import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
@@ -9,12 +10,13 @@ import { jsonOf } from "../flaw";
 import type { HandlerEvent } from "../handler/contract";
 import { isRace } from "../kubernetes/conflicts";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
-import { wasReached } from "../memory/rememberedChildren";
+import type { Memory } from "../memory/memory";
+import { type Progress, wasReached } from "../memory/rememberedChildren";
 import { readInParts } from "../readInParts";
 import type { Verdict } from "../status/conditions";
-import type { Run } from "./run";
+import type { ReconcileReport } from "./report";
 import type { Sweep } from "./sweep";
-import type { StepChild } from "./timeline";
+import type { StepChild, Timeline } from "./timeline";
 
 /** What {@link ObjectChildren} work with. */
 export interface ObjectChildrenOptions {
@@ -23,6 +25,38 @@ export interface ObjectChildrenOptions {
   readonly sweep: Sweep;
   /** Whether a known child is still followed: see `Completeness`. @default all are */
   readonly isFollowed?: ((child: Child) => boolean) | undefined;
+}
+
+/** On whose behalf children are written: see `Reconciliation`. */
+export interface ChildrenScope extends WriteScope {
+  /** The same scope, for children for which nothing in the reconcile waits. */
+  readonly unhurried: WriteScope;
+  readonly timeline: Timeline;
+}
+
+/** What was made of the children in an answer. */
+export interface Written {
+  /** Every change that was made, also if a later one failed. */
+  readonly changes: readonly ChildChange[];
+  readonly progress: Progress;
+  /** Set if not everything was made that is to be made now. */
+  readonly failure?: { readonly error: unknown };
+}
+
+/** How an object's children are. */
+export interface Judgement
+  extends Required<Pick<ReconcileReport, "ready" | "unready" | "children" | "waits">> {
+  /** Whether they are ready, and none waits for another. */
+  readonly verdict: Verdict;
+}
+
+/** The children of one object while they are written. */
+interface Writing {
+  readonly scope: ChildrenScope;
+  /** The memory of the object. */
+  readonly memory: Memory;
+  readonly changes: ChildChange[];
+  progress: Progress;
 }
 
 /**
@@ -35,7 +69,7 @@ const MOST_LENGTH = 8 * 1024 * 1024;
  * All children of one custom resource: gives them to the handler as they are, and makes them as the handler answered them.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
- * - The run's report has every change that was made, even if a sibling failed.
+ * - Every change that was made is reported, even if a sibling failed.
  * - Nothing is deleted if a child could not be written.
  */
 export class ObjectChildren {
@@ -62,22 +96,29 @@ export class ObjectChildren {
   }
 
   /**
-   * Makes the object's children as desired, and deletes all others.
-   * @throws ReconcileFailure, ApiError, ApiUnreachableError, ObjectGoneError
+   * Makes the object's children as desired, and deletes all others. Throws nothing: the result has the failure.
+   * @param memory of the object, from before
    */
-  async write(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
-    await this.deletePredecessors(object, run);
-    await this.applyInOrder(desired, run);
-    await this.prune(object, desired, run);
-    const { changes } = run.report;
-    const before = changes.length;
-    const sweeping = () => this.options.sweep.deleteUndeclared(run.client, object, run.memory.kinds, changes);
-    await run.timeline.step("sweep", sweeping, () => changes.length > before);
+  async write(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    memory: Memory,
+    scope: ChildrenScope,
+  ): Promise<Written> {
+    const writing: Writing = { scope, memory, changes: [], progress: { waiting: [], reached: new Map() } };
+    try {
+      await this.deletePredecessors(object, writing);
+      await this.applyInOrder(desired, writing);
+      await this.prune(object, desired, writing);
+      await this.deleteUndeclared(object, writing);
+    } catch (error) {
+      return { changes: writing.changes, progress: writing.progress, failure: { error } };
+    }
+    return { changes: writing.changes, progress: writing.progress };
   }
 
-  /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets the result too. */
-  async judge(object: KubernetesObject, { progress, report }: Run): Promise<Verdict> {
-    const { waiting, reached } = progress;
+  /** Judges the children as they are now. */
+  async judge(object: KubernetesObject, { waiting, reached }: Progress): Promise<Judgement> {
     const reasons: string[] = [];
     const expected = new Set(waiting.map(childKey));
     let count = 0;
@@ -88,12 +129,7 @@ export class ObjectChildren {
       expected.add(childKey({ resource: state, manifest: state }));
       count++;
     }
-    Object.assign(report, {
-      ready: reasons.length === 0 && waiting.length === 0,
-      unready: reasons.length,
-      children: { ready: count - reasons.length, total: expected.size },
-      waits: waiting.length > 0,
-    });
+    const unready = reasons.length;
     for (const { manifest, after = [] } of waiting) {
       const names = after
         .filter((key) => !reached.has(key))
@@ -102,7 +138,14 @@ export class ObjectChildren {
         );
       reasons.push(`${manifest.kind} ${manifest.metadata.name} waits for ${names.join(", ")}`);
     }
-    return reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") };
+    return {
+      verdict:
+        reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") },
+      ready: reasons.length === 0,
+      unready,
+      children: { ready: count - unready, total: expected.size },
+      waits: waiting.length > 0,
+    };
   }
 
   /** The object's children as they are, few of them in memory at once, each with its length in characters of JSON. */
@@ -117,7 +160,7 @@ export class ObjectChildren {
   }
 
   /** Applies the children that wait for nothing, and then those whose wait has ended by that. */
-  private async applyInOrder(desired: readonly DesiredChild[], run: Run): Promise<void> {
+  private async applyInOrder(desired: readonly DesiredChild[], writing: Writing): Promise<void> {
     const reached = new Map<string, string>();
     let waiting = desired;
     for (;;) {
@@ -126,27 +169,28 @@ export class ObjectChildren {
         (child.after ?? []).every((key) => reached.has(key)) || this.options.writer.isDone(child);
       const free = new Set(waiting.filter(isFree));
       waiting = waiting.filter((child) => !free.has(child));
-      run.progress = { waiting, reached };
+      writing.progress = { waiting, reached };
       if (free.size === 0) return;
-      await this.apply([...free], run);
+      await this.apply([...free], writing);
       for (const child of free)
-        if (child.isAwaited && (await this.isReady(child, run)))
+        if (child.isAwaited && (await this.isReady(child, writing)))
           reached.set(childKey(child), contentOf(child));
     }
   }
 
-  private async apply(children: readonly DesiredChild[], run: Run): Promise<void> {
+  private async apply(children: readonly DesiredChild[], writing: Writing): Promise<void> {
     const { writer } = this.options;
+    const { scope } = writing;
     const groups = inApplyOrder(children);
     for (const group of groups) {
       // Nothing in this run waits for its last group. So in that group, children that are ready at once let the Deployments of
       // other objects go first.
       const isLast = group === groups.at(-1);
       const scopeOf = ({ manifest }: DesiredChild) =>
-        isLast && whyNotReady(manifest) === undefined ? run.unhurried : run;
+        isLast && whyNotReady(manifest) === undefined ? scope.unhurried : scope;
       await this.all(
-        group.map((child) => run.timeline.child(named(child), () => writer.apply(child, scopeOf(child)))),
-        run,
+        group.map((child) => scope.timeline.child(named(child), () => writer.apply(child, scopeOf(child)))),
+        writing,
       );
     }
   }
@@ -155,10 +199,10 @@ export class ObjectChildren {
    * Notes every change, then throws the first error. The run must not end before that: another run of the object would begin
    * while requests are still on their way.
    */
-  private async all(changes: readonly Promise<ChildChange | undefined>[], run: Run): Promise<void> {
+  private async all(changes: readonly Promise<ChildChange | undefined>[], writing: Writing): Promise<void> {
     const results = await Promise.allSettled(changes);
     for (const result of results)
-      if (result.status === "fulfilled" && result.value) run.report.changes.push(result.value);
+      if (result.status === "fulfilled" && result.value) writing.changes.push(result.value);
     const failed = results.find((result) => result.status === "rejected");
     if (failed) throw failed.reason;
   }
@@ -166,11 +210,11 @@ export class ObjectChildren {
   /**
    * Whether a child that was just applied is ready. A child that is not created again was ready before it went, or never will be.
    */
-  private async isReady(child: DesiredChild, run: Run): Promise<boolean> {
+  private async isReady(child: DesiredChild, writing: Writing): Promise<boolean> {
     const { children: store, writer } = this.options;
     const known = writer.known(child);
     const object = known && (await store.read(known));
-    return object ? whyNotReady(object) === undefined : wasReached(run.memory, child);
+    return object ? whyNotReady(object) === undefined : wasReached(writing.memory, child);
   }
 
   /**
@@ -178,26 +222,32 @@ export class ObjectChildren {
    * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
    * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
    */
-  private async deletePredecessors(object: KubernetesObject, run: Run): Promise<void> {
+  private async deletePredecessors(object: KubernetesObject, writing: Writing): Promise<void> {
     const { children: store, writer } = this.options;
+    const { scope } = writing;
     const left = store.ofPredecessors(object.metadata);
     if (left.length === 0) return;
     // The object that we hold may itself be the deleted one.
-    await run.confirmOwner();
+    await scope.confirmOwner();
     await this.all(
-      left.map((child) => run.timeline.child(existing(child), () => writer.deleteOrphan(child, run))),
-      run,
+      left.map((child) => scope.timeline.child(existing(child), () => writer.deleteOrphan(child, scope))),
+      writing,
     );
   }
 
-  private async prune(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+  private async prune(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    writing: Writing,
+  ): Promise<void> {
     const { children: store, writer } = this.options;
+    const { scope } = writing;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
     const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
     await this.all(
       unwanted.map((child) =>
-        run.timeline
-          .child(existing(child), () => writer.delete(child, run))
+        scope.timeline
+          .child(existing(child), () => writer.delete(child, scope))
           .catch((error: unknown) => {
             // Somebody else writes the child all the time. The child's next report leads to another try, and the rest does not
             // wait.
@@ -205,8 +255,19 @@ export class ObjectChildren {
             throw error;
           }),
       ),
-      run,
+      writing,
     );
+  }
+
+  /** Deletes the children of kinds that are no longer declared. */
+  private async deleteUndeclared(
+    object: KubernetesObject,
+    { scope, memory, changes }: Writing,
+  ): Promise<void> {
+    const { sweep } = this.options;
+    const before = changes.length;
+    const sweeping = () => sweep.deleteUndeclared(scope.client, object, memory.kinds, changes);
+    await scope.timeline.step("sweep", sweeping, () => changes.length > before);
   }
 }
 

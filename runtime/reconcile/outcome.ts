@@ -20,14 +20,14 @@ export interface ObjectEvent {
 export interface Outcome {
   readonly report: ReconcileReport;
   /** What the object's conditions should say. Undefined: nothing new. */
-  verdict?: Verdict;
+  readonly verdict?: Verdict;
   /** Kubernetes Events about the object, besides those that follow from the verdict and the changes. */
-  readonly events: ObjectEvent[];
+  readonly events: readonly ObjectEvent[];
   /** When the object is due again. */
-  again: WorkResult;
+  readonly again: WorkResult;
   /**
    * When a schedule of the object is due, in milliseconds since 1970, whatever the result of this reconcile. Undefined: no
    * schedule is due, or the handler is not to be asked about the object.
    */
-  nextLook?: number;
+  readonly nextLook?: number;
 }

@@ -4,16 +4,16 @@ import { releaseFormer } from "../children/former";
 import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import type { FinalizeAnswer, ReconcileAnswer } from "../handler/contract";
+import type { KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import type { Memories } from "../memory/memories";
 import { type Footprint, isSameMemory, type Memory, NOTHING, remembered } from "../memory/memory";
-import { memoryAfter, memoryOfPart } from "../memory/rememberedChildren";
+import { memoryAfter, memoryOfPart, type Progress } from "../memory/rememberedChildren";
 import type { Verdict } from "../status/conditions";
 import type { StatusChange } from "../status/statusWriter";
 import type { KnownObjects } from "../watch/customResources";
 import type { ReconcileReport } from "./report";
-import type { Run } from "./run";
 
 /** What {@link Remembering} works with. */
 export interface RememberingOptions {
@@ -31,6 +31,18 @@ export interface RememberingOptions {
   readonly footprintOf?: (uid: string, report: ReconcileReport) => Footprint;
 }
 
+/** What a reconcile made of a handler's answer. */
+export interface Made {
+  /** The object as it was then. */
+  readonly object: KubernetesObject;
+  readonly answer: ReconcileAnswer;
+  readonly desired: readonly DesiredChild[];
+  /** How far it came with the desired children. */
+  readonly progress: Progress;
+  /** The object's memory from before. */
+  readonly before: Memory;
+}
+
 /**
  * Writes what the next reconcile of an object must know: the handler's own fields, and the engine's memory.
  *
@@ -45,71 +57,78 @@ export class Remembering {
     private readonly formerManagers: readonly string[],
   ) {}
 
-  /** Remembers a run that made every child as desired, and releases the fields that a former name of the operator owned. */
+  /**
+   * Remembers a reconcile that made every child as desired.
+   * @param report the report until now: it says whether the run is recorded
+   * @returns the object as it is then
+   */
   async all(
-    object: KubernetesObject,
-    answer: ReconcileAnswer,
-    desired: readonly DesiredChild[],
+    client: KubernetesClient,
+    made: Made,
     { told, schedules }: Pick<Memory, "told" | "schedules">,
     verdict: Verdict,
-    { client, report, memory: before, progress }: Run,
-  ): Promise<void> {
-    const { resource, children, objects, memories, footprintOf } = this.options;
+    report: ReconcileReport,
+  ): Promise<KubernetesObject> {
+    const { object, answer, desired, progress, before } = made;
+    const { children, memories, footprintOf, recordOf } = this.options;
     const { uid } = object.metadata;
     const memory: Memory = {
       ...memoryAfter(before, desired, children.of(uid), progress),
       told,
       schedules,
       ...footprintOf?.(uid, report),
-      ...this.ofWhere(object, answer, desired, before),
+      ...this.ofWhere(made),
     };
     const isEmpty = isSameMemory(memory, NOTHING) && isSameMemory(before, NOTHING);
     const change = { ...saidIn(answer, object), ...(!isEmpty && { memory: remembered(memory) }) };
     // The children of other objects come first.
     const later = client.with({ class: "status" });
-    const run = this.options.recordOf?.(report);
-    const along = { verdict: { verdict, generation: report.generation ?? 1, run } };
-    const written = await memories.write(later, nameOf(object), change, along);
-    const current = written ?? object;
-    if (current.metadata.resourceVersion !== object.metadata.resourceVersion) report.statusChanged = true;
-    const released = await releaseFormer(client, resource, current, this.formerManagers);
-    if (released !== current) objects.learn(released);
+    const along = { verdict: { verdict, generation: report.generation ?? 1, run: recordOf?.(report) } };
+    return (await memories.write(later, nameOf(object), change, along)) ?? object;
   }
 
-  /** Remembers a run that could apply only a part of the answer. An error of this write is not reported. */
-  async part(
-    object: KubernetesObject,
-    answer: ReconcileAnswer,
-    desired: readonly DesiredChild[],
-    { client, memory: before, progress }: Run,
-  ): Promise<void> {
+  /** Releases the fields of an object that a former name of the operator owned. @param object as {@link all} gave it */
+  async releaseFormer(client: KubernetesClient, object: KubernetesObject): Promise<void> {
+    const released = await releaseFormer(client, this.options.resource, object, this.formerManagers);
+    if (released !== object) this.options.objects.learn(released);
+  }
+
+  /** Remembers a reconcile that could apply only a part of the answer. An error of this write is not reported. */
+  async part(client: KubernetesClient, made: Made): Promise<void> {
+    const { object, desired, progress, before } = made;
     const { children, memories } = this.options;
     const isThere = ({ resource, manifest, ownerUid }: DesiredChild) =>
       children.find(resource, manifest.metadata)?.facts.owner.uid === ownerUid;
     const there = children.of(object.metadata.uid);
     const memory: Memory = {
       ...memoryOfPart(before, desired, there, isThere, progress),
-      ...this.ofWhere(object, answer, desired, before, true),
+      ...this.ofWhere(made, true),
     };
     if (isSameMemory(memory, before)) return;
-    // The error that ended the run says more.
+    // The error that ended the reconcile says more.
     await memories.write(client, nameOf(object), { memory: remembered(memory) }).catch(() => {});
   }
 
-  /** Remembers the first look at a schedule, before anything is done. */
-  async firstLook(object: KubernetesObject, schedules: Memory["schedules"], run: Run): Promise<void> {
-    const memory = { ...run.memory, schedules };
-    if (isSameMemory(memory, run.memory)) return;
-    await this.options.memories.write(run.client, nameOf(object), { memory: remembered(memory) });
-    run.memory = memory;
+  /** Remembers the first look at a schedule, before anything is done. @returns the object's memory then */
+  async firstLook(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    before: Memory,
+    schedules: Memory["schedules"],
+  ): Promise<Memory> {
+    const memory = { ...before, schedules };
+    if (isSameMemory(memory, before)) return before;
+    await this.options.memories.write(client, nameOf(object), { memory: remembered(memory) });
+    return memory;
   }
 
   /** Remembers the answer of a handler that has not finished finalizing. Parts that the answer leaves out stay as they are. */
   async unfinished(
+    client: KubernetesClient,
     object: KubernetesObject,
     answer: FinalizeAnswer,
+    before: Memory,
     told: readonly string[],
-    { client, memory: before }: Run,
   ): Promise<void> {
     const { fields, conditions } = saidIn(answer, object);
     const memory = { ...before, told };
@@ -127,10 +146,7 @@ export class Remembering {
    * @param isPart whether there may be children where there were some before
    */
   private ofWhere(
-    object: KubernetesObject,
-    { state }: ReconcileAnswer,
-    desired: readonly DesiredChild[],
-    before: Memory,
+    { object, answer: { state }, desired, before }: Made,
     isPart = false,
   ): Pick<Memory, "state" | "elsewhere" | "namespaces"> {
     const { departures, children, operator } = this.options;

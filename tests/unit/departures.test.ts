@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import type { ChildStore } from "../../runtime/children/childStore";
+import type { ChildChange } from "../../runtime/children/childWriter";
 import { ownedManifest } from "../../runtime/children/ownership";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { KeptMemories } from "../../runtime/memory/keptMemories";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
 import { identityOf } from "../../runtime/names";
-import { Departures } from "../../runtime/reconcile/departures";
-import type { Draft } from "../../runtime/reconcile/run";
+import { Departures, type DeparturesOptions } from "../../runtime/reconcile/departures";
+import { Reconciler } from "../../runtime/reconcile/reconciler";
 import { Sweep } from "../../runtime/reconcile/sweep";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
@@ -21,12 +22,12 @@ describe("objects that are no longer watched", () => {
   let memories: KeptMemories;
   let watched: string[];
   let assertSeen: () => void;
-  let report: Draft;
+  let changes: ChildChange[];
 
   beforeEach(async () => {
     cluster = new FakeCluster();
     [watched, assertSeen] = [[], () => {}];
-    report = { changes: [] as unknown as Draft["changes"] } as Draft;
+    changes = [];
     const shelf = new MemoryStore({
       client: cluster.client(),
       identities: [IDENTITY],
@@ -45,23 +46,50 @@ describe("objects that are no longer watched", () => {
     cluster.steps.length = 0;
   });
 
-  async function clearUp(uid?: string, isBlind = false): Promise<void> {
+  /** What we know of children, and what is asked about objects. */
+  function parts(isBlind = false) {
     const { store: children, writer } = childrenIn(cluster);
     store = children;
     for (const child of cluster.ofKind("ConfigMap")) if (!isBlind) store.learn(CONFIG_MAPS, [child]);
+    const options: DeparturesOptions = {
+      resource: WIDGETS,
+      memories,
+      children,
+      isWatched: (each) => watched.includes(each),
+      isBlind,
+      assertSeen: () => assertSeen(),
+    };
+    return { options, writer, mandate: { client: cluster.client(), assert: () => {} } };
+  }
+
+  async function clearUp(uid?: string, isBlind = false): Promise<void> {
+    const { options, writer, mandate } = parts(isBlind);
     const sweep = new Sweep({ operator: operator(), childResources: [CONFIG_MAPS], store, writer });
-    const departures = new Departures(
-      {
-        resource: WIDGETS,
-        memories,
-        children: store,
-        isWatched: (each) => watched.includes(each),
-        isBlind,
-        assertSeen: () => assertSeen(),
+    const departures = new Departures(options, sweep);
+    for (const each of await departures.goneOf(NAME, uid, mandate))
+      await departures.clearUp(NAME, each, mandate, changes);
+  }
+
+  /** Reconciles what has the name. @param object undefined: no watched object has it */
+  async function report(object?: KubernetesObject) {
+    const { options, writer, mandate } = parts();
+    const reconciler = new Reconciler({
+      operator: operator(),
+      resource: WIDGETS,
+      childResources: [CONFIG_MAPS],
+      pool: { ask: async () => ({ answer: { children: [] }, length: 0, log: "" }) },
+      objects: {
+        readToReconcile: async () => object,
+        learn: () => {},
+        invalidate: () => {},
+        isGoing: () => false,
       },
-      sweep,
-    );
-    await departures.clearUp(NAME, uid, { client: cluster.client(), assert: () => {} }, report);
+      children: store,
+      writer,
+      memories,
+      departures: options,
+    });
+    return (await reconciler.reconcile(NAME, 1, mandate)).report;
   }
 
   /** Puts a child of an object there. */
@@ -94,7 +122,7 @@ describe("objects that are no longer watched", () => {
       assert.deepEqual(left(), ["other's", "forged"]);
       assert.equal(isRemembered(), false);
       assert.deepEqual(cluster.steps.at(-1), "delete Memory argosy.shop.widget-uid");
-      assert.deepEqual([report.uid, report.changes.length], ["widget-uid", 2]);
+      assert.equal(changes.length, 2);
     });
   }
 
@@ -109,7 +137,7 @@ describe("objects that are no longer watched", () => {
     child("near");
     cluster.refusals.set("delete ConfigMap near", new ApiError(403, { message: "forbidden" }, "DELETE"));
     await assert.rejects(clearUp(), /forbidden/);
-    assert.deepEqual([isRemembered(), report.uid], [true, "widget-uid"]);
+    assert.ok(isRemembered());
   });
 
   describe("keep everything while they may only be out of sight:", () => {
@@ -146,12 +174,27 @@ describe("objects that are no longer watched", () => {
     await clearUp("widget-uid");
     watched = ["widget-uid"];
     await clearUp();
-    assert.deepEqual([isRemembered(), left(), report.changes.length], [true, ["near"], 0]);
+    assert.deepEqual([isRemembered(), left(), changes.length], [true, ["near"], 0]);
   });
 
   it("give way to another object of their name, which is reported itself", async () => {
     child("near");
     await clearUp("another-uid");
-    assert.deepEqual([isRemembered(), left(), report.uid], [false, [], undefined]);
+    assert.deepEqual([isRemembered(), left()], [false, []]);
+    child("near");
+    const { uid, changes: made } = await report(widget({ uid: "another-uid" }));
+    assert.deepEqual([uid, made.length, left()], ["another-uid", 1, []]);
+  });
+
+  it("are reported by their uid if something of them was left, also if it cannot be deleted", async () => {
+    child("near");
+    cluster.refusals.set("delete ConfigMap near", new ApiError(403, { message: "forbidden" }, "DELETE"));
+    const failed = await report();
+    assert.deepEqual([failed.uid, failed.result], ["widget-uid", "failed"]);
+    cluster.refusals.clear();
+    const cleared = await report();
+    assert.deepEqual([cleared.uid, cleared.skipped, cleared.changes.length], ["widget-uid", "gone", 1]);
+    const nothing = await report();
+    assert.deepEqual([nothing.uid, nothing.skipped, nothing.changes.length], [undefined, "gone", 0]);
   });
 });

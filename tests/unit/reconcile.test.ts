@@ -6,7 +6,7 @@ import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/ob
 import { configMap, IDENTITY, observed, operator } from "./support/objects";
 import { ReconcileWorld } from "./support/reconcileWorld";
 
-describe("Reconcile", () => {
+describe("Reconciler", () => {
   let world: ReconcileWorld;
 
   beforeEach(() => {

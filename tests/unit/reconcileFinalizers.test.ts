@@ -6,7 +6,7 @@ import { StillListingError } from "../../runtime/watch/stillListing";
 import { configMap, operator, WIDGETS } from "./support/objects";
 import { DELETED, ELSEWHERE, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
-describe("Reconcile", () => {
+describe("Reconciler", () => {
   let world: ReconcileWorld;
 
   beforeEach(() => {

@@ -6,7 +6,7 @@ import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconc
 
 const UNREACHABLE = new ApiUnreachableError("PATCH", new Error("socket hang up"));
 
-describe("Reconcile", () => {
+describe("Reconciler", () => {
   let world: ReconcileWorld;
 
   beforeEach(() => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { memoryOf } from "../../runtime/memory/memory";
-import type { ReconcileOptions } from "../../runtime/reconcile/reconcile";
+import type { ReconcilerOptions } from "../../runtime/reconcile/reconciler";
 import { StillListingError } from "../../runtime/watch/stillListing";
 import { configMap, operator, widget } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
-describe("Reconcile", () => {
+describe("Reconciler", () => {
   let world: ReconcileWorld;
 
   beforeEach(() => {
@@ -38,7 +38,7 @@ describe("Reconcile", () => {
 
     it("wakes the object whatever came of the last reconcile, but not one that is paused, goes or is gone", async () => {
       const three = Date.parse("2026-01-05T03:00:00Z");
-      const looks = async (more: Partial<ReconcileOptions> = {}) =>
+      const looks = async (more: Partial<ReconcilerOptions> = {}) =>
         (await world.reconcile({ ...at("2026-01-05T02:00:00Z"), ...more })).nextLook;
       assert.equal(await looks(), undefined);
       world.given();

@@ -14,7 +14,7 @@ import { messageAbout } from "../../outbox/message";
 import type { RunRecord } from "../../outbox/recorder";
 import type { Teller } from "../../outbox/teller";
 import { Finalizers } from "../../reconcile/finalizers";
-import type { Reconcile } from "../../reconcile/reconcile";
+import type { Reconciler } from "../../reconcile/reconciler";
 import type { ReconcileReport } from "../../reconcile/report";
 import { newReconcileParts } from "../../reconcileParts";
 import { DirectUse } from "../../uses/directUse";
@@ -73,7 +73,7 @@ const ignore = () => {};
  */
 export class OneObject {
   private readonly teller: Teller;
-  private readonly reconciling: Reconcile;
+  private readonly reconciler: Reconciler;
   /** One store for all reconciles: a child that has not changed since the last reconcile is not applied again. */
   private readonly children: ChildStore;
   private readonly finalizers: Finalizers;
@@ -112,7 +112,7 @@ export class OneObject {
       listed: (kind) => this.listed?.get(kind),
     });
     const read = async () => this.object;
-    const { reconcile, memories, teller } = newReconcileParts({
+    const { reconciler, memories, teller } = newReconcileParts({
       operator,
       resource,
       childResources,
@@ -142,7 +142,7 @@ export class OneObject {
       instance,
       onEventDropped: ignore,
     });
-    this.reconciling = reconcile;
+    this.reconciler = reconciler;
     this.memories = memories;
     this.teller = teller;
   }
@@ -182,7 +182,7 @@ export class OneObject {
     this.handled = object;
     if (object) this.listed ??= await this.learnChildren(object);
     const outcome = await sayMissingKind(
-      await this.reconciling.reconcile(name, attempt, { client, assert, due, trace }),
+      await this.reconciler.reconcile(name, attempt, { client, assert, due, trace }),
       this.options.operator,
       client,
     );

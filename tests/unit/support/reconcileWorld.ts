@@ -7,7 +7,7 @@ import { NotLeadingError } from "../../../runtime/leadership/term";
 import { statusMemories } from "../../../runtime/memory/memories";
 import { elsewhereFinalizerOf, finalizerOf } from "../../../runtime/names";
 import type { Outcome } from "../../../runtime/reconcile/outcome";
-import { Reconcile, type ReconcileOptions } from "../../../runtime/reconcile/reconcile";
+import { Reconciler, type ReconcilerOptions } from "../../../runtime/reconcile/reconciler";
 import { Statuses } from "../../../runtime/status/statuses";
 import { StatusWriter } from "../../../runtime/status/statusWriter";
 import type { TraceContext } from "../../../runtime/traces/context";
@@ -35,7 +35,7 @@ export const DELETED = "2026-01-01T00:00:00Z";
 /** Options with an operator that finalizes. */
 export const finalizing = { operator: operator({ finalize: true }) };
 
-/** One object, its handler and a cluster of its own, for {@link Reconcile}. */
+/** One object, its handler and a cluster of its own, for {@link Reconciler}. */
 export class ReconcileWorld {
   readonly cluster = new FakeCluster();
   /** What the handler answers. */
@@ -60,7 +60,7 @@ export class ReconcileWorld {
   invalidated = 0;
   private readonly children: ChildStore;
   private readonly writer: ChildWriter;
-  private last: Reconcile | undefined;
+  private last: Reconciler | undefined;
 
   constructor() {
     ({ store: this.children, writer: this.writer } = childrenIn(this.cluster));
@@ -89,7 +89,7 @@ export class ReconcileWorld {
   }
 
   /** The one that has reconciled last. */
-  get reconciling(): Reconcile {
+  get reconciling(): Reconciler {
     if (!this.last) throw new Error("nothing was reconciled");
     return this.last;
   }
@@ -100,10 +100,10 @@ export class ReconcileWorld {
   }
 
   /** Reconciles the custom resource. */
-  async reconcile(more: Partial<ReconcileOptions> = {}): Promise<Outcome> {
+  async reconcile(more: Partial<ReconcilerOptions> = {}): Promise<Outcome> {
     const { cluster, children, writer } = this;
     const learn = (object: KubernetesObject) => void this.learned.push(object);
-    this.last = new Reconcile({
+    this.last = new Reconciler({
       operator: operator(),
       resource: WIDGETS,
       childResources: [CONFIG_MAPS, CLUSTER_ROLES],
@@ -136,7 +136,7 @@ export class ReconcileWorld {
     return this.run(this.last);
   }
 
-  private run(reconciling: Reconcile): Promise<Outcome> {
+  private run(reconciling: Reconciler): Promise<Outcome> {
     const { cluster } = this;
     const onAnswer = () => void cluster.steps.push("leave");
     return reconciling.reconcile(NAME, 1, {

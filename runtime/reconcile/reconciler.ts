@@ -1,33 +1,35 @@
-import { randomUUID } from "node:crypto";
 import type { ChildWriter } from "../children/childWriter";
 import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
 import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
-import type { FinalizeAnswer, HandlerEvent, ReconcileAnswer } from "../handler/contract";
+import type { FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
+import type { Memory } from "../memory/memory";
 import { wasCreated } from "../memory/rememberedChildren";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import { Scrubber } from "../outbox/scrubber";
 import type { StillListingError } from "../watch/stillListing";
-import { Asking, type AskingOptions } from "./asking";
+import { Asking, type AskingOptions, type Reply, type Subject } from "./asking";
 import { Departures, type DeparturesOptions } from "./departures";
-import { consequenceOf, SHORTEST_WAIT_MS } from "./errors";
+import { Draft } from "./draft";
+import { consequenceOf } from "./errors";
 import { Finalizers } from "./finalizers";
+import { type Mandate, whyEnded } from "./mandate";
 import { EventsInDoubt, newEventsIn } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
 import type { ObjectEvent, Outcome } from "./outcome";
+import { Reconciliation } from "./reconciliation";
 import { Remembering, type RememberingOptions } from "./remembering";
-import { type Draft, type Mandate, Run, whyEnded } from "./run";
 import { namespacesLeft, Sweep, whereIn } from "./sweep";
 import { Timeline } from "./timeline";
 import { timetableOf } from "./timetable";
 import { lastWriteOf } from "./written";
 
-/** What {@link Reconcile} works with. */
-export interface ReconcileOptions
+/** What {@link Reconciler} works with. */
+export interface ReconcilerOptions
   extends RememberingOptions,
     Pick<AskingOptions, "pool" | "used">,
     Pick<ObjectChildrenOptions, "isFollowed"> {
@@ -76,7 +78,7 @@ const FINALIZE_AGAIN_MS = 5_000;
  *
  * Caveat: if the API server refuses a part of an answer, the parts that were applied before stay.
  */
-export class Reconcile {
+export class Reconciler {
   /** Undefined if the objects are not ours. */
   private readonly finalizers: Finalizers | undefined;
   private readonly departures: Departures | undefined;
@@ -87,7 +89,7 @@ export class Reconcile {
   private readonly scrubber = new Scrubber();
   private readonly inDoubt = new EventsInDoubt();
 
-  constructor(private readonly options: ReconcileOptions) {
+  constructor(private readonly options: ReconcilerOptions) {
     const { operator, resource, childResources, children, writer } = options;
     this.sweep = new Sweep({ operator, childResources, store: children, writer });
     const { departures } = options;
@@ -111,63 +113,75 @@ export class Reconcile {
 
   /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. */
   async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
-    const timeline = new Timeline();
-    let writtenAt: number | undefined;
     const { operator, resource, objects } = this.options;
     const { scrubber } = this;
-    const report: Draft = {
-      id: randomUUID(),
+    const timeline = new Timeline();
+    let writtenAt: number | undefined;
+    const about = {
       operator: operator.name,
       kind: resource.kind,
       namespace: name.namespace,
       name: name.name,
-      event: "reconcile",
-      attempt,
-      result: "succeeded",
-      changes: [],
-      log: "",
-      durationMs: 0,
-      ...(mandate.arrival && { arrival: mandate.arrival }),
-      ...(mandate.trace?.isSampled && { traceId: mandate.trace.traceId }),
     };
-    const outcome: Outcome = { report, events: [], again: { kind: "done" } };
+    const draft = new Draft({ ...about, attempt }, mandate);
     try {
       const object = await timeline.step("read", () => objects.readToReconcile(name));
       writtenAt = object && lastWriteOf(object);
-      const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, mandate, report);
-      await timeline.step("sweep", clearUp, () => report.changes.length > 0);
+      const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
+      await timeline.step("sweep", clearUp, () => draft.changes.length > 0);
       if (!object) {
         this.inDoubt.take(name);
-        Object.assign(report, { result: "skipped", skipped: "gone" });
+        draft.skip("gone");
       } else {
         const memory = await this.options.memories.of(object);
-        outcome.events.push(...this.inDoubt.take(name, memory.told));
-        const run = new Run(object, memory, mandate, { resource, objects, scrubber }, report, timeline);
-        await this.handle(object, run, outcome);
+        draft.events.push(...this.inDoubt.take(name, memory.told));
+        const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
+        await this.handle(object, memory, new Reconciliation(object, mandate, options), draft);
       }
     } catch (error) {
-      this.fail(error, name, report, outcome, mandate);
+      this.fail(error, name, draft, mandate);
     }
-    report.timing = timeline.timing(writtenAt);
-    report.durationMs = report.timing.to - report.timing.from;
-    return scrubber.outcome(outcome);
+    return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
   }
 
-  private async handle(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
-    const { report } = run;
-    report.uid = object.metadata.uid;
-    report.generation = object.metadata.generation;
+  /** Clears up after objects that are not ours, had this name and are no longer watched. @param uid that of the name's object now */
+  private async clearUp(
+    name: ObjectName,
+    uid: string | undefined,
+    mandate: Mandate,
+    draft: Draft,
+  ): Promise<void> {
+    const { departures } = this;
+    if (!departures) return;
+    const gone = await departures.goneOf(name, uid, mandate);
+    for (const each of gone) {
+      // If an object has the name now, the report is about that object.
+      if (uid === undefined) draft.note({ uid: each });
+      await departures.clearUp(name, each, mandate, draft.changes);
+    }
+    if (uid === undefined && draft.changes.length === 0) draft.note({ uid: undefined });
+  }
+
+  private async handle(
+    object: KubernetesObject,
+    memory: Memory,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<void> {
+    const { uid, generation, namespace, deletionTimestamp } = object.metadata;
+    draft.note({ uid, generation });
     if (annotated(object.metadata, PAUSED_ANNOTATION)) {
-      Object.assign(report, { result: "skipped", skipped: "paused" });
-    } else if (object.metadata.deletionTimestamp) {
-      await this.finalize(object, run, outcome);
-    } else if (!isListed(this.options.operator.namespaces, object.metadata.namespace)) {
+      draft.skip("paused");
+    } else if (deletionTimestamp) {
+      await this.finalize(object, memory, reconciliation, draft);
+    } else if (!isListed(this.options.operator.namespaces, namespace)) {
       // The object is not ours any more. When it is deleted, only a finalizer of ours is removed.
-      Object.assign(report, { result: "skipped", skipped: "gone" });
-    } else if (await this.isExpired(object, run)) {
-      await this.expire(object, run);
+      draft.skip("gone");
+    } else if (await this.isExpired(object, reconciliation)) {
+      await this.expire(object, reconciliation);
+      draft.skip("gone");
     } else {
-      await this.bringAbout(object, run, outcome);
+      await this.bringAbout(object, memory, reconciliation, draft);
     }
   }
 
@@ -175,7 +189,7 @@ export class Reconcile {
    * Whether an object that was made of an event has lasted long enough, by our clock and by the API server's. The clock of one machine
    * may be wrong by years, and what is deleted does not come back.
    */
-  private async isExpired(object: KubernetesObject, { client }: Run): Promise<boolean> {
+  private async isExpired(object: KubernetesObject, { client }: Reconciliation): Promise<boolean> {
     const { operator, resource } = this.options;
     if (!isExpired(object, operator, this.now())) return false;
     const time = await client.timeAt(resource, object.metadata);
@@ -183,142 +197,175 @@ export class Reconcile {
   }
 
   /** Deletes an object that was made of an event, in exactly the version that was seen to have lasted long enough. */
-  private async expire(object: KubernetesObject, run: Run): Promise<void> {
+  private async expire(object: KubernetesObject, { client }: Reconciliation): Promise<void> {
     const { uid, resourceVersion } = object.metadata;
     const { resource, objects } = this.options;
-    await run.client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
+    await client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
     objects.invalidate(object.metadata);
-    Object.assign(run.report, { result: "skipped", skipped: "gone" });
   }
 
   /** Puts the consequences of an error into the outcome. */
-  private fail(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
-    const { report: result, isReported, again } = consequenceOf(whyEnded(mandate) ?? error, name.namespace);
-    if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
-    Object.assign(report, result);
-    outcome.again = again;
-    const { failure } = result;
-    report.log ||= failure?.log ?? "";
-    // Nobody may read that all is well before the status has what the handler answered.
-    if (failure && isReported) outcome.verdict = { kind: "failed", failure };
-    else delete outcome.verdict;
+  private fail(error: unknown, name: ObjectName, draft: Draft, mandate: Mandate): void {
+    const consequence = consequenceOf(whyEnded(mandate) ?? error, name.namespace);
+    const { report, again } = consequence;
+    if (again.kind === "again" || report.skipped === "gone") this.options.objects.invalidate(name);
+    draft.fail(consequence);
   }
 
-  private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
+  private async bringAbout(
+    object: KubernetesObject,
+    known: Memory,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<void> {
     const { operator, childResources } = this.options;
-    const timetable = timetableOf(operator, object, run.memory, this.now());
-    if (Number.isFinite(timetable.nextLook)) outcome.nextLook = timetable.nextLook;
-    const hasElsewhere = this.finalizers?.forElsewhere(object) ?? run.memory.elsewhere === true;
-    this.assertKnown("reconcile", object, run, hasElsewhere);
-    outcome.events.push(...(this.finalizers?.warnings(object) ?? []));
-    const held = await this.ensureFinalizers(object, run, false);
-    await this.remembering.firstLook(held, timetable.before, run);
-    const byHand = run.startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
-    const due = [...timetable.due, ...byHand];
-    const answer = await this.asking.ask<ReconcileAnswer>("reconcile", held, run, outcome, due);
-    await this.assertKnownKinds(answer.children, run);
+    const { client, timeline } = reconciliation;
+    const timetable = timetableOf(operator, object, known, this.now());
+    if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
+    const hasElsewhere = this.finalizers?.forElsewhere(object) ?? known.elsewhere === true;
+    this.assertKnown("reconcile", object, known, hasElsewhere);
+    draft.events.push(...(this.finalizers?.warnings(object) ?? []));
+    const held = await this.ensureFinalizers(object, reconciliation, false);
+    const memory = await this.remembering.firstLook(client, held, known, timetable.before);
+    const { startedByHand } = reconciliation;
+    const byHand = startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
+    const subject = { event: "reconcile", object: held, due: [...timetable.due, ...byHand] } as const;
+    const answer = await this.ask<ReconcileAnswer>(subject, memory, reconciliation, draft);
+    await this.assertKnownKinds(answer.children, reconciliation);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
       ...child,
-      isCreated: wasCreated(run.memory, child),
+      isCreated: wasCreated(memory, child),
     }));
-    const current = await this.ensureFinalizers(
-      held,
-      run,
-      desired.some((child) => isElsewhere(held, child)),
+    const hasFar = desired.some((child) => isElsewhere(held, child));
+    const current = await this.ensureFinalizers(held, reconciliation, hasFar);
+    const { changes, progress, failure } = await this.children.write(
+      current,
+      desired,
+      memory,
+      reconciliation,
     );
-    await this.children.write(current, desired, run).catch(async (error: unknown) => {
-      await this.remembering.part(current, answer, desired, run);
-      throw error;
-    });
+    draft.changes.push(...changes);
+    const made = { object: current, answer, desired, progress, before: memory };
+    if (failure) {
+      await this.remembering.part(client, made);
+      throw failure.error;
+    }
+    const { verdict, ...found } = await this.children.judge(current, progress);
+    draft.note(found);
     // The verdict may be written with the handler's status, before the outcome is complete.
-    const verdict = this.scrubber.inside(await this.children.judge(current, run));
-    outcome.verdict = verdict;
-    if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
-    const news = newEventsIn(answer.events ?? [], generationOf(held), run.memory.told);
+    const masked = this.scrubber.inside(verdict);
+    draft.verdict = masked;
+    if (answer.requeueAfterSeconds !== undefined) draft.againAfter(answer.requeueAfterSeconds * 1000);
+    const news = newEventsIn(answer.events ?? [], generationOf(held), memory.told);
     const all = { told: news.told, schedules: timetable.after };
-    await run.timeline.step("status", () =>
-      this.inDoubt.while(object.metadata, news, () =>
-        this.remembering.all(current, answer, desired, all, verdict, run),
-      ),
-    );
-    outcome.events.push(...news.events);
+    const remember = async () => {
+      const written = await this.remembering.all(client, made, all, masked, draft.report);
+      if (written.metadata.resourceVersion !== current.metadata.resourceVersion)
+        draft.note({ statusChanged: true });
+      await this.remembering.releaseFormer(client, written);
+    };
+    await timeline.step("status", () => this.inDoubt.while(object.metadata, news, remember));
+    draft.events.push(...news.events);
+  }
+
+  /** Asks the handler. */
+  private async ask<Answer extends HandlerAnswer>(
+    subject: Omit<Subject, "state">,
+    { state }: Memory,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<Reply<Answer>["answer"]> {
+    const { due = [] } = subject;
+    const question = await this.asking.prepare<Answer>({ ...subject, state }, reconciliation);
+    draft.events.push(...question.warnings);
+    if (due.length > 0) draft.note({ due: due.map(({ name }) => name) });
+    const { answer, log, handlerMs } = await question.ask();
+    draft.note({ log, handlerMs });
+    return answer;
   }
 
   /** Throws if the handler would be asked with only a part of the object's children. */
-  private assertKnown(event: HandlerEvent, object: KubernetesObject, run: Run, hasElsewhere: boolean): void {
-    const problem = this.options.whyNot?.(event, object, run.memory.kinds, hasElsewhere);
+  private assertKnown(
+    event: HandlerEvent,
+    object: KubernetesObject,
+    { kinds }: Memory,
+    hasElsewhere: boolean,
+  ): void {
+    const problem = this.options.whyNot?.(event, object, kinds, hasElsewhere);
     if (problem) throw problem;
   }
 
   /** Throws if nobody knows whether the cluster serves the kind of a child. */
-  private async assertKnownKinds(children: readonly Manifest[], run: Run): Promise<void> {
+  private async assertKnownKinds(
+    children: readonly Manifest[],
+    reconciliation: Reconciliation,
+  ): Promise<void> {
     const problem = children
       .map((child) => this.options.whyUnknown?.(child))
       .find((each) => each !== undefined);
     if (!problem) return;
     // An API server that is busy does not answer for the object either. Then the kind is not at fault.
-    await run.confirmOwner();
+    await reconciliation.confirmOwner();
     throw problem;
   }
 
-  private async ensureFinalizers(object: KubernetesObject, run: Run, elsewhere: boolean) {
+  private async ensureFinalizers(
+    object: KubernetesObject,
+    { client, timeline }: Reconciliation,
+    elsewhere: boolean,
+  ): Promise<KubernetesObject> {
     if (!this.finalizers) return object;
     const wanted = { handler: this.options.operator.finalize, elsewhere };
     const { finalizers } = this;
-    const ensuring = () => finalizers.ensure(run.client, object, wanted);
-    const current = await run.timeline.step("finalizer", ensuring, (ensured) => ensured !== object);
+    const ensuring = () => finalizers.ensure(client, object, wanted);
+    const current = await timeline.step("finalizer", ensuring, (ensured) => ensured !== object);
     if (current !== object) this.options.objects.learn(current);
     return current;
   }
 
-  private async finalize(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
+  private async finalize(
+    object: KubernetesObject,
+    memory: Memory,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<void> {
     const { finalizers } = this;
     const { operator } = this.options;
-    const { report } = run;
-    report.event = "finalize";
-    if (!finalizers?.forHandler(object) && !finalizers?.forElsewhere(object)) {
-      Object.assign(report, { result: "skipped", skipped: "gone" });
-      return;
-    }
+    const { client, timeline } = reconciliation;
+    draft.note({ event: "finalize" });
+    if (!finalizers?.forHandler(object) && !finalizers?.forElsewhere(object)) return draft.skip("gone");
     const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
     const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
     if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
-      this.assertKnown("finalize", object, run, finalizers.forElsewhere(object));
-      const answer = await this.asking.ask<FinalizeAnswer>("finalize", object, run, outcome);
-      const news = newEventsIn(answer.events ?? [], generationOf(object), run.memory.told);
+      this.assertKnown("finalize", object, memory, finalizers.forElsewhere(object));
+      const subject = { event: "finalize", object } as const;
+      const answer = await this.ask<FinalizeAnswer>(subject, memory, reconciliation, draft);
+      const news = newEventsIn(answer.events ?? [], generationOf(object), memory.told);
       events.push(...news.events);
       if (!answer.finalized) {
-        outcome.verdict = { kind: "finalizing" };
-        await run.timeline.step("status", () =>
-          this.inDoubt.while(object.metadata, news, () =>
-            this.remembering.unfinished(object, answer, news.told, run),
-          ),
-        );
-        outcome.events.push(...events);
-        againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000, run, outcome);
+        draft.verdict = { kind: "finalizing" };
+        const remember = () => this.remembering.unfinished(client, object, answer, memory, news.told);
+        await timeline.step("status", () => this.inDoubt.while(object.metadata, news, remember));
+        draft.events.push(...events);
+        draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000);
         return;
       }
     }
     if (finalizers.forElsewhere(object)) {
-      const sweeping = () => this.sweep.deleteElsewhere(run.client, object, run.memory, report.changes);
-      const left = await run.timeline.step("sweep", sweeping);
+      const sweeping = () => this.sweep.deleteElsewhere(client, object, memory, draft.changes);
+      const left = await timeline.step("sweep", sweeping);
       if (left.length > 0 && !isSkipped) throw namespacesLeft(left, operator.namespaces);
       if (left.length > 0) events.push(childrenLeft(left));
     }
-    await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, object));
-    // Until the watch shows that, another run would ask the handler once more.
+    await timeline.step("finalizer", () => finalizers.removeAll(client, object));
+    // Until the watch shows that, another reconcile would ask the handler once more.
     this.options.objects.invalidate(object.metadata);
-    outcome.events.push(...events);
+    draft.events.push(...events);
   }
 }
 
 function generationOf({ metadata: { generation = 1 } }: KubernetesObject): number {
   return generation;
-}
-
-function againAfter(ms: number, run: Run, outcome: Outcome): void {
-  run.report.againAfterMs = ms;
-  outcome.again = { kind: "done", againAfterMs: Math.max(SHORTEST_WAIT_MS, ms) };
 }
 
 function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {

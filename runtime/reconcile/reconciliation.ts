@@ -3,70 +3,45 @@ import type { DueSchedule } from "../handler/contract";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import type { Memory } from "../memory/memory";
-import type { Progress } from "../memory/rememberedChildren";
-import { type TraceContext, traceparentOf } from "../traces/context";
+import { traceparentOf } from "../traces/context";
 import type { KnownObjects } from "../watch/customResources";
-import type { Arrival } from "../work/arrivals";
 import { ObjectGoneError } from "./errors";
+import type { Mandate } from "./mandate";
 import type { ReconcileReport } from "./report";
 import type { Timeline } from "./timeline";
 
-/** On whose behalf one reconcile works. */
-export interface Mandate {
-  /** A client whose writes are fenced by the term of leadership. */
-  readonly client: KubernetesClient;
-  /** Throws if the term has ended. */
-  readonly assert: () => void;
-  /** Schedules that somebody starts by hand, instead of at their own times. @default none */
-  readonly due?: readonly DueSchedule[] | undefined;
-  /** Called when the handler has given an answer that is not large. The rest of the reconcile waits only for the API server. */
-  readonly onAnswer?: () => void;
-  /** How the run came about. @default nobody noted that */
-  readonly arrival?: Arrival | undefined;
-  /** The trace that the run belongs to. @default none */
-  readonly trace?: TraceContext | undefined;
-}
-
-/** A report that is still being written. */
-export type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[Key] } & {
-  changes: ReconcileReport["changes"][number][];
-};
-
-/** The options of a {@link Run}. */
-export interface RunOptions {
+/** The options of a {@link Reconciliation}. */
+export interface ReconciliationOptions extends Pick<ReconcileReport, "id" | "attempt"> {
   /** The custom resource's kind. */
   readonly resource: Resource;
   readonly objects: KnownObjects;
   /** Takes the values of Secrets out of a text. */
   readonly scrubber: { text(text: string): string };
+  readonly timeline: Timeline;
 }
 
 /**
- * One reconcile of one object: its report, and the client for its requests.
+ * One reconcile of one object, as its steps see it: the client for its requests, and the timeline that they note themselves in. What
+ * the steps find out, they return.
  *
- * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): no request of the run leaves if we no longer lead, or if the object is known to
- * be gone. An object that was being deleted when the run began is finalized all the same.
+ * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): no request of it leaves if we no longer lead, or if the
+ * object is known to be gone. An object that was being deleted when it began is finalized all the same.
  */
-export class Run implements WriteScope {
+export class Reconciliation implements WriteScope {
   readonly client: KubernetesClient;
   readonly namespace: string | undefined;
+  readonly timeline: Timeline;
   readonly masked = (text: string) => this.options.scrubber.text(text);
-  /** How far the run came with the children of the answer. */
-  progress: Progress = { waiting: [], reached: new Map() };
 
   constructor(
     private readonly object: KubernetesObject,
-    /** The memory of the object from before the run. Only the first look at a schedule changes it. */
-    public memory: Memory,
     private readonly mandate: Mandate,
-    private readonly options: RunOptions,
-    readonly report: Draft,
-    readonly timeline: Timeline,
+    private readonly options: ReconciliationOptions,
   ) {
     const { name, namespace, uid, deletionTimestamp } = object.metadata;
     const isBeingDeleted = deletionTimestamp !== undefined;
     this.namespace = namespace;
+    this.timeline = options.timeline;
     this.client = mandate.client.with({
       class: "work",
       share: uid,
@@ -77,12 +52,22 @@ export class Run implements WriteScope {
     });
   }
 
+  /** The id of its report. */
+  get id(): string {
+    return this.options.id;
+  }
+
+  /** The number of this attempt: 1, and one more for each failure since the last success. */
+  get attempt(): number {
+    return this.options.attempt;
+  }
+
   /** Schedules that somebody starts by hand. */
   get startedByHand(): readonly DueSchedule[] {
     return this.mandate.due ?? [];
   }
 
-  /** The trace of the run, in the form that the handler gets. Undefined if there is none. */
+  /** The trace that it belongs to, in the form that the handler gets. Undefined if there is none. */
   get traceparent(): string | undefined {
     return this.mandate.trace && traceparentOf(this.mandate.trace);
   }
@@ -112,15 +97,5 @@ export class Run implements WriteScope {
     if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
       throw new ObjectGoneError();
     objects.learn(now);
-  }
-}
-
-/** The error of a term that has ended. Undefined if it has not. The next leader finds out what went wrong in the term. */
-export function whyEnded(mandate: Mandate): unknown {
-  try {
-    mandate.assert();
-    return undefined;
-  } catch (error) {
-    return error;
   }
 }

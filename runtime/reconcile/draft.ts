@@ -1,0 +1,84 @@
+import { randomUUID } from "node:crypto";
+import type { ChildChange } from "../children/childWriter";
+import type { Verdict } from "../status/conditions";
+import type { WorkResult } from "../work/backoff";
+import { type Consequence, SHORTEST_WAIT_MS } from "./errors";
+import type { Mandate } from "./mandate";
+import type { ObjectEvent, Outcome } from "./outcome";
+import type { ReconcileReport } from "./report";
+import type { RunTiming } from "./timeline";
+
+/**
+ * The outcome of a reconcile that is in progress. The {@link Reconciler} alone fills it in, with what the steps return. Whatever was
+ * noted stays if a later step fails.
+ */
+export class Draft {
+  /** Every change of a child. */
+  readonly changes: ChildChange[] = [];
+  readonly events: ObjectEvent[] = [];
+  verdict: Verdict | undefined;
+  /** @see Outcome.nextLook */
+  nextLook: number | undefined;
+  private again: WorkResult = { kind: "done" };
+  private noted: ReconcileReport;
+
+  constructor(
+    about: Pick<ReconcileReport, "operator" | "kind" | "namespace" | "name" | "attempt">,
+    { arrival, trace }: Pick<Mandate, "arrival" | "trace">,
+  ) {
+    this.noted = {
+      id: randomUUID(),
+      ...about,
+      event: "reconcile",
+      result: "succeeded",
+      changes: this.changes,
+      log: "",
+      durationMs: 0,
+      ...(arrival && { arrival }),
+      ...(trace?.isSampled && { traceId: trace.traceId }),
+    };
+  }
+
+  /** The report as far as it is known. */
+  get report(): ReconcileReport {
+    return this.noted;
+  }
+
+  /** Notes what a step found out. */
+  note(found: Partial<ReconcileReport>): void {
+    this.noted = { ...this.noted, ...found };
+  }
+
+  /** Nothing is to be done. @param skipped why */
+  skip(skipped: "gone" | "paused"): void {
+    this.note({ result: "skipped", skipped });
+  }
+
+  /** The handler wants to be asked again after this time, in milliseconds. */
+  againAfter(ms: number): void {
+    this.note({ againAfterMs: ms });
+    this.again = { kind: "done", againAfterMs: Math.max(SHORTEST_WAIT_MS, ms) };
+  }
+
+  /** An error ended the reconcile. */
+  fail({ report, isReported, again }: Consequence): void {
+    const { failure } = report;
+    this.note({ ...report, log: this.noted.log || (failure?.log ?? "") });
+    this.again = again;
+    // Nobody may read that all is well before the status has what the handler answered.
+    this.verdict = failure && isReported ? { kind: "failed", failure } : undefined;
+  }
+
+  /** The outcome, when the reconcile has ended. */
+  outcome(timing: RunTiming): Outcome {
+    const { events, again, verdict, nextLook } = this;
+    this.note({ timing, durationMs: timing.to - timing.from });
+    return {
+      report: this.noted,
+      events,
+      again,
+      ...(verdict && { verdict }),
+      ...(nextLook !== undefined && { nextLook }),
+    };
+  }
+}
