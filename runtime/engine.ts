@@ -20,9 +20,9 @@ import { Wakeups } from "./wakeups";
 import { Alarms } from "./work/alarms";
 import { Arrivals } from "./work/arrivals";
 import { Resync } from "./work/resync";
-import { Runner } from "./work/runner";
 import { type KeyState, type Priority, Schedule } from "./work/schedule";
 import { Triggers } from "./work/triggers";
+import { Workers } from "./work/workers";
 
 /** An object of an operator, and the state of the work on it. */
 export interface ObjectState extends ObjectName, KeyState {
@@ -53,7 +53,7 @@ export class Engine {
   private readonly client: KubernetesClient;
   private readonly pool: HandlerPool;
   private readonly schedule: Schedule;
-  private readonly runner: Runner;
+  private readonly workers: Workers;
   private readonly triggers: Triggers;
   private readonly resync: Resync;
   private readonly wakeups: Wakeups;
@@ -85,13 +85,13 @@ export class Engine {
       longestWaitMs: resyncMs,
       ...(operator.watch && { pace: PACE_OF_OTHERS }),
     });
-    this.runner = new Runner({
+    this.workers = new Workers({
       schedule: this.schedule,
       concurrency: operator.concurrency,
       mostAtWork: operator.concurrency * AT_WORK_FOR_EACH_HANDLER,
       work: (key, attempt, leave) => this.work.do(key, attempt, leave),
     });
-    this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.runner.wake() });
+    this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.workers.wake() });
     this.alarms = new Alarms({
       // A schedule that is due waits for no backoff. A new term begins with a look at every object.
       onDue: (key) => this.isLeading && this.triggers.add(key, "routine"),
@@ -260,12 +260,12 @@ export class Engine {
   }
 
   private newLeading({ watches, outbox, orphans }: Parts): Leading {
-    const { client, schedule, runner, resync, requests } = this;
+    const { client, schedule, workers, resync, requests } = this;
     const { operator, namespace, identity, leaseSeconds } = this.options;
     return new Leading({
       client,
       schedule,
-      runner,
+      workers,
       resync,
       requests,
       watches,
@@ -294,7 +294,7 @@ export class Engine {
       },
       failing: () => (this.isLeading ? this.schedule.failing : 0),
       contested: () => this.triggers.contested,
-      active: () => this.runner.keys.size,
+      active: () => this.workers.keys.size,
       handlerProcesses: () => this.pool.size,
       children: () => this.parts?.watches.children.size ?? 0,
       isLeader: () => this.isLeading,

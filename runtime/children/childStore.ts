@@ -1,18 +1,13 @@
 import { fingerprint } from "../fingerprint";
 import { readJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
-import {
-  formatName,
-  type JsonObject,
-  type KubernetesObject,
-  type Manifest,
-  type ObjectName,
-} from "../kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { CHILD_OF_LABEL, fieldManagerOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
 import { appliesNothing } from "./appliesNothing";
+import { ChildrenByOwner } from "./childrenByOwner";
 import { managersOf } from "./marks";
 import { ownedValues } from "./ownedValues";
 import { applyEntry, type Owner, provenOwner } from "./ownership";
@@ -73,12 +68,7 @@ interface Applied {
  */
 export class ChildStore {
   private readonly store: Store<ChildFacts>;
-  /** The children of each owner, by their own uid. */
-  private readonly byOwner = new Map<string, Map<string, Child>>();
-  /** The owners of the children, by the child's uid. */
-  private readonly ownerByChild = new Map<string, Owner>();
-  /** The uids of owners by their name. There are several if an object was deleted and created again. */
-  private readonly uidsByName = new Map<string, readonly string[]>();
+  private readonly byOwner = new ChildrenByOwner<Child>();
   /** By the uid of the child. */
   private readonly applied = new Map<string, Applied>();
   /**
@@ -109,34 +99,27 @@ export class ChildStore {
 
   /** The children of an owner, sorted by kind, namespace and name. */
   of(ownerUid: string): Child[] {
-    const key = (child: Child) => storeKey(child.resource, child);
-    return [...(this.byOwner.get(ownerUid)?.values() ?? [])].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+    return this.byOwner.of(ownerUid);
   }
 
   /** How long the children of an owner are together, in characters of JSON. */
   lengthOf(ownerUid: string): number {
-    let sum = 0;
-    for (const { length = 0 } of this.byOwner.get(ownerUid)?.values() ?? []) sum += length;
-    return sum;
+    return this.byOwner.lengthOf(ownerUid);
   }
 
   /** The children of deleted objects that had the owner's name. */
   ofPredecessors(owner: Owner): Child[] {
-    const uids = this.uidsByName.get(formatName(owner)) ?? [];
-    return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
+    return this.byOwner.ofPredecessors(owner);
   }
 
   /** The owner of the child with that uid. Undefined if it is no child. */
   ownerOf(childUid: string): Owner | undefined {
-    return this.ownerByChild.get(childUid);
+    return this.byOwner.ownerOf(childUid);
   }
 
   /** Every owner of a child. @param isMeant says which children count. @default all */
   owners(isMeant: (child: Child) => boolean = () => true): Owner[] {
-    return [...this.byOwner.values()].flatMap((siblings) => {
-      const child = [...siblings.values()].find(isMeant);
-      return child ? [child.facts.owner] : [];
-    });
+    return this.byOwner.owners(isMeant);
   }
 
   /** The child of that name, of any owner. */
@@ -293,9 +276,9 @@ export class ChildStore {
   private changed(change: Change<ChildFacts>): void {
     const { source, before, after, object } = change;
     const isSame = before?.uid === after?.uid && before?.facts.owner.uid === after?.facts.owner.uid;
-    if (before && !isSame) this.unlink(before);
+    if (before && !isSame) this.byOwner.remove(before);
     if (before && before.uid !== after?.uid) this.applied.delete(before.uid);
-    if (after) this.link(after);
+    if (after) this.byOwner.add(after);
     else if (before && source !== "handled") this.doubt(before.resource, before);
     // The children in the first list were there before us, and every object is looked at then anyway.
     if (source !== "handled" && source !== "initial") this.wake(before, after, object);
@@ -323,26 +306,6 @@ export class ChildStore {
     );
     // RFC 3339 in UTC sorts as text.
     return others.sort((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1))[0]?.manager;
-  }
-
-  private link(child: Child): void {
-    const { owner } = child.facts;
-    this.ownerByChild.set(child.uid, owner);
-    this.byOwner.set(owner.uid, (this.byOwner.get(owner.uid) ?? new Map()).set(child.uid, child));
-    const uids = this.uidsByName.get(formatName(owner)) ?? [];
-    if (!uids.includes(owner.uid)) this.uidsByName.set(formatName(owner), [...uids, owner.uid]);
-  }
-
-  private unlink(child: Child): void {
-    const { owner } = child.facts;
-    this.ownerByChild.delete(child.uid);
-    const siblings = this.byOwner.get(owner.uid);
-    siblings?.delete(child.uid);
-    if (siblings?.size !== 0) return;
-    this.byOwner.delete(owner.uid);
-    const left = this.uidsByName.get(formatName(owner))?.filter((uid) => uid !== owner.uid) ?? [];
-    if (left.length > 0) this.uidsByName.set(formatName(owner), left);
-    else this.uidsByName.delete(formatName(owner));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { WorkResult } from "../work/backoff";
-import { Runner } from "../work/runner";
 import { Schedule } from "../work/schedule";
+import { Workers } from "../work/workers";
 import type { ChildStore } from "./childStore";
 import type { ChildWriter } from "./childWriter";
 
@@ -26,13 +26,13 @@ const MOST_TRIES = 5;
  */
 export class Orphans {
   private readonly schedule = new Schedule();
-  private readonly runner: Runner;
+  private readonly workers: Workers;
   /** The deleted objects whose children have not been looked at yet, by uid. */
   private readonly waiting = new Set<string>();
   private client: KubernetesClient | undefined;
 
   constructor(private readonly options: OrphansOptions) {
-    this.runner = new Runner({
+    this.workers = new Workers({
       schedule: this.schedule,
       concurrency: 1,
       work: (uid, attempt) => this.deleteChildren(uid, attempt),
@@ -42,12 +42,12 @@ export class Orphans {
   /** A term begins: deletes with this client, which is fenced by the term. */
   open(client: KubernetesClient): void {
     this.client = client;
-    this.runner.start();
+    this.workers.start();
   }
 
   /** The term ended. */
   discard(): void {
-    this.runner.pause();
+    this.workers.pause();
     this.schedule.clear();
     this.waiting.clear();
     this.client = undefined;
@@ -58,14 +58,14 @@ export class Orphans {
     if (!this.client) return;
     this.schedule.add(ownerUid, { priority: "routine", afterMs: GRACE_MS });
     this.waiting.add(ownerUid);
-    this.runner.wake();
+    this.workers.wake();
   }
 
   /** Stops waiting for the garbage collector. Resolves when nothing is left to be done. */
   async end(): Promise<void> {
     for (const uid of this.waiting) this.schedule.add(uid, { priority: "routine" });
-    this.runner.wake();
-    await this.runner.idle();
+    this.workers.wake();
+    await this.workers.idle();
   }
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {

@@ -6,8 +6,8 @@ import type { ReconcileRequests } from "../reconcile/requests";
 import type { Watches } from "../watches";
 import { within } from "../within";
 import type { Resync } from "../work/resync";
-import type { Runner } from "../work/runner";
 import type { Schedule } from "../work/schedule";
+import type { Workers } from "../work/workers";
 import { Leadership, type LeadershipOptions } from "./leadership";
 import { NotLeadingError, type Term } from "./term";
 
@@ -15,7 +15,7 @@ import { NotLeadingError, type Term } from "./term";
 export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "identity" | "leaseSeconds"> {
   readonly client: KubernetesClient;
   readonly schedule: Schedule;
-  readonly runner: Runner;
+  readonly workers: Workers;
   readonly resync: Resync;
   readonly requests: ReconcileRequests;
   readonly watches: Pick<Watches, "refreshObjects" | "doubtObjects">;
@@ -91,12 +91,12 @@ export class Leading {
    * @param graceMs how long work in progress may take, in milliseconds. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
-    const { resync, runner, requests, outbox, orphans } = this.options;
+    const { resync, workers, requests, outbox, orphans } = this.options;
     this.isStopping = true;
     resync.stop();
-    runner.pause();
+    workers.pause();
     requests.refuse(new NotLeadingError());
-    const idle = runner.idle();
+    const idle = workers.idle();
     const isQuick = await within(
       HAND_OVER_AFTER_MS,
       idle.then(() => true),
@@ -104,7 +104,7 @@ export class Leading {
     await within(LAST_WRITES_GRACE_MS, orphans.end());
     await outbox.flush(LAST_WRITES_GRACE_MS);
     if (!isQuick) {
-      const unfinished = () => [...runner.keys, ...outbox.names().map(keyOf)];
+      const unfinished = () => [...workers.keys, ...outbox.names().map(keyOf)];
       const ended = idle.then(() => outbox.flush(LAST_WRITES_GRACE_MS));
       await within(graceMs, this.leadership.handOver({ unfinished, ended }));
     }
@@ -115,7 +115,7 @@ export class Leading {
 
   private async begin(term: Term): Promise<void> {
     this.current = term;
-    const { client, schedule, runner, resync, requests, watches, outbox, orphans, addAll, notice } =
+    const { client, schedule, workers, resync, requests, watches, outbox, orphans, addAll, notice } =
       this.options;
     if (this.isStopping) return;
     requests.open();
@@ -130,15 +130,15 @@ export class Leading {
     // A look at every object finds whatever happened before our term.
     addAll();
     resync.start();
-    runner.start();
+    workers.start();
   }
 
   private end(): void {
-    const { schedule, runner, resync, requests, outbox, orphans, notice } = this.options;
+    const { schedule, workers, resync, requests, outbox, orphans, notice } = this.options;
     this.current = undefined;
     notice("not leading any more");
     resync.stop();
-    runner.pause();
+    workers.pause();
     // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
     schedule.clear();
     outbox.discard();
@@ -148,11 +148,11 @@ export class Leading {
 
   /** Another process still works on some objects. They are read from the API server when its work has ended. */
   private block(): void {
-    const { schedule, runner, reread } = this.options;
+    const { schedule, workers, reread } = this.options;
     const blocked = this.leadership.blockedKeys;
     for (const key of this.blocked) if (!blocked.has(key)) reread(key);
     this.blocked = new Set(blocked);
     schedule.block(this.blocked);
-    runner.wake();
+    workers.wake();
   }
 }

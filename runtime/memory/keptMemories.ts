@@ -21,8 +21,8 @@ import {
   OPERATOR_LABEL,
   type OperatorIdentity,
 } from "../names";
+import type { StatusChange, StatusVerdict } from "../status/composeStatus";
 import { conditionsOf } from "../status/conditions";
-import type { StatusChange, StatusVerdict } from "../status/statusWriter";
 import { Turns } from "../turns";
 import type { Memories } from "./memories";
 import { type Memory, memoryIn, NOTHING } from "./memory";

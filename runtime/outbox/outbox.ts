@@ -4,8 +4,8 @@ import { ApiUnreachableError, isBusy, retryAfterMs } from "../kubernetes/errors"
 import type { ObjectName } from "../kubernetes/objects";
 import { NotLeadingError } from "../leadership/term";
 import type { WorkResult } from "../work/backoff";
-import { Runner } from "../work/runner";
 import { Schedule } from "../work/schedule";
+import { Workers } from "../work/workers";
 import type { RunRecord } from "./recorder";
 import type { Message, Teller, Unreported } from "./teller";
 
@@ -59,14 +59,14 @@ export class Outbox {
   /** The reports that are being written now. */
   private readonly telling = new Map<string, Pending>();
   private readonly schedule = new Schedule({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
-  private readonly runner: Runner;
+  private readonly workers: Workers;
   private clientFor: ClientFor | undefined;
   /** How many facts wait. */
   private readonly counts = { events: 0, records: 0 };
   private onEmpty: (() => void)[] = [];
 
   constructor(private readonly options: OutboxOptions) {
-    this.runner = new Runner({
+    this.workers = new Workers({
       schedule: this.schedule,
       concurrency: CONCURRENCY,
       work: (uid) => this.work(uid),
@@ -76,12 +76,12 @@ export class Outbox {
   /** A term begins: reports about each object with the client for it, which is fenced by the term. */
   open(clientFor: ClientFor): void {
     this.clientFor = clientFor;
-    this.runner.start();
+    this.workers.start();
   }
 
   /** The term ended: drops the reports that wait. The next leader finds out the same. */
   discard(): void {
-    this.runner.pause();
+    this.workers.pause();
     this.schedule.clear();
     for (const uid of [...this.pending.keys()]) this.release(uid)?.onReported?.(undefined);
     this.clientFor = undefined;
@@ -107,7 +107,7 @@ export class Outbox {
     this.schedule.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
     const [record] = message.records;
     const joined = this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record?.isFailure);
-    this.runner.wake();
+    this.workers.wake();
     return joined?.name;
   }
 
@@ -120,7 +120,7 @@ export class Outbox {
   /** Reports what waits. Resolves when that is done, or the time is up. */
   async flush(graceMs: number): Promise<void> {
     for (const uid of this.pending.keys()) this.schedule.add(uid);
-    this.runner.wake();
+    this.workers.wake();
     if (!this.clientFor || this.waiting === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, graceMs);

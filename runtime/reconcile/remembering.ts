@@ -10,8 +10,8 @@ import { isListed, type Resource } from "../kubernetes/resource";
 import type { Memories } from "../memory/memories";
 import { type Footprint, isSameMemory, type Memory, NOTHING, remembered } from "../memory/memory";
 import { memoryAfter, memoryOfPart, type Progress } from "../memory/rememberedChildren";
+import type { StatusChange } from "../status/composeStatus";
 import type { Verdict } from "../status/conditions";
-import type { StatusChange } from "../status/statusWriter";
 import type { KnownObjects } from "../watch/customResources";
 import type { ReconcileReport } from "./report";
 

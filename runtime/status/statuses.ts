@@ -1,7 +1,8 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { Turns } from "../turns";
-import type { StatusChange, StatusWriter } from "./statusWriter";
+import type { StatusChange } from "./composeStatus";
+import type { StatusWriter } from "./statusWriter";
 
 /** What {@link Statuses} work with. */
 export interface StatusesOptions {

@@ -1,11 +1,10 @@
-import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { getUnlessGone } from "../kubernetes/namespaces";
-import { isNewer, isTrue, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { factsOf, type ObjectFacts, type WatchedObjects } from "./objectFacts";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store, type StoredObject } from "./store";
-import { annotationsOf, madeOf, ownAnnotationsOf } from "./watched";
 
 /** The custom resources as they are known now. */
 export interface KnownObjects {
@@ -44,16 +43,6 @@ export interface CustomResourcesOptions {
   readonly mostKept?: number;
 }
 
-/** The differences for objects of a kind that is not ours. */
-export interface WatchedObjects {
-  /** Whether an object is one of those that are watched. All others count as gone. */
-  readonly isWatched: (object: KubernetesObject) => boolean;
-  /** The parts of an object for which it is reconciled if they change. */
-  readonly partsOf: (object: KubernetesObject) => unknown;
-  /** Whether the last verdict about the object says that this generation of it is ready. */
-  readonly isReady: (object: KubernetesObject) => boolean;
-}
-
 /** A change of a custom resource for which it is to be reconciled. */
 export interface ObjectChange {
   readonly name: ObjectName;
@@ -73,18 +62,6 @@ export interface GoneObject {
   readonly isDeleted: boolean;
 }
 
-interface Facts {
-  /** A fingerprint of the parts whose change causes a reconcile. The status is not among them, so our own writes cause none. */
-  readonly trigger: string;
-  /** The part of {@link trigger} that the event path announces. */
-  readonly announced: string;
-  readonly isReady: boolean;
-  /** The finalizers of ours that the object has. */
-  readonly finalizers: readonly string[];
-  /** The uids of the objects of which the object was made. Only of objects that are not ours. */
-  readonly madeOf?: readonly string[];
-}
-
 /**
  * How many deleted objects are remembered, so that a reconcile in progress knows that its object is gone. As many are remembered that
  * we wrote before the watch brought them.
@@ -96,7 +73,7 @@ const MOST_REMEMBERED = 10_000;
  * to be reconciled.
  */
 export class CustomResources implements KnownObjects {
-  private readonly store: Store<Facts>;
+  private readonly store: Store<ObjectFacts>;
   private readonly removed = new Set<string>();
   /** The versions in which we wrote objects that the watch has not brought yet, by their uids. */
   private readonly ahead = new Map<string, string>();
@@ -105,7 +82,7 @@ export class CustomResources implements KnownObjects {
 
   constructor(private readonly options: CustomResourcesOptions) {
     const { client, mostKept, watched, finalizers = [] } = options;
-    this.store = new Store<Facts>({
+    this.store = new Store<ObjectFacts>({
       client,
       factsOf: (object) =>
         watched?.isWatched(object) === false ? undefined : factsOf(object, watched, finalizers),
@@ -218,11 +195,11 @@ export class CustomResources implements KnownObjects {
   }
 
   /** The object may have lost the labels that are watched while it was read. */
-  private isKnown(stored: StoredObject<Facts>): boolean {
+  private isKnown(stored: StoredObject<ObjectFacts>): boolean {
     return !this.options.watched || this.store.find(this.options.resource, stored) === stored;
   }
 
-  private changed({ source, before, after, object }: Change<Facts>): void {
+  private changed({ source, before, after, object }: Change<ObjectFacts>): void {
     const left = before && before.uid !== after?.uid ? before : undefined;
     if (left) this.leave(left.uid);
     if (after) this.enter(after);
@@ -258,7 +235,7 @@ export class CustomResources implements KnownObjects {
     if (this.removed.size > MOST_REMEMBERED && oldest !== undefined) this.removed.delete(oldest);
   }
 
-  private enter(stored: StoredObject<Facts>): void {
+  private enter(stored: StoredObject<ObjectFacts>): void {
     this.uids.add(stored.uid);
     // It is there again if etcd was restored to a time before its deletion.
     this.removed.delete(stored.uid);
@@ -280,39 +257,4 @@ function remember(versions: Map<string, string>, uid: string, version: string): 
 function withoutManagers(object: KubernetesObject): KubernetesObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-function factsOf(
-  object: KubernetesObject,
-  watched: WatchedObjects | undefined,
-  ours: readonly string[],
-): Facts {
-  const { generation, deletionTimestamp, labels } = object.metadata;
-  const finalizers = ours.filter((finalizer) => object.metadata.finalizers?.includes(finalizer));
-  const own = ownAnnotationsOf(object);
-  if (watched) {
-    const trigger = fingerprint([deletionTimestamp, own, watched.partsOf(object)]);
-    return {
-      trigger,
-      announced: "",
-      finalizers,
-      isReady: watched.isReady(object),
-      madeOf: madeOf(object),
-    };
-  }
-  const announced = fingerprint([generation, deletionTimestamp, own]);
-  return {
-    announced,
-    finalizers,
-    trigger: fingerprint([announced, Object.entries(labels ?? {}).sort(), annotationsOf(object)]),
-    isReady: isReady(object),
-  };
-}
-
-/** Whether an object's status says that its newest generation was reconciled and is ready. */
-function isReady(object: KubernetesObject): boolean {
-  const status = object["status"] as { observedGeneration?: number } | undefined;
-  if (object.metadata.deletionTimestamp || status?.observedGeneration !== object.metadata.generation)
-    return false;
-  return isTrue(status, "Ready");
 }

@@ -64,7 +64,7 @@ const TURNS_PER_OLDEST = 8;
 const PATIENCE_MS = 10_000;
 
 /**
- * Says which key is worked on next, and when. It holds no timer and starts nothing: see `Runner`.
+ * Says which key is worked on next, and when. It holds no timer and starts nothing: see `Workers`.
  *
  * Guarantees, each with a test in tests/unit/schedule.test.ts:
  * - A key is never given out twice at once. A key that is added while it is worked on is worked on once more afterwards.

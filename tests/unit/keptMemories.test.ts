@@ -4,7 +4,7 @@ import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runt
 import { KeptMemories, memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/keptMemories";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
 import { OPERATOR_LABEL } from "../../runtime/names";
-import type { StatusChange } from "../../runtime/status/statusWriter";
+import type { StatusChange } from "../../runtime/status/composeStatus";
 import { FakeCluster } from "./support/fakeCluster";
 import { IDENTITY, WIDGETS, widget } from "./support/objects";
 

@@ -6,8 +6,8 @@ import type { Lease, LeaseApi, LeaseManifest } from "../../runtime/leadership/le
 import { Outbox } from "../../runtime/outbox/outbox";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Resync } from "../../runtime/work/resync";
-import { Runner } from "../../runtime/work/runner";
 import { Schedule } from "../../runtime/work/schedule";
+import { Workers } from "../../runtime/work/workers";
 import { eventually } from "../support/eventually";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
@@ -19,7 +19,7 @@ describe("Leading", function () {
   this.timeout(20_000);
   let lease: Lease | undefined;
   let schedule: Schedule;
-  let runner: Runner;
+  let workers: Workers;
   /** The work in progress: how it is ended, by its key. */
   let working: Map<string, () => void>;
   let reread: string[];
@@ -35,7 +35,7 @@ describe("Leading", function () {
     working = new Map();
     listed = () => {};
     schedule = new Schedule();
-    runner = new Runner({
+    workers = new Workers({
       schedule,
       concurrency: 4,
       work: async (key) => {
@@ -56,7 +56,7 @@ describe("Leading", function () {
     const leading = new Leading({
       client,
       schedule,
-      runner,
+      workers,
       resync: new Resync({ periodMs: 600_000, relist: async () => {}, keys: () => [], add: () => {} }),
       requests: new ReconcileRequests(),
       watches: {

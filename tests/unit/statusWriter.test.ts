@@ -9,8 +9,9 @@ import {
   type KubernetesObject,
   type Manifest,
 } from "../../runtime/kubernetes/objects";
+import type { StatusChange } from "../../runtime/status/composeStatus";
 import type { Statement, Verdict } from "../../runtime/status/conditions";
-import { type StatusChange, type StatusClient, StatusWriter } from "../../runtime/status/statusWriter";
+import { type StatusClient, StatusWriter } from "../../runtime/status/statusWriter";
 import { errorOf, failureOf } from "./support/failures";
 import { MANAGER, WIDGETS, widget } from "./support/objects";
 

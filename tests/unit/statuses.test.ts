@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { StatusChange } from "../../runtime/status/composeStatus";
 import { Statuses } from "../../runtime/status/statuses";
-import type { StatusChange } from "../../runtime/status/statusWriter";
 
 const NAME = { namespace: "shop", name: "sessions", uid: "uid-1" };
 

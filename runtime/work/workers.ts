@@ -1,8 +1,8 @@
 import type { WorkResult } from "./backoff";
 import type { Schedule } from "./schedule";
 
-/** The work of a {@link Runner}. */
-export interface RunnerOptions {
+/** What {@link Workers} do, and how much at once. */
+export interface WorkersOptions {
   readonly schedule: Schedule;
   /** How many keys have a place at once. A key has one from the beginning of its work, until `leave` is called or it ends. */
   readonly concurrency: number;
@@ -17,12 +17,12 @@ export interface RunnerOptions {
 /**
  * Works on the keys of a schedule while it is started, on a limited number at once.
  *
- * Guarantees, each with a test in tests/unit/runner.test.ts:
+ * Guarantees, each with a test in tests/unit/workers.test.ts:
  * - No key is worked on twice at once, even across pauses.
  * - A key that left its place is still worked on: it is not given out again before its end.
  * - A pause ends no work. A new start waits for no work either: only a key that is still worked on waits for its end.
  */
-export class Runner {
+export class Workers {
   private readonly working = new Set<string>();
   /** The keys that have a place. */
   private readonly placed = new Set<string>();
@@ -31,7 +31,7 @@ export class Runner {
   private timer: NodeJS.Timeout | undefined;
   private onIdle: (() => void)[] = [];
 
-  constructor(private readonly options: RunnerOptions) {
+  constructor(private readonly options: WorkersOptions) {
     this.now = options.now ?? (() => performance.now());
   }
 

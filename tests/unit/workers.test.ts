@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { WorkResult } from "../../runtime/work/backoff";
-import { Runner } from "../../runtime/work/runner";
 import { Schedule } from "../../runtime/work/schedule";
+import { Workers } from "../../runtime/work/workers";
 import { FakeClock } from "./support/fakeClock";
 
-describe("Runner", () => {
+describe("Workers", () => {
   let clock: FakeClock;
   let schedule: Schedule;
-  let runner: Runner;
+  let workers: Workers;
   /** The work in progress: how it is ended, by its key. */
   let working: Map<string, (result?: WorkResult) => void>;
   /** "key attempt" of each work that began. */
@@ -20,7 +20,7 @@ describe("Runner", () => {
     clock = FakeClock.install();
     schedule = new Schedule({ random: () => 1 });
     [working, begun, leave] = [new Map(), [], new Map()];
-    runner = new Runner({
+    workers = new Workers({
       schedule,
       concurrency: 2,
       mostAtWork: 4,
@@ -41,7 +41,7 @@ describe("Runner", () => {
 
   function add(key: string, afterMs = 0): void {
     schedule.add(key, { afterMs });
-    runner.wake();
+    workers.wake();
   }
 
   async function end(key: string, result?: WorkResult): Promise<void> {
@@ -52,15 +52,15 @@ describe("Runner", () => {
   it("works on nothing until it is started, and then on so many at once", async () => {
     for (const key of ["a", "b", "c"]) add(key);
     assert.deepEqual(begun, []);
-    runner.start();
-    assert.deepEqual([...runner.keys], ["a", "b"]);
+    workers.start();
+    assert.deepEqual([...workers.keys], ["a", "b"]);
     await end("a");
-    assert.deepEqual([...runner.keys], ["b", "c"]);
+    assert.deepEqual([...workers.keys], ["b", "c"]);
   });
 
   it("begins the next when one leaves its place, and gives no key out again that is still worked on", async () => {
     for (const key of ["a", "b", "c", "d"]) add(key);
-    runner.start();
+    workers.start();
     leave.get("a")?.();
     leave.get("a")?.();
     assert.deepEqual(begun, ["a 1", "b 1", "c 1"]);
@@ -74,15 +74,15 @@ describe("Runner", () => {
 
   it("works on no more keys than it may, however many have left their places", async () => {
     for (const key of ["a", "b", "c", "d", "e"]) add(key);
-    runner.start();
+    workers.start();
     for (const key of ["a", "b", "c", "d"]) leave.get(key)?.();
-    assert.deepEqual([...runner.keys], ["a", "b", "c", "d"]);
+    assert.deepEqual([...workers.keys], ["a", "b", "c", "d"]);
     await end("a");
-    assert.deepEqual([...runner.keys], ["b", "c", "d", "e"]);
+    assert.deepEqual([...workers.keys], ["b", "c", "d", "e"]);
   });
 
   it("begins what is due later when it is due, however far away that is", async () => {
-    runner.start();
+    workers.start();
     add("soon", 100);
     add("late", 2 ** 31 + 1_000);
     await clock.tick(99);
@@ -98,7 +98,7 @@ describe("Runner", () => {
   });
 
   it("tells the work which attempt it is", async () => {
-    runner.start();
+    workers.start();
     add("a");
     await end("a", { kind: "failed", retryAfterMs: 1_000 });
     await clock.tick(1_000);
@@ -110,23 +110,23 @@ describe("Runner", () => {
   });
 
   it("ends no work by a pause, and begins the others at once when it is started again", async () => {
-    runner.start();
+    workers.start();
     add("a");
     add("b");
-    runner.pause();
+    workers.pause();
     add("c");
     await end("b");
-    assert.deepEqual([...runner.keys], ["a"]);
-    runner.start();
-    assert.deepEqual([...runner.keys], ["a", "c"]);
+    assert.deepEqual([...workers.keys], ["a"]);
+    workers.start();
+    assert.deepEqual([...workers.keys], ["a", "c"]);
   });
 
   it("works on a key of before a pause only when that work has ended, even if everything was forgotten", async () => {
-    runner.start();
+    workers.start();
     add("a");
-    runner.pause();
+    workers.pause();
     schedule.clear();
-    runner.start();
+    workers.start();
     add("a");
     assert.deepEqual(begun, ["a 1"]);
     await end("a");
@@ -134,12 +134,12 @@ describe("Runner", () => {
   });
 
   it("says when nothing is worked on", async () => {
-    runner.start();
-    await runner.idle();
+    workers.start();
+    await workers.idle();
     add("a");
-    runner.pause();
+    workers.pause();
     let isIdle = false;
-    void runner.idle().then(() => {
+    void workers.idle().then(() => {
       isIdle = true;
     });
     await clock.tick();
@@ -165,12 +165,12 @@ describe("Runner", () => {
             else if (each.kind === "end") await end(each.key, each.result);
             else if (each.kind === "tick") await clock.tick(each.ms);
             else if (each.kind === "clear") schedule.clear();
-            else runner[each.kind]();
+            else workers[each.kind]();
             assert.ok(working.size <= 2);
           }
         })
         .afterEach(async () => {
-          runner.pause();
+          workers.pause();
           schedule.clear();
           for (const one of [...working.keys()]) await end(one);
           schedule.clear();
