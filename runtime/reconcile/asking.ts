@@ -1,5 +1,6 @@
 import type { Operator } from "../definition/definition";
 import { statusChecker } from "../definition/statusSchema";
+import type { ReconcileFailure } from "../failure";
 import { askHandler } from "../handler/askHandler";
 import {
   type DueSchedule,
@@ -13,8 +14,10 @@ import type { HandlerPool } from "../handler/handlerPool";
 import { isRecord } from "../json";
 import { isSecretKind } from "../kubernetes/kinds";
 import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { Memory } from "../memory/memory";
 import type { Scrubber } from "../outbox/scrubber";
 import type { GatheredUse } from "../uses/used";
+import type { StillListingError } from "../watch/stillListing";
 import type { ObjectChildren } from "./objectChildren";
 import type { ObjectEvent } from "./outcome";
 import type { Reconciliation } from "./reconciliation";
@@ -25,6 +28,16 @@ export interface AskingOptions {
   readonly pool: Pick<HandlerPool, "ask">;
   /** The objects that an object uses: see `gatherUsed`. @default none */
   readonly used?: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
+  /**
+   * Why a handler cannot be asked about an object now: the object may have children that are not known. Gets the kinds of
+   * children that the engine remembers, and whether the object has children in other namespaces. @default it can be asked
+   */
+  readonly whyNot?: (
+    event: HandlerEvent,
+    object: KubernetesObject,
+    kinds: readonly string[],
+    isElsewhere: boolean,
+  ) => ReconcileFailure | StillListingError | undefined;
   readonly observed: Pick<ObjectChildren, "observe">;
   /** Learns every Secret that the handler is given or answers. */
   readonly scrubber: Scrubber;
@@ -73,6 +86,17 @@ export class Asking {
 
   constructor(private readonly options: AskingOptions) {
     this.checkStatus = statusChecker(options.operator.customResource.statusSchema);
+  }
+
+  /** Throws if the handler cannot be asked now, because it would be given only a part of the object's children. */
+  assertPossible(
+    event: HandlerEvent,
+    object: KubernetesObject,
+    { kinds }: Memory,
+    hasElsewhere: boolean,
+  ): void {
+    const problem = this.options.whyNot?.(event, object, kinds, hasElsewhere);
+    if (problem) throw problem;
   }
 
   /**

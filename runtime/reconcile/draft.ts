@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { ChildChange } from "../children/childWriter";
+import type { DueSchedule, HandlerAnswer } from "../handler/contract";
 import type { Verdict } from "../status/conditions";
 import type { WorkResult } from "../work/backoff";
+import type { PreparedQuestion, Reply } from "./asking";
 import { type Consequence, SHORTEST_WAIT_MS } from "./errors";
 import type { Mandate } from "./mandate";
 import type { ObjectEvent, Outcome } from "./outcome";
@@ -9,8 +11,8 @@ import type { ReconcileReport } from "./report";
 import type { RunTiming } from "./timeline";
 
 /**
- * The outcome of a reconcile that is in progress. The {@link Reconciler} alone fills it in, with what the steps return. Whatever was
- * noted stays if a later step fails.
+ * The outcome of a reconcile that is in progress. Only `Reconciler` and `Finalization` fill it in, with what the steps
+ * return. Whatever was noted stays if a later step fails.
  */
 export class Draft {
   /** Every change of a child. */
@@ -47,6 +49,21 @@ export class Draft {
   /** Notes what a step found out. */
   note(found: Partial<ReconcileReport>): void {
     this.noted = { ...this.noted, ...found };
+  }
+
+  /** The handler is about to be asked. @param due the schedules that are due */
+  prepared(
+    { warnings }: Pick<PreparedQuestion<HandlerAnswer>, "warnings">,
+    due: readonly DueSchedule[] = [],
+  ): void {
+    this.events.push(...warnings);
+    if (due.length > 0) this.note({ due: due.map(({ name }) => name) });
+  }
+
+  /** The handler has answered. @returns its answer */
+  answered<Answer extends HandlerAnswer>({ answer, log, handlerMs }: Reply<Answer>): typeof answer {
+    this.note({ log, handlerMs });
+    return answer;
   }
 
   /** Nothing is to be done. @param skipped why */

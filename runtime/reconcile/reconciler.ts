@@ -4,26 +4,27 @@ import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
-import type { FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "../handler/contract";
+import type { ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
 import { wasCreated } from "../memory/rememberedChildren";
-import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
+import { annotated, formerManagersOf, PAUSED_ANNOTATION } from "../names";
 import { Scrubber } from "../outbox/scrubber";
 import type { StillListingError } from "../watch/stillListing";
-import { Asking, type AskingOptions, type Reply, type Subject } from "./asking";
+import { Asking, type AskingOptions } from "./asking";
 import { Departures, type DeparturesOptions } from "./departures";
 import { Draft } from "./draft";
 import { consequenceOf } from "./errors";
+import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
 import { type Mandate, whyEnded } from "./mandate";
 import { EventsInDoubt, newEventsIn } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
-import type { ObjectEvent, Outcome } from "./outcome";
+import type { Outcome } from "./outcome";
 import { Reconciliation } from "./reconciliation";
 import { Remembering, type RememberingOptions } from "./remembering";
-import { namespacesLeft, Sweep, whereIn } from "./sweep";
+import { Sweep } from "./sweep";
 import { Timeline } from "./timeline";
 import { timetableOf } from "./timetable";
 import { lastWriteOf } from "./written";
@@ -31,7 +32,7 @@ import { lastWriteOf } from "./written";
 /** What {@link Reconciler} works with. */
 export interface ReconcilerOptions
   extends RememberingOptions,
-    Pick<AskingOptions, "pool" | "used">,
+    Pick<AskingOptions, "pool" | "used" | "whyNot">,
     Pick<ObjectChildrenOptions, "isFollowed"> {
   readonly operator: Operator;
   /** The kinds of the declared children that the API serves. */
@@ -41,24 +42,11 @@ export interface ReconcilerOptions
   readonly departures?: DeparturesOptions | undefined;
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
-  /**
-   * Why the handler cannot be asked about an object now: the object may have children that are not known. Gets the kinds of
-   * children that the engine remembers, and whether the object has children in other namespaces. @default it can be asked
-   */
-  readonly whyNot?: (
-    event: HandlerEvent,
-    object: KubernetesObject,
-    kinds: readonly string[],
-    isElsewhere: boolean,
-  ) => ReconcileFailure | StillListingError | undefined;
   /** Why nobody knows whether the cluster serves a declared kind. @default that is known */
   readonly whyUnknown?: (
     kind: Pick<Resource, "apiVersion" | "kind">,
   ) => ReconcileFailure | StillListingError | undefined;
 }
-
-/** When a handler that has not finished finalizing is asked again, unless it says when. */
-const FINALIZE_AGAIN_MS = 5_000;
 
 /**
  * Makes one object and its children as the handler wants them: takes the newest object, asks the handler, checks the whole
@@ -86,6 +74,7 @@ export class Reconciler {
   private readonly children: ObjectChildren;
   private readonly asking: Asking;
   private readonly remembering: Remembering;
+  private readonly finalization: Finalization;
   private readonly scrubber = new Scrubber();
   private readonly inDoubt = new EventsInDoubt();
 
@@ -100,6 +89,9 @@ export class Reconciler {
     const { children: observed, scrubber } = this;
     this.asking = new Asking({ ...options, observed, scrubber, isOurs: !departures });
     this.remembering = new Remembering(options, departures ? [] : formerManagersOf(operator));
+    const { finalizers, sweep, asking, remembering, inDoubt } = this;
+    const parts = { finalizers, sweep, asking, remembering, inDoubt };
+    this.finalization = new Finalization({ operator, objects: options.objects, ...parts });
   }
 
   private now(): number {
@@ -173,7 +165,7 @@ export class Reconciler {
     if (annotated(object.metadata, PAUSED_ANNOTATION)) {
       draft.skip("paused");
     } else if (deletionTimestamp) {
-      await this.finalize(object, memory, reconciliation, draft);
+      await this.finalization.finalize(object, memory, reconciliation, draft);
     } else if (!isListed(this.options.operator.namespaces, namespace)) {
       // The object is not ours any more. When it is deleted, only a finalizer of ours is removed.
       draft.skip("gone");
@@ -223,14 +215,17 @@ export class Reconciler {
     const timetable = timetableOf(operator, object, known, this.now());
     if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
     const hasElsewhere = this.finalizers?.forElsewhere(object) ?? known.elsewhere === true;
-    this.assertKnown("reconcile", object, known, hasElsewhere);
+    this.asking.assertPossible("reconcile", object, known, hasElsewhere);
     draft.events.push(...(this.finalizers?.warnings(object) ?? []));
     const held = await this.ensureFinalizers(object, reconciliation, false);
     const memory = await this.remembering.firstLook(client, held, known, timetable.before);
     const { startedByHand } = reconciliation;
     const byHand = startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
-    const subject = { event: "reconcile", object: held, due: [...timetable.due, ...byHand] } as const;
-    const answer = await this.ask<ReconcileAnswer>(subject, memory, reconciliation, draft);
+    const due = [...timetable.due, ...byHand];
+    const subject = { event: "reconcile", object: held, state: memory.state, due } as const;
+    const question = await this.asking.prepare<ReconcileAnswer>(subject, reconciliation);
+    draft.prepared(question, due);
+    const answer = draft.answered(await question.ask());
     await this.assertKnownKinds(answer.children, reconciliation);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
       ...child,
@@ -256,7 +251,8 @@ export class Reconciler {
     const masked = this.scrubber.inside(verdict);
     draft.verdict = masked;
     if (answer.requeueAfterSeconds !== undefined) draft.againAfter(answer.requeueAfterSeconds * 1000);
-    const news = newEventsIn(answer.events ?? [], generationOf(held), memory.told);
+    const { generation = 1 } = held.metadata;
+    const news = newEventsIn(answer.events ?? [], generation, memory.told);
     const all = { told: news.told, schedules: timetable.after };
     const remember = async () => {
       const written = await this.remembering.all(client, made, all, masked, draft.report);
@@ -266,33 +262,6 @@ export class Reconciler {
     };
     await timeline.step("status", () => this.inDoubt.while(object.metadata, news, remember));
     draft.events.push(...news.events);
-  }
-
-  /** Asks the handler. */
-  private async ask<Answer extends HandlerAnswer>(
-    subject: Omit<Subject, "state">,
-    { state }: Memory,
-    reconciliation: Reconciliation,
-    draft: Draft,
-  ): Promise<Reply<Answer>["answer"]> {
-    const { due = [] } = subject;
-    const question = await this.asking.prepare<Answer>({ ...subject, state }, reconciliation);
-    draft.events.push(...question.warnings);
-    if (due.length > 0) draft.note({ due: due.map(({ name }) => name) });
-    const { answer, log, handlerMs } = await question.ask();
-    draft.note({ log, handlerMs });
-    return answer;
-  }
-
-  /** Throws if the handler would be asked with only a part of the object's children. */
-  private assertKnown(
-    event: HandlerEvent,
-    object: KubernetesObject,
-    { kinds }: Memory,
-    hasElsewhere: boolean,
-  ): void {
-    const problem = this.options.whyNot?.(event, object, kinds, hasElsewhere);
-    if (problem) throw problem;
   }
 
   /** Throws if nobody knows whether the cluster serves the kind of a child. */
@@ -322,63 +291,8 @@ export class Reconciler {
     if (current !== object) this.options.objects.learn(current);
     return current;
   }
-
-  private async finalize(
-    object: KubernetesObject,
-    memory: Memory,
-    reconciliation: Reconciliation,
-    draft: Draft,
-  ): Promise<void> {
-    const { finalizers } = this;
-    const { operator } = this.options;
-    const { client, timeline } = reconciliation;
-    draft.note({ event: "finalize" });
-    if (!finalizers?.forHandler(object) && !finalizers?.forElsewhere(object)) return draft.skip("gone");
-    const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
-    const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
-    if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
-      this.assertKnown("finalize", object, memory, finalizers.forElsewhere(object));
-      const subject = { event: "finalize", object } as const;
-      const answer = await this.ask<FinalizeAnswer>(subject, memory, reconciliation, draft);
-      const news = newEventsIn(answer.events ?? [], generationOf(object), memory.told);
-      events.push(...news.events);
-      if (!answer.finalized) {
-        draft.verdict = { kind: "finalizing" };
-        const remember = () => this.remembering.unfinished(client, object, answer, memory, news.told);
-        await timeline.step("status", () => this.inDoubt.while(object.metadata, news, remember));
-        draft.events.push(...events);
-        draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000);
-        return;
-      }
-    }
-    if (finalizers.forElsewhere(object)) {
-      const sweeping = () => this.sweep.deleteElsewhere(client, object, memory, draft.changes);
-      const left = await timeline.step("sweep", sweeping);
-      if (left.length > 0 && !isSkipped) throw namespacesLeft(left, operator.namespaces);
-      if (left.length > 0) events.push(childrenLeft(left));
-    }
-    await timeline.step("finalizer", () => finalizers.removeAll(client, object));
-    // Until the watch shows that, another reconcile would ask the handler once more.
-    this.options.objects.invalidate(object.metadata);
-    draft.events.push(...events);
-  }
-}
-
-function generationOf({ metadata: { generation = 1 } }: KubernetesObject): number {
-  return generation;
 }
 
 function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {
   return !canReference(object, manifest.metadata.namespace);
 }
-
-function childrenLeft(namespaces: readonly string[]): ObjectEvent {
-  const note = `children in ${whereIn(namespaces)} are left, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: the operator has no rights there any more`;
-  return { type: "Warning", reason: "FinalizeSkipped", note };
-}
-
-const FINALIZE_SKIPPED: ObjectEvent = {
-  type: "Warning",
-  reason: "FinalizeSkipped",
-  note: `deleted without asking the handler, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: what only the handler knows of is still there`,
-};

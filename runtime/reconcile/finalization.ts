@@ -1,0 +1,91 @@
+import type { Operator } from "../definition/definition";
+import type { FinalizeAnswer } from "../handler/contract";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Memory } from "../memory/memory";
+import { annotated, SKIP_FINALIZE_ANNOTATION } from "../names";
+import type { KnownObjects } from "../watch/customResources";
+import type { Asking } from "./asking";
+import type { Draft } from "./draft";
+import type { Finalizers } from "./finalizers";
+import { type EventsInDoubt, newEventsIn } from "./newEvents";
+import type { ObjectEvent } from "./outcome";
+import type { Reconciliation } from "./reconciliation";
+import type { Remembering } from "./remembering";
+import { namespacesLeft, type Sweep, whereIn } from "./sweep";
+
+/** What {@link Finalization} works with. */
+export interface FinalizationOptions {
+  readonly operator: Operator;
+  readonly objects: Pick<KnownObjects, "invalidate">;
+  /** Undefined if the objects are not ours. */
+  readonly finalizers: Finalizers | undefined;
+  readonly sweep: Sweep;
+  readonly asking: Asking;
+  readonly remembering: Remembering;
+  readonly inDoubt: EventsInDoubt;
+}
+
+/** When a handler that has not finished finalizing is asked again, unless it says when. */
+const FINALIZE_AGAIN_MS = 5_000;
+
+/**
+ * What is done for an object that is being deleted: its handler is asked to finalize, children that no owner reference covers are
+ * deleted, and then our finalizers are removed.
+ */
+export class Finalization {
+  constructor(private readonly options: FinalizationOptions) {}
+
+  /** Finalizes an object. */
+  async finalize(
+    object: KubernetesObject,
+    memory: Memory,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<void> {
+    const { operator, objects, finalizers, sweep, asking, remembering, inDoubt } = this.options;
+    const { client, timeline } = reconciliation;
+    draft.note({ event: "finalize" });
+    if (!finalizers?.forHandler(object) && !finalizers?.forElsewhere(object)) return draft.skip("gone");
+    const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
+    const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
+    if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
+      asking.assertPossible("finalize", object, memory, finalizers.forElsewhere(object));
+      const subject = { event: "finalize", object, state: memory.state } as const;
+      const question = await asking.prepare<FinalizeAnswer>(subject, reconciliation);
+      draft.prepared(question);
+      const answer = draft.answered(await question.ask());
+      const { generation = 1 } = object.metadata;
+      const news = newEventsIn(answer.events ?? [], generation, memory.told);
+      events.push(...news.events);
+      if (!answer.finalized) {
+        draft.verdict = { kind: "finalizing" };
+        const remember = () => remembering.unfinished(client, object, answer, memory, news.told);
+        await timeline.step("status", () => inDoubt.while(object.metadata, news, remember));
+        draft.events.push(...events);
+        draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000);
+        return;
+      }
+    }
+    if (finalizers.forElsewhere(object)) {
+      const sweeping = () => sweep.deleteElsewhere(client, object, memory, draft.changes);
+      const left = await timeline.step("sweep", sweeping);
+      if (left.length > 0 && !isSkipped) throw namespacesLeft(left, operator.namespaces);
+      if (left.length > 0) events.push(childrenLeft(left));
+    }
+    await timeline.step("finalizer", () => finalizers.removeAll(client, object));
+    // Until the watch shows that, another reconcile would ask the handler once more.
+    objects.invalidate(object.metadata);
+    draft.events.push(...events);
+  }
+}
+
+function childrenLeft(namespaces: readonly string[]): ObjectEvent {
+  const note = `children in ${whereIn(namespaces)} are left, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: the operator has no rights there any more`;
+  return { type: "Warning", reason: "FinalizeSkipped", note };
+}
+
+const FINALIZE_SKIPPED: ObjectEvent = {
+  type: "Warning",
+  reason: "FinalizeSkipped",
+  note: `deleted without asking the handler, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: what only the handler knows of is still there`,
+};
