@@ -21,9 +21,17 @@ export const WORKFLOW_TASK_SETS: Resource = {
   kind: "WorkflowTaskSet",
   plural: "workflowtasksets",
 };
+/** What the pods of Workflows report. The controller looks at a Workflow when one about it comes or changes. */
+export const WORKFLOW_TASK_RESULTS: Resource = {
+  ...WORKFLOWS,
+  kind: "WorkflowTaskResult",
+  plural: "workflowtaskresults",
+};
 
 /** Labels of Argo Workflows (workflow/common/common.go of argo-workflows v4.1.2). */
 export const WORKFLOW_LABELS = {
+  /** On pods and WorkflowTaskResults: the Workflow's name. */
+  workflow: "workflows.argoproj.io/workflow",
   /** "true": the controller does nothing more with the Workflow. */
   completed: "workflows.argoproj.io/completed",
   phase: "workflows.argoproj.io/phase",

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
-import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
+import { WORKFLOW_TASK_RESULTS, WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
 import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../runtime/pod/resync/resyncOnce";
+import type { Reference } from "../../tools/objects";
+import { eventually } from "../support/eventually";
 import { INSTANCE_ID, submit } from "./support/argo";
+import { inNamespace } from "./support/manifests";
 import { type PodBench, usePods } from "./support/podRun";
 
 const OPTIONS = { name: "stuck-runs", children: [{ apiVersion: "v1", kind: "ConfigMap" }] };
@@ -121,5 +124,64 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
     assert.deepEqual(result, { submitted: 0, running: 1, left: 0, failed: 0 });
     assert.deepEqual(await names(), ["run-slow"]);
     client.close();
+  });
+
+  describe("that the Workflow controller has forgotten", () => {
+    const begun = { nodes: { run: { phase: "Running" } } };
+    /** The API server knows but whole seconds. */
+    const atOnce = { quietMs: -2_000 };
+    const reminders = async () =>
+      (await bench.api.list(WORKFLOW_TASK_RESULTS, bench.operator.runnerNamespace))
+        .map(({ metadata }) => metadata.name)
+        .sort();
+
+    /** The pod of a run. */
+    async function pod(run: string, phase?: string): Promise<void> {
+      const labels = { "workflows.argoproj.io/workflow": run };
+      const spec = { containers: [{ name: "main", image: "example.com/main:1" }] };
+      const manifest = inNamespace(
+        { apiVersion: "v1", kind: "Pod", metadata: { name: run, labels }, spec },
+        bench.operator.runnerNamespace,
+      ) as Reference & Manifest;
+      await bench.api.create(manifest);
+      await eventually(async () => {
+        const { status } = await bench.api.get(manifest);
+        assert.equal((status as { phase?: string }).phase, "Running");
+      });
+      if (phase !== undefined) await bench.api.applyStatus(manifest, { phase });
+    }
+
+    it("reminds it of those whose pods have ended, at most three times, and leaves the others alone", async () => {
+      await running("ended", {}, begun);
+      await pod("run-ended", "Succeeded");
+      await running("gone", {}, begun);
+      await running("at-work", {}, begun);
+      await pod("run-at-work");
+      await running("queued", {}, { nodes: { run: { phase: "Pending" } } });
+      await resync();
+      assert.deepEqual(await reminders(), []);
+      for (let times = 1; times <= 4; times++) await resync(atOnce);
+      const expected = ["ended", "gone"].flatMap((name) =>
+        [1, 2, 3].map((count) => `run-${name}.reminder-${count}`),
+      );
+      assert.deepEqual(await reminders(), expected);
+      assert.equal((await workflows()).length, 4);
+      assert.equal(told.filter((line) => line.startsWith("Workflow run-")).length, 6, told.join("\n"));
+    });
+
+    it("gives an object its run as soon as the controller has ended the one before", async () => {
+      await running("late", {}, begun);
+      const client = new KubernetesClient(bench.operator.connection);
+      const { create } = client;
+      client.create = async (...args) => {
+        const created = await create.apply(client, args);
+        // As the controller does when it sees the reminder.
+        if (args[0].kind === WORKFLOW_TASK_RESULTS.kind)
+          await bench.api.patch(bench.workflow("run-late"), { status: { phase: "Error" } });
+        return created;
+      };
+      assert.equal((await resync({ client, ...atOnce })).submitted, 1);
+      client.close();
+    });
   });
 });

@@ -38,7 +38,12 @@ const ACCOUNTS = {
     "create deployments.apps in team-a",
     "create workflowtaskresults.argoproj.io in argosy",
   ],
-  "argosy/press-resync": ["create workflows.argoproj.io in argosy", "list presss.shop.example.com in team-b"],
+  "argosy/press-resync": [
+    "create workflows.argoproj.io in argosy",
+    "create workflowtaskresults.argoproj.io in argosy",
+    "list pods in argosy",
+    "list presss.shop.example.com in team-b",
+  ],
   "argosy/robot-runner": [
     "create serviceaccounts/token robot-handler in argosy",
     "patch robots.shop.example.com in team-c",
@@ -135,7 +140,13 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
     "create workflows.argoproj.io in argosy",
     "create leases.coordination.k8s.io in argosy",
   ],
-  "argosy/press-resync": ["patch presss.shop.example.com in team-a", "create deployments.apps in team-a"],
+  "argosy/press-resync": [
+    "patch presss.shop.example.com in team-a",
+    "create deployments.apps in team-a",
+    "patch workflows.argoproj.io in argosy",
+    "delete pods in argosy",
+    "list pods in team-a",
+  ],
   "argosy/robot-runner": ["list jobs.batch in team-a", "patch deployments.apps in team-b"],
   "argosy/robot-handler": [
     "list jobs.batch in team-b",

@@ -166,6 +166,7 @@ describe("buildAccess", () => {
     const workflows = [
       "argosy: argoproj.io/workflows get,list,create,delete",
       "argosy: argoproj.io/workflowtemplates get [shop]",
+      "argosy: /pods list",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ];
     assert.deepStrictEqual(looks("all"), [...objects, ...others("all"), ...workflows]);

@@ -369,12 +369,17 @@ export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
   EXECUTOR_RULE,
 ];
 
-/** A resync sees which runs exist and why they failed, deletes runs that will not begin, and submits others. */
+/**
+ * A resync sees which runs exist and why they failed, deletes runs that will not begin, and submits others. It sees whose pods
+ * have ended. To remind the Workflow controller of those it needs no right to change Workflows, with which it could give them any
+ * pod: a WorkflowTaskResult reminds the controller too.
+ */
 export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
   const resourceNames = [workflowTemplateOf(operator.name)];
   return [
     { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "create", "delete"] },
     { ...ARGO, resources: ["workflowtemplates"], verbs: ["get"], resourceNames },
+    { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
     EXECUTOR_RULE,
   ];
 }

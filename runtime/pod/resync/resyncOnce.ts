@@ -9,6 +9,7 @@ import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
 import { programFingerprint } from "../withoutWatches/footprint";
 import { formerAnnotations } from "../withoutWatches/formers";
 import { withServedKind } from "../withoutWatches/watchedObjects";
+import { type QuietRun, quietRun, wakeForgottenRuns } from "../workflows/forgottenRuns";
 import { deleteRuns, eachLiveRun, LiveRuns, type LiveRunsOptions } from "../workflows/liveRuns";
 import { RunReporter } from "../workflows/runReporter";
 import { reportSilentRuns } from "../workflows/silentRuns";
@@ -31,6 +32,8 @@ export interface ResyncOptions extends LiveRunsOptions {
   readonly lookMs?: number;
   /** See {@link strandedRuns}, in milliseconds. @default 120000 */
   readonly untouchedMs?: number;
+  /** See {@link quietRun}, in milliseconds. @default 120000 */
+  readonly quietMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -65,7 +68,8 @@ const LONGEST_GAP_MS = 5_000;
 
 /**
  * Submits a run for every object that needs one and has none in progress: see {@link lookAtObjects}. Before that, it deletes the
- * runs that will never begin, and reports on objects whose last run failed without a report.
+ * runs that will never begin, has the Workflow controller look at runs that it has forgotten, and reports on objects whose last
+ * run failed without a report.
  *
  * Urgent runs come first and at once. The others are spread over `withinMs` in random order. So no object is always the last, and
  * an object that is created meanwhile need not wait for them.
@@ -144,25 +148,38 @@ function shuffled(objects: readonly Looked[]): Looked[] {
   return placed.sort((a, b) => a.at - b.at).map(({ object }) => object);
 }
 
-/** The same as {@link liveRuns}, after the runs that will never begin or end are deleted. */
+/**
+ * The same as {@link liveRuns}, after the runs that will never begin or end are deleted, and the Workflow controller is reminded of
+ * those that it has forgotten.
+ */
 async function withoutStranded(
   options: ResyncOptions,
   template: KubernetesObject | undefined,
 ): Promise<LiveRuns> {
+  const { client, lookMs = LOOK_MS, quietMs } = options;
   const isStranded = template && strandedRuns(template, options.untouchedMs);
   const runs = new LiveRuns();
   const stranded: KubernetesObject[] = [];
+  const quiet: QuietRun[] = [];
   await eachLiveRun(options, (run) => {
-    if (isStranded?.(run)) stranded.push(run);
-    else runs.add(run);
+    if (isStranded?.(run)) return void stranded.push(run);
+    runs.add(run);
+    const asQuiet = quietRun(run, quietMs);
+    if (asQuiet) quiet.push(asQuiet);
   });
   try {
-    for (const run of await deleteRuns(options.client, stranded)) runs.add(run);
+    for (const run of await deleteRuns(client, stranded)) runs.add(run);
   } catch (error) {
     options.onError?.("stranded runs", error as Error);
     return liveRuns(options);
   }
-  return runs;
+  const hasActed = await wakeForgottenRuns(quiet, options).catch(
+    (error: Error) => void options.onError?.("forgotten runs", error),
+  );
+  if (!hasActed) return runs;
+  // The Workflow controller ends them now, and their objects may need a run.
+  await pause(lookMs);
+  return liveRuns(options);
 }
 
 async function liveRuns(options: ResyncOptions): Promise<LiveRuns> {

@@ -34,6 +34,7 @@ export interface LiveRunsOptions {
  * | stuckRuns.ts | hold their object's lock until somebody acts | the resync reports them on the object |
  * | needlessRuns.ts | wait for a run that has seen what they are for | the run before them deletes them |
  * | silentRuns.ts | have failed before they could report | the resync reports them on the object |
+ * | forgottenRuns.ts | have not ended although their pods have | the resync reminds the Workflow controller of them, or deletes them |
  *
  * @throws ApiError, ApiUnreachableError
  */
@@ -86,24 +87,26 @@ function objectOf(run: KubernetesObject): string {
   return keyOf({ namespace, name });
 }
 
+/** One version of a Workflow. */
+export interface Version {
+  readonly metadata: ObjectName & { readonly uid: string; readonly resourceVersion: string };
+}
+
 /**
  * Deletes these Workflows in exactly the versions that were seen. A Workflow that has begun since then is spared, since its pod
  * may be at work.
  * @returns those that are spared
  * @throws ApiError, ApiUnreachableError
  */
-export async function deleteRuns(
+export async function deleteRuns<Run extends Version>(
   client: KubernetesClient,
-  runs: readonly KubernetesObject[],
-): Promise<KubernetesObject[]> {
-  const spared: KubernetesObject[] = [];
-  const remove = async (run: KubernetesObject) => {
-    const { metadata } = run;
+  runs: readonly Run[],
+): Promise<Run[]> {
+  const spared: Run[] = [];
+  const remove = async (run: Run) => {
+    const { uid, resourceVersion } = run.metadata;
     try {
-      await client.deleteVersion(WORKFLOWS, metadata, {
-        uid: metadata.uid,
-        resourceVersion: metadata.resourceVersion,
-      });
+      await client.deleteVersion(WORKFLOWS, run.metadata, { uid, resourceVersion });
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       spared.push(run);

@@ -7,7 +7,7 @@ import type { KubernetesObject } from "../../kubernetes/objects";
 const GRACE_MS = 5 * 60_000;
 
 /** Whether a run has begun, and somebody has suspended it since or before. */
-function isSuspended(run: KubernetesObject): boolean {
+export function isSuspended(run: KubernetesObject): boolean {
   return specOf(run).suspend === true;
 }
 
