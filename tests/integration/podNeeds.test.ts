@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { FULL_LOOK_RESYNCS, lookAtObjects, type NeedsOptions } from "../../runtime/pod/resync/needs";
+import { type LookOptions, lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
+import { FULL_LOOK_RESYNCS } from "../../runtime/pod/resync/needs";
 import type { Reference } from "../../tools/objects";
 import type { Api } from "./support/api";
 import { submit } from "./support/argo";
@@ -27,7 +28,7 @@ describe("a resync of the form pod", () => {
     const later = new Date(Date.now() + 24 * 3_600_000);
 
     /** What each object in the test's namespace needs. */
-    const needs = async (more: Partial<NeedsOptions> = {}): Promise<Record<string, string | undefined>> => {
+    const needs = async (more: Partial<LookOptions> = {}): Promise<Record<string, string | undefined>> => {
       const looked = await lookAtObjects({
         operator: bench.withoutTurns,
         client: bench.client,

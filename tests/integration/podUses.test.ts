@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
-import { lookAtObjects } from "../../runtime/pod/resync/needs";
+import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
 import { submit } from "./support/argo";
 import { configMap, inNamespace } from "./support/manifests";
 import { type PodBench, usePods } from "./support/podRun";

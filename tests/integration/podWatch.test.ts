@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { lookAtObjects } from "../../runtime/pod/resync/needs";
+import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
 import { resyncOnce } from "../../runtime/pod/resync/resyncOnce";
 import { eventually } from "../support/eventually";
 import { INSTANCE_ID, submit } from "./support/argo";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { lookAtObjects } from "../../runtime/pod/resync/needs";
+import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
 import { WIDGETS, widget } from "./support/objects";
 import { json, TestApiServer } from "./support/testApiServer";
 

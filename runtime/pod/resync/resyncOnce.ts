@@ -15,7 +15,7 @@ import { RunReporter } from "../workflows/runReporter";
 import { reportSilentRuns } from "../workflows/silentRuns";
 import { strandedRuns } from "../workflows/strandedRuns";
 import { whyStuck } from "../workflows/stuckRuns";
-import { type Looked, lookAtObjects } from "./needs";
+import { type Looked, lookAtObjects } from "./lookAtObjects";
 
 /** What a resync works with. */
 export interface ResyncOptions extends LiveRunsOptions {

@@ -21,6 +21,11 @@ export interface SilentRunsOptions {
 /** An object whose last run may not have been reported. */
 export interface Unaware extends ObjectName {
   readonly uid: string;
+  /**
+   * Whether a failed run is reported on it. Nothing is reported on an object that is gone, or is handled only to let it go, or
+   * that cannot be read well enough to say when it was written to.
+   */
+  readonly isReportedOn: boolean;
   /** When we wrote the object's verdict last, as RFC 3339. */
   readonly verdictAt: string | undefined;
 }
@@ -76,8 +81,12 @@ async function lastRuns({
 }
 
 /** Whether the run failed, and nobody has written the object's verdict since then. RFC 3339 in UTC sorts as text. */
-function isSilent(run: KubernetesObject, { verdictAt = "" }: Unaware): boolean {
-  return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && verdictAt < createdAt(run);
+function isSilent(run: KubernetesObject, { isReportedOn, verdictAt = "" }: Unaware): boolean {
+  return (
+    isReportedOn &&
+    FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) &&
+    verdictAt < createdAt(run)
+  );
 }
 
 function createdAt({ metadata }: KubernetesObject): string {

@@ -1,0 +1,79 @@
+import { resourceOf } from "../../argo/runTarget";
+import { ChildStore } from "../../children/childStore";
+import { ownManagers } from "../../children/marks";
+import type { Operator } from "../../definition/definition";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { findResource } from "../../kubernetes/discovery";
+import type { KubernetesObject } from "../../kubernetes/objects";
+import { scopesOf } from "../../kubernetes/resource";
+import { memoryResourceOf, uidIn } from "../../memory/keptMemories";
+import {
+  allIdentitiesOf,
+  CHILD_OF_LABEL,
+  fieldManagerOf,
+  formerManagersOf,
+  identityOf,
+  OPERATOR_LABEL,
+} from "../../names";
+
+/** Of which operator everything is listed, and where. */
+export interface ListOfAllOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The namespace of the operator's runs: the platform's. */
+  readonly namespace: string;
+  /** Called for each kind of children that could not be listed. Objects that have children of that kind get a run. */
+  readonly onError: (what: string, error: Error) => void;
+}
+
+/** The children of all objects, by the lists that a resident runner begins with. */
+export async function listChildrenOfAll({
+  operator,
+  client,
+  onError,
+}: Omit<ListOfAllOptions, "namespace">): Promise<ChildStore> {
+  const fieldManager = fieldManagerOf(operator);
+  const children = new ChildStore({
+    client,
+    ownerKind: resourceOf(operator.customResource),
+    fieldManager,
+    managers: ownManagers(fieldManager, formerManagersOf(operator)),
+    onChange: () => {},
+    // The facts suffice, so no content is kept.
+    mostKept: 0,
+  });
+  const labelSelector = `${CHILD_OF_LABEL}=${identityOf(operator)}`;
+  for (const { apiVersion, kind, update } of operator.children) {
+    if (update === "never") continue;
+    try {
+      const resource = await findResource(client, apiVersion, kind);
+      for (const namespace of scopesOf(operator.namespaces, resource)) {
+        const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
+        await client.list(resource, selection, (items) => children.learn(resource, items));
+      }
+    } catch (error) {
+      onError(`children of kind ${kind}`, error as Error);
+    }
+  }
+  return children;
+}
+
+/** The Memory objects of the operator, by the uid of the object that each is about. */
+export async function listMemories({
+  operator,
+  client,
+  namespace,
+}: Omit<ListOfAllOptions, "onError">): Promise<Map<string, KubernetesObject>> {
+  const memories = new Map<string, KubernetesObject>();
+  // A Memory under a former name counts only if there is no other.
+  for (const identity of allIdentitiesOf(operator).toReversed()) {
+    const labelSelector = `${OPERATOR_LABEL}=${identityOf(identity)}`;
+    await client.list(memoryResourceOf(operator), { namespace, labelSelector }, (items) => {
+      for (const memory of items) {
+        const uid = uidIn(memory, identity);
+        if (uid !== undefined) memories.set(uid, memory);
+      }
+    });
+  }
+  return memories;
+}

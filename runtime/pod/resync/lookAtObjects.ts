@@ -1,0 +1,184 @@
+import { resourceOf } from "../../argo/runTarget";
+import type { ChildStore } from "../../children/childStore";
+import type { Operator } from "../../definition/definition";
+import { type Reference, referencesOf } from "../../definition/references";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { isApiError } from "../../kubernetes/errors";
+import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
+import { isListed, scopesOf } from "../../kubernetes/resource";
+import { nameIn } from "../../memory/keptMemories";
+import { annotated, PAUSED_ANNOTATION } from "../../names";
+import { Finalizers } from "../../reconcile/finalizers";
+import { labelSelectorOf } from "../../watch/watched";
+import { isWatched } from "../withoutWatches/watchedObjects";
+import type { Unaware } from "../workflows/silentRuns";
+import { ListedUse } from "./listedUse";
+import { type ListOfAllOptions, listChildrenOfAll, listMemories } from "./listOfAll";
+import { type Need, Needs, type NeedsOptions } from "./needs";
+
+/** An object for which a run could do something, and whether it needs one. */
+export interface Looked extends Unaware {
+  readonly need: Need | undefined;
+  /** The uids of deleted objects of this name that have children left. @default none */
+  readonly formerUids?: readonly string[];
+}
+
+/** What {@link lookAtObjects} looks at, and by what it judges. */
+export interface LookOptions extends ListOfAllOptions, NeedsOptions {}
+
+/**
+ * Looks at every object of the operator and at all their children, and says which objects need a run:
+ *
+ * - those whose generation was not observed, and those that are being deleted and have a finalizer of ours;
+ * - those that are not ready;
+ * - those whose handler asked to be asked again by now, and those for which a schedule is due;
+ * - those that were made of an event and are to be deleted by now;
+ * - those that differ from what the handler saw, or that another version of engine or handler ran for;
+ * - those that use something which was written to, came or went since their last run;
+ * - those of which a child is gone, has lost its labels, or was changed by somebody else;
+ * - those from which somebody took a finalizer of the operator;
+ * - in each resync another tenth of all objects, in case this list misses something;
+ * - those of namespaces that are no longer listed, if they are being deleted and have a finalizer of ours;
+ * - those that are remembered or have children left, and are no longer watched;
+ * - those that replaced a deleted object of the same name whose children are still there: the garbage collector took both for one.
+ *
+ * Assumption: if it is not sure whether an object needs a run, the object gets one. A run that is not needed writes
+ * nothing.
+ *
+ * @throws ApiError, ApiUnreachableError if the objects cannot be listed
+ */
+export async function lookAtObjects(options: LookOptions): Promise<Looked[]> {
+  const { operator, client } = options;
+  // The children are listed before the objects. If a run ends in between, its footprint differs from this older list,
+  // and the object gets a run.
+  const children = await listChildrenOfAll(options);
+  const memories = operator.watch && (await listMemories(options));
+  const look = new Look(options, new Needs(options, children, memories));
+  const used = await ListedUse.of(options);
+  await look.listObjects();
+  await look.compareUse(used);
+  const left = memories ? look.departed(memories, children) : [];
+  return [...look.looked, ...(await outsideObjects(operator, client)), ...left];
+}
+
+/** An object that needs no run, unless what it uses has changed. No more of it is kept: there may be very many. */
+interface Calm {
+  /** Its place among all that were looked at. */
+  readonly index: number;
+  readonly references: ReadonlyMap<string, Reference>;
+  /** A fingerprint of what it used. */
+  readonly used: string | undefined;
+}
+
+/** One look at the objects of an operator. */
+class Look {
+  readonly looked: Looked[] = [];
+  private readonly calm: Calm[] = [];
+  /** The uids of all objects that the lists contained. */
+  private readonly watched = new Set<string>();
+  /** Namespaces that could not be listed. No object in them counts as gone. */
+  private readonly unseen = new Set<string | undefined>();
+
+  constructor(
+    private readonly options: LookOptions,
+    private readonly needs: Needs,
+  ) {}
+
+  /** Looks at every object by itself. */
+  async listObjects(): Promise<void> {
+    const { operator, client, onError } = this.options;
+    const resource = resourceOf(operator.customResource);
+    const labelSelector = operator.watch && labelSelectorOf(operator.watch);
+    for (const namespace of scopesOf(operator.namespaces, resource)) {
+      const selection = {
+        ...(namespace !== undefined && { namespace }),
+        ...(labelSelector && { labelSelector }),
+      };
+      const listing = client.list(resource, selection, (items) => {
+        for (const object of items) this.take(object);
+      });
+      await listing.catch((error: Error) => {
+        // Rights to objects that are not ours go with their namespace. Objects in other namespaces are still served.
+        if (!operator.watch || namespace === undefined || !isApiError(error, 403)) throw error;
+        this.unseen.add(namespace);
+        onError(`objects in namespace ${namespace}`, error);
+      });
+    }
+  }
+
+  /** Finds, among the objects that need no run by themselves, those that use something which has changed. */
+  async compareUse(used: ListedUse): Promise<void> {
+    for (const { index, references, used: before } of this.calm) {
+      const known = this.looked[index];
+      const now = known && (await used.fingerprintOf(known, references));
+      if (known && now !== undefined && now !== before) this.looked[index] = { ...known, need: "routine" };
+    }
+  }
+
+  /** The objects that are remembered or have children left, and that no list contained. */
+  departed(memories: ReadonlyMap<string, KubernetesObject>, children: ChildStore): Looked[] {
+    const { namespaces } = this.options.operator;
+    const left = new Map<string, ObjectName>(children.owners().map(({ uid, ...name }) => [uid, name]));
+    for (const [uid, memory] of memories) {
+      const name = nameIn(memory);
+      if (name) left.set(uid, name);
+    }
+    const isGone = (uid: string, { namespace }: ObjectName) =>
+      !this.watched.has(uid) && !this.unseen.has(namespace) && isListed(namespaces, namespace ?? "");
+    return [...left]
+      .filter(([uid, name]) => isGone(uid, name))
+      .map(([uid, name]) => urgent({ ...name, uid }));
+  }
+
+  private take(object: KubernetesObject): void {
+    const { operator, onError } = this.options;
+    if (!isWatched(object, operator)) return;
+    this.watched.add(object.metadata.uid);
+    try {
+      this.judge(object);
+    } catch (error) {
+      // The object's run says what is wrong with it. The others go on.
+      onError(formatName(object.metadata), error as Error);
+      this.looked.push(urgent(object.metadata));
+    }
+  }
+
+  private judge(object: KubernetesObject): void {
+    const { needs, looked } = this;
+    const { uses } = this.options.operator;
+    if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) return;
+    const formerUids = needs.formerUidsOf(object);
+    const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
+    if (need === undefined && Object.keys(uses).length > 0) {
+      const references = referencesOf(uses, object);
+      this.calm.push({ index: looked.length, references, used: needs.memoryOf(object).used });
+    }
+    const { namespace, name, uid } = object.metadata;
+    const verdictAt = needs.verdictAt(object);
+    looked.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, formerUids });
+  }
+}
+
+/** An object that needs a run, and on which nothing is reported. */
+function urgent({ namespace, name, uid }: ObjectName & { readonly uid: string }): Looked {
+  return { namespace, name, uid, isReportedOn: false, verdictAt: undefined, need: "urgent" };
+}
+
+/** The objects of namespaces that the operator no longer lists that are being deleted, and that wait for a finalizer of ours. */
+async function outsideObjects(operator: Operator, client: KubernetesClient): Promise<Looked[]> {
+  const { namespaces, watch } = operator;
+  const resource = resourceOf(operator.customResource);
+  if (namespaces === "all" || watch || !resource.namespaced) return [];
+  const finalizers = new Finalizers(resource, operator);
+  const looked: Looked[] = [];
+  await client.list(resource, { metadataOnly: true }, (items) => {
+    for (const object of items) {
+      const { namespace, deletionTimestamp } = object.metadata;
+      if (deletionTimestamp === undefined || isListed(namespaces, namespace)) continue;
+      if (annotated(object.metadata, PAUSED_ANNOTATION)) continue;
+      if (finalizers.forHandler(object) || finalizers.forElsewhere(object))
+        looked.push(urgent(object.metadata));
+    }
+  });
+  return looked;
+}
