@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { referencesOf } from "../../runtime/definition/references";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, ObjectMeta, ObjectName } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { ListedUse } from "../../runtime/pod/resync/listedUse";
@@ -77,5 +78,32 @@ describe("ListedUse", () => {
     assert.equal(new Set(seen).size, 4, String(seen));
     put("ConfigMap", { name: "e", uid: "e", labels: { team: "other" } });
     assert.equal(await now(), seen[3]);
+  });
+
+  it("knows what is used in all namespaces but one that it may not read", async () => {
+    const uses = {
+      config: { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", name: "metadata.name" },
+    };
+    const given = operator({ uses, namespaces: ["gone", "shop"] });
+    const told: string[] = [];
+    const limited = {
+      ...client,
+      list: async (...args: Parameters<typeof client.list>) => {
+        if (args[1].namespace === "gone") throw new ApiError(403, { reason: "Forbidden" }, "GET");
+        return client.list(...args);
+      },
+    } as unknown as KubernetesClient;
+    const used = await ListedUse.of({
+      operator: given,
+      client: limited,
+      onError: (what) => void told.push(what),
+    });
+    const fingerprintIn = async (namespace: string) => {
+      const user = widget({ namespace });
+      return used.fingerprintOf(user.metadata, referencesOf(given.uses, user));
+    };
+    assert.notEqual(await fingerprintIn("shop"), undefined);
+    assert.equal(await fingerprintIn("gone"), undefined);
+    assert.deepEqual(told, ["what uses.config names in namespace gone"]);
   });
 });

@@ -4,6 +4,7 @@ import { ownManagers } from "../../children/marks";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource } from "../../kubernetes/discovery";
+import { isApiError } from "../../kubernetes/errors";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { scopesOf } from "../../kubernetes/resource";
 import { memoryResourceOf, uidIn } from "../../memory/keptMemories";
@@ -22,7 +23,10 @@ export interface ListOfAllOptions {
   readonly client: KubernetesClient;
   /** The namespace of the operator's runs: the platform's. */
   readonly namespace: string;
-  /** Called for each kind of children that could not be listed. Objects that have children of that kind get a run. */
+  /**
+   * Called for each kind of children that could not be listed, or not in one namespace. Objects that have such children get a
+   * run.
+   */
   readonly onError: (what: string, error: Error) => void;
 }
 
@@ -49,7 +53,12 @@ export async function listChildrenOfAll({
       const resource = await findResource(client, apiVersion, kind);
       for (const namespace of scopesOf(operator.namespaces, resource)) {
         const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
-        await client.list(resource, selection, (items) => children.learn(resource, items));
+        const listing = client.list(resource, selection, (items) => children.learn(resource, items));
+        await listing.catch((error: Error) => {
+          // Rights go with their namespace. Children in other namespaces are still listed.
+          if (namespace === undefined || !isApiError(error, 403)) throw error;
+          onError(`children of kind ${kind} in namespace ${namespace}`, error);
+        });
       }
     } catch (error) {
       onError(`children of kind ${kind}`, error as Error);

@@ -15,7 +15,7 @@ import { usedFingerprint } from "../withoutWatches/footprint";
 export interface ListedUseOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
-  /** Called for each use that could not be listed. The objects of this use count as unchanged. */
+  /** Called for each use that could not be listed, or not in one namespace. The objects there count as unchanged. */
   readonly onError: (what: string, error: Error) => void;
 }
 
@@ -26,7 +26,8 @@ export interface ListedUseOptions {
 export class ListedUse implements UsedSource {
   private readonly objects = new Map<string, Map<string, KubernetesObject>>();
   private readonly missing = new Set<string>();
-  private readonly failed = new Set<string>();
+  /** Where a use could not be listed, by its key. Undefined stands for everywhere. */
+  private readonly failed = new Map<string, Set<string | undefined>>();
   private readonly polled = new Map<string, Promise<KubernetesObject | undefined>>();
 
   private readonly selections: readonly UsedSelection[];
@@ -43,7 +44,7 @@ export class ListedUse implements UsedSource {
         await listed.add(selection);
       } catch (error) {
         if (error instanceof UnknownKindError || isApiError(error, 404)) listed.missing.add(selection.key);
-        else listed.fail(selection.key, error as Error);
+        else listed.fail(selection.key, undefined, error as Error);
       }
     }
     return listed;
@@ -58,7 +59,7 @@ export class ListedUse implements UsedSource {
     references: ReadonlyMap<string, Reference>,
   ): Promise<string | undefined> {
     const { operator } = this.options;
-    if (this.failed.size > 0) return undefined;
+    if ([...references].some(([key, { namespace }]) => this.hasFailed(key, namespace))) return undefined;
     try {
       return usedFingerprint((await gatherReferences(operator, references, "reconcile", this)).used);
     } catch (error) {
@@ -102,11 +103,16 @@ export class ListedUse implements UsedSource {
         // Whether a Secret is given depends on its type.
         metadataOnly: use !== undefined && !isSecretKind(use),
       };
-      await client.list(resource, selected, (items) => {
+      const listing = client.list(resource, selected, (items) => {
         for (const item of items) {
           const trace = this.traceOf(key, item);
           if (trace) objects.set(formatName(item.metadata), trace);
         }
+      });
+      await listing.catch((error: Error) => {
+        // Rights go with their namespace. What is used in other namespaces is still known.
+        if (namespace === undefined || !isApiError(error, 403)) throw error;
+        this.fail(key, namespace, error);
       });
     }
   }
@@ -139,8 +145,14 @@ export class ListedUse implements UsedSource {
     return { apiVersion, kind, metadata: { ...its, ...(namespace !== undefined && { namespace }) } };
   }
 
-  private fail(key: string, error: Error): void {
-    this.failed.add(key);
-    this.options.onError(`what uses.${key} names`, error);
+  private hasFailed(key: string, namespace: string | undefined): boolean {
+    const where = this.failed.get(key);
+    return where !== undefined && (where.has(undefined) || where.has(namespace));
+  }
+
+  private fail(key: string, namespace: string | undefined, error: Error): void {
+    this.failed.set(key, (this.failed.get(key) ?? new Set()).add(namespace));
+    const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+    this.options.onError(`what uses.${key} names${where}`, error);
   }
 }

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { ownedManifest } from "../../runtime/children/ownership";
+import type { Operator } from "../../runtime/definition/definition";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { Selection } from "../../runtime/kubernetes/list";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { listChildrenOfAll } from "../../runtime/pod/resync/listOfAll";
+import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, operator, widget } from "./support/objects";
+
+const JOBS: Resource = { apiVersion: "batch/v1", kind: "Job", plural: "jobs", namespaced: true };
+
+describe("the children of all objects that a resync lists", () => {
+  let server: KubernetesObject[];
+  let lists: string[];
+  let told: string[];
+
+  const client = {
+    list: async (
+      { kind }: Resource,
+      { namespace, metadataOnly }: Selection,
+      onPage: (items: KubernetesObject[]) => void,
+    ) => {
+      lists.push(`${kind} in ${namespace ?? "all"}${metadataOnly ? ", metadata only" : ""}`);
+      if (namespace === "gone") throw new ApiError(403, { reason: "Forbidden" }, "GET");
+      onPage(server.filter((object) => object.kind === kind));
+      return "1";
+    },
+  } as unknown as KubernetesClient;
+
+  beforeEach(() => {
+    server = [];
+    lists = [];
+    told = [];
+  });
+
+  const list = (more: Partial<Operator>) =>
+    listChildrenOfAll({
+      operator: operator(more),
+      client,
+      onError: (what) => void told.push(what),
+    });
+  const child = ({ apiVersion, kind }: Resource) =>
+    applied(
+      ownedManifest(
+        { ...configMap(), apiVersion, kind },
+        widget(),
+        { ...JOBS, kind },
+        `argosy.${IDENTITY.name}`,
+      ),
+      MANAGER,
+    );
+
+  it("are those of all namespaces but one that it may not read", async () => {
+    server = [child(CONFIG_MAPS)];
+    const children = [{ ...CONFIG_MAPS, update: "apply" as const }];
+    const known = await list({ namespaces: ["gone", "shop"], children });
+    assert.equal(known.of("widget-uid").length, 1);
+    assert.deepEqual(told, ["children of kind ConfigMap in namespace gone"]);
+  });
+});
