@@ -59,4 +59,14 @@ describe("the children of all objects that a resync lists", () => {
     assert.equal(known.of("widget-uid").length, 1);
     assert.deepEqual(told, ["children of kind ConfigMap in namespace gone"]);
   });
+
+  it("are also those that are created once, of which nothing but metadata is read", async () => {
+    server = [child(JOBS)];
+    const known = await list({ children: [{ ...JOBS, update: "never" }] });
+    assert.deepEqual(
+      known.owners().map(({ uid }) => uid),
+      ["widget-uid"],
+    );
+    assert.deepEqual(lists, ["Job in all, metadata only"]);
+  });
 });

@@ -161,6 +161,7 @@ describe("buildAccess", () => {
     const objects = ["all: shop.example.com/widgets get,list", "all: shop.example.com/widgets/status patch"];
     const others = (where: string) => [
       `${where}: /configmaps list`,
+      `${where}: rbac.authorization.k8s.io/clusterroles list`,
       `${where}: events.k8s.io/events create,patch`,
     ];
     const workflows = [

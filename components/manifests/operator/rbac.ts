@@ -334,15 +334,12 @@ function resyncRules({ customResource: { group, plural }, watch }: Operator): Po
   return [read, { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] }];
 }
 
-/** The rights of a resync to the children, to see which of them somebody changed, and to report runs that failed. */
+/**
+ * The rights of a resync to the children, to see which of them somebody changed, and which are left of deleted objects, and to
+ * report runs that failed.
+ */
 function resyncChildRules({ children }: Operator): PolicyRule[] {
-  return [
-    ...kindRules(
-      children.filter(({ update }) => update !== "never"),
-      ["list"],
-    ),
-    EVENT_RULE,
-  ];
+  return [...kindRules(children, ["list"]), EVENT_RULE];
 }
 
 /** The right to fetch the token of the handler's own account, and of no other. */

@@ -48,11 +48,12 @@ export async function listChildrenOfAll({
   });
   const labelSelector = `${CHILD_OF_LABEL}=${identityOf(operator)}`;
   for (const { apiVersion, kind, update } of operator.children) {
-    if (update === "never") continue;
+    // Anybody may change a child that is created once, so nothing of its content is compared.
+    const metadataOnly = update === "never";
     try {
       const resource = await findResource(client, apiVersion, kind);
       for (const namespace of scopesOf(operator.namespaces, resource)) {
-        const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
+        const selection = { labelSelector, metadataOnly, ...(namespace !== undefined && { namespace }) };
         const listing = client.list(resource, selection, (items) => children.learn(resource, items));
         await listing.catch((error: Error) => {
           // Rights go with their namespace. Children in other namespaces are still listed.

@@ -1,6 +1,6 @@
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../../components/manifests/operator/rbac";
 import { WORKFLOWS } from "../../../runtime/argo/workflows";
-import type { Operator } from "../../../runtime/definition/definition";
+import type { Operator, UpdatePolicy } from "../../../runtime/definition/definition";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../../runtime/pod/resync/resyncOnce";
 import { INSTANCE_ID, submit } from "./argo";
@@ -55,11 +55,16 @@ export class ResyncBench extends PodBench {
  * Installs an operator for the tests of a suite, beside Argo's kinds. The Workflows that a test leaves are deleted after it.
  * @param name the operator's, which no other suite has
  * @param begin given a bench before each test
+ * @param update when its children, ConfigMaps, are updated
  */
-export function useResyncs(name: string, begin: (bench: ResyncBench) => void): void {
+export function useResyncs(
+  name: string,
+  begin: (bench: ResyncBench) => void,
+  update: UpdatePolicy = "apply",
+): void {
   let bench: ResyncBench;
   usePods(
-    { name, finalize: true, children: [{ apiVersion: "v1", kind: "ConfigMap" }] },
+    { name, finalize: true, children: [{ apiVersion: "v1", kind: "ConfigMap", update }] },
     (operator) => [...RUN_WORKFLOW_RULES, ...resyncWorkflowRules(operator)],
     ({ operator, client, namespace }) => {
       bench = new ResyncBench(operator, client, namespace);
