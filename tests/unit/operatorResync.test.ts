@@ -102,6 +102,12 @@ describe("the resync of an operator with a pod for each run", () => {
     assert.ok(spec.templates.some(({ name }) => name === spec.entrypoint));
   });
 
+  it("has its pod ended by the kubelet before the next one of ten minutes later would be skipped", () => {
+    const spec = specOf("resync-template");
+    assert.equal(spec.templates[0].activeDeadlineSeconds, 360);
+    assert.equal(spec.activeDeadlineSeconds, 600);
+  });
+
   it("mounts exactly the volumes that it has", () => {
     const spec = specOf("resync-template");
     assert.deepStrictEqual(

@@ -143,6 +143,8 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
 
 /** How long a resync may take to look at all objects and to submit runs, in seconds. */
 const RESYNC_SECONDS = 300;
+/** How long the pod of a resync usually takes at most until its engine begins, in seconds. */
+const RESYNC_START_SECONDS = 60;
 
 /**
  * The WorkflowTemplate of the resync, which looks for objects that need a run, in the form "pod". Its Workflows only refer to it,
@@ -165,6 +167,11 @@ export function buildResyncTemplate(
         {
           name: "resync",
           pendingTimeout: `${PENDING_SECONDS}s`,
+          // The kubelet counts it from the moment at which the pod has a node. It covers a container that is killed as a whole, as
+          // by a kernel that has no memory left for it: Argo's executor in it cannot tell the container `wait` any more. In a run,
+          // the other container tells. With the deadline above alone, the next resync after ten minutes would be skipped. An image
+          // that takes longer to pull is there for the next resync.
+          activeDeadlineSeconds: RESYNC_SECONDS + RESYNC_START_SECONDS,
           // There are no retries, because the next resync comes by itself.
           container: buildResyncContainer(operator, options),
           volumes: engineVolumes(files),
