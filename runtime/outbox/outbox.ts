@@ -44,7 +44,7 @@ const LONGEST_RETRY_MS = 30_000;
 /**
  * Reports the results of reconciles, beside the work: for each object the newest verdict, and the facts meanwhile.
  *
- * Guarantees, each with a test in tests/unit/outbox.test.ts:
+ * Guarantees, each with a test in tests/unit/outbox.test.ts or outboxFull.test.ts:
  * - A verdict is a state: a newer one replaces it, and it is never dropped while we lead.
  * - Events and records are facts: they are merged, in the order in which they happened. If too many wait, the oldest are dropped:
  *   Normal Events before Warnings, and records of runs that succeeded before those of failures.

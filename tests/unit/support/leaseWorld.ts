@@ -3,12 +3,29 @@ import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
 import { Leadership } from "../../../runtime/leadership/leadership";
-import type { Lease, LeaseApi } from "../../../runtime/leadership/lease";
+import type { Lease, LeaseApi, LeaseSpec } from "../../../runtime/leadership/lease";
 import type { Clock } from "../../../runtime/leadership/seenLease";
 import type { Term } from "../../../runtime/leadership/term";
 
 /** How long a lease holds here. */
 export const LEASE_SECONDS = 15;
+/** The same in milliseconds. */
+export const LEASE_MS = LEASE_SECONDS * 1_000;
+/** Longer than a process that looks on waits between two looks, in milliseconds. */
+export const LOOK_MS = 2_000;
+/** What somebody may write into a Lease that the API server takes. */
+export const MEDDLING: Record<string, (spec: LeaseSpec) => LeaseSpec> = {
+  "takes everything out": () => ({}),
+  "takes the holder out": ({ holderIdentity: _, ...spec }) => spec,
+  "empties the holder": (spec) => ({ ...spec, holderIdentity: "" }),
+  "takes the time of the last renewal out": ({ renewTime: _, ...spec }) => spec,
+  "takes the time of the take-over out": ({ acquireTime: _, ...spec }) => spec,
+  "takes the lease's time out": ({ leaseDurationSeconds: _, ...spec }) => spec,
+  "lets it hold for 68 years": (spec) => ({ ...spec, leaseDurationSeconds: 2 ** 31 - 1 }),
+  "has counted its leaders up to the last number": (spec) => ({ ...spec, leaseTransitions: 2 ** 31 - 1 }),
+  "renews it in the far future": (spec) => ({ ...spec, renewTime: "9999-12-31T23:59:59.000000Z" }),
+};
+
 /** How long a request takes to the API server, and its answer back. */
 const WAY_MS = 5;
 
@@ -29,6 +46,13 @@ export class LeaseWorld {
     const process = new LeaseProcess(this, identity);
     this.processes.push(process);
     process.leadership.start();
+    return process;
+  }
+
+  /** A process that leads. */
+  async leader(identity = "a"): Promise<LeaseProcess> {
+    const process = this.start(identity);
+    await this.until(() => process.leadership.term !== undefined);
     return process;
   }
 
@@ -128,6 +152,24 @@ export class LeaseProcess {
 
   get term(): Term | undefined {
     return this.terms.at(-1);
+  }
+
+  /** Hands over while runs of these keys go on; `end` ends the run of one. */
+  handOver(...keys: string[]) {
+    const unfinished = new Set(keys);
+    let finish = () => {};
+    const ended = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const handover = {
+      isOver: false,
+      end: (key: string) => void (unfinished.delete(key) && unfinished.size === 0 && finish()),
+    };
+    const over = this.leadership.handOver({ unfinished: () => [...unfinished], ended });
+    void over.then(() => {
+      handover.isOver = true;
+    });
+    return handover;
   }
 
   /** Ends without a word. */

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { parseAllDocuments } from "yaml";
+import { readFixtures } from "../../cli/fixtures/fixture";
+import { updateFixtures } from "../../cli/fixtures/update";
+import { OperatorError } from "../../definition/problems";
+import { addFiles } from "./operatorFolder";
+import { FixtureFolder, handler } from "./support/fixtureFolder";
+
+describe("runFixtures", () => {
+  let folder: FixtureFolder;
+  beforeEach(() => {
+    folder = new FixtureFolder();
+  });
+  afterEach(() => folder.remove());
+
+  describe("in steps", () => {
+    const answer = `{
+      children: request.object.spec.size === 0 ? [] : [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: request.object.spec.size } }],
+      status: { ready: request.children[0]?.status?.readyReplicas ?? 0, before: request.object.status?.ready ?? null, observed: request.children.map(({ metadata }) => metadata.namespace) },
+    }`;
+    const steps = (...lines: string[]) =>
+      `object: { metadata: { name: a, namespace: n }, spec: { size: 2 } }\nsteps:\n${lines.map((line) => `  - ${line}\n`).join("")}`;
+
+    it("observes what it has answered, ready where the step says so, and its status", async () => {
+      const results = await folder.run(handler(answer), {
+        "a.yaml": steps(
+          "expect: { status: { ready: 0, before: null, observed: [] } }",
+          "{ ready: [Deployment/a], expect: { status: { ready: 2, before: 0, observed: [n] } } }",
+          "{ object: { spec: { size: 3 } }, expect: { children: [{ kind: Deployment, metadata: { name: a }, spec: { replicas: 3 } }], status: { ready: 2 } } }",
+          "{ observed: { Deployment/a: { status: { readyReplicas: 1 } } }, expect: { status: { ready: 1 } } }",
+          "{ observed: { Deployment/a: null }, expect: { status: { ready: 0, observed: [] } } }",
+          "{ object: { spec: { size: 0 } }, expect: { children: [] } }",
+          "{ ready: all, expect: { status: { observed: [] } } }",
+        ),
+      });
+      assert.deepStrictEqual(
+        results.flatMap(({ differences, failure }) => [...differences, ...(failure ? [failure] : [])]),
+        [],
+      );
+      assert.deepStrictEqual(results[6]?.name, "fixtures/a.yaml step 7");
+    });
+
+    it("counts attempts, and keeps everything after an error", async () => {
+      const failing = `request.attempt < 3 && request.children.length === 1 ? { error: { message: "no" } } : ${answer}`;
+      const results = await folder.run(handler(failing), {
+        "a.yaml": steps(
+          "expect: { status: { ready: 0 } }",
+          "answer: { error: { message: no } }",
+          "answer: { error: { message: no } }",
+          "expect: { status: { observed: [n] } }",
+        ),
+      });
+      assert.deepStrictEqual(
+        results.map(({ passed }) => passed),
+        [true, true, true, true],
+      );
+    });
+
+    it("says which child is not there, and ends where no answer is", async () => {
+      const results = await folder.run(handler(answer), {
+        "a.yaml": steps("{ ready: [Deployment/a], expect: {} }", "expect: {}"),
+      });
+      assert.deepStrictEqual(
+        results.map(({ failure }) => failure),
+        ["there is no child Deployment/a at this step"],
+      );
+    });
+  });
+
+  it("writes what is answered into the files, and leaves the rest of them as it is", async () => {
+    const answer =
+      '{ children: [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1, b: 2 } }], status: { at: request.object.metadata.name } }';
+    const text = `# The first one.
+object: { metadata: { name: a, namespace: n } } # kept
+answer: { children: [] }
+---
+# Nothing yet.
+object: { metadata: { name: b, namespace: n } }
+---
+object: { metadata: { name: c, namespace: n } }
+steps:
+  - expect:
+      # in part
+      status: { at: x }
+      children: [{ kind: Deployment, metadata: { name: a }, spec: { replicas: 7 } }]
+`;
+    const results = await folder.run(handler(answer), { "a.yaml": text });
+    const names = ["fixtures/a.yaml#1", "fixtures/a.yaml#2", "fixtures/a.yaml#3 step 1"];
+    assert.match(results[1]?.differences[0] ?? "", /^it expects nothing yet\. .* --update/);
+    assert.deepStrictEqual(updateFixtures(folder.root, results), names);
+    const written = readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8");
+    for (const line of ["# The first one.", "# kept", "# Nothing yet."])
+      assert.ok(written.includes(line), written);
+    const [, , third] = parseAllDocuments(written).map((document) => document.toJS());
+    assert.deepStrictEqual(third.steps[0].expect, {
+      status: { at: "c" },
+      children: [{ kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1 } }],
+    });
+    const again = await folder.run(handler(answer), {});
+    assert.deepStrictEqual(
+      again.map(({ passed }) => passed),
+      [true, true, true],
+    );
+    assert.deepStrictEqual(updateFixtures(folder.root, again), []);
+    assert.equal(readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8"), written);
+  });
+
+  it("refuses two expectations beside each other", () => {
+    addFiles(folder.root, {
+      "fixtures/a.yaml": "object: {}\nanswer: {}\nexpect: {}\n---\nobject: {}\nsteps: []\n",
+    });
+    assert.throws(
+      () => readFixtures(folder.root),
+      /a\.yaml:3:1: expect is given together with answer\. Keep one[\s\S]*a\.yaml:6:1: steps is empty/,
+    );
+  });
+
+  it("refuses a fixture that it cannot understand", () => {
+    addFiles(folder.root, {
+      "fixtures/a.yaml": "object: {}\nanwser: {}\n---\n[]\n",
+      "fixtures/b.yaml": "object: [\n",
+    });
+    assert.throws(
+      () => readFixtures(folder.root),
+      (error: OperatorError) => {
+        assert.ok(error instanceof OperatorError);
+        const found = error.problems.map((problem) => problem.replace(/^.*\/fixtures\//, "").split(". ")[0]);
+        assert.deepStrictEqual(found.slice(0, 2), [
+          "a.yaml:2:1: anwser is not a known field",
+          "a.yaml:4:1: it must be an object, not a list",
+        ]);
+        assert.match(found[2] ?? "", /^b.yaml:2:1: the file is not YAML/);
+        return true;
+      },
+    );
+  });
+});

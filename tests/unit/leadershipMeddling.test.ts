@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import { LEASE_MS, LEASE_SECONDS, LeaseWorld, LOOK_MS, MEDDLING } from "./support/leaseWorld";
+
+describe("Leadership", () => {
+  let world: LeaseWorld;
+  beforeEach(() => {
+    world = new LeaseWorld();
+  });
+
+  it("goes on leading, no matter who else writes the Lease", async () => {
+    const a = await world.leader();
+    for (let turn = 0; turn < 400; turn++) {
+      const annotations = { ...world.lease?.metadata.annotations, turn: `${turn}` };
+      if (world.lease) world.store({ ...world.lease, metadata: { ...world.lease.metadata, annotations } });
+      await world.pass(97, () => a.term?.assert());
+    }
+    assert.deepStrictEqual(a.told, ["leading"]);
+    assert.equal(world.lease?.metadata.annotations?.["turn"], "399");
+  });
+
+  it("goes on leading alone when somebody shortens the Lease by hand, and restores its time", async () => {
+    const a = await world.leader("a");
+    const b = world.start("b");
+    await world.pass(LEASE_MS);
+    assert.ok(world.lease);
+    world.store({ ...world.lease, spec: { ...world.lease.spec, leaseDurationSeconds: 0 } });
+    await world.pass(2 * LEASE_MS, () => {
+      a.term?.assert();
+      assert.ok(!b.mayWrite());
+    });
+    assert.deepStrictEqual(a.told, ["leading"]);
+    assert.equal(world.lease.spec?.leaseDurationSeconds, LEASE_SECONDS);
+  });
+
+  it("goes on leading when the Lease is deleted, and others wait as long as it would have held", async () => {
+    const a = await world.leader("a");
+    const b = world.start("b");
+    await world.pass(LEASE_MS);
+    for (let turn = 0; turn < 5; turn++) {
+      world.store(undefined);
+      await world.pass(LEASE_MS, () => {
+        a.term?.assert();
+        assert.ok(!b.mayWrite());
+      });
+      assert.equal(world.holder, "a");
+    }
+    assert.deepStrictEqual(a.told, ["leading"]);
+  });
+
+  for (const [what, change] of Object.entries(MEDDLING)) {
+    it(`goes on leading alone when somebody ${what}, and puts it right`, async () => {
+      const a = await world.leader("a");
+      const b = world.start("b");
+      await world.pass(LEASE_MS);
+      // So often that the other one sees little else: it must not take that for a Lease that nobody renews.
+      for (let turn = 0; turn < 1_000; turn++) {
+        if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
+        await world.pass(97, () => {
+          a.term?.assert();
+          assert.ok(!b.mayWrite());
+        });
+      }
+      await world.pass(LEASE_MS, () => assert.ok(a.mayWrite() && !b.mayWrite()));
+      assert.deepStrictEqual(a.told, ["leading"]);
+      assert.deepStrictEqual([world.holder, world.lease?.spec?.leaseDurationSeconds], ["a", LEASE_SECONDS]);
+      assert.ok(world.lease?.spec?.acquireTime && world.lease.spec.renewTime);
+      void a.leadership.stop();
+      assert.ok((await world.until(() => b.mayWrite())) < LOOK_MS);
+    });
+
+    it(`is led by another one soon when somebody ${what} and the leader is dead`, async () => {
+      const a = await world.leader("a");
+      const b = world.start("b");
+      await world.pass(LEASE_MS);
+      a.kill();
+      if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
+      await world.until(() => b.mayWrite(), 60_000 + 4 * LOOK_MS);
+    });
+  }
+
+  it("blocks no object for ever when somebody lets what a dead process left hold for years", async () => {
+    const a = await world.leader("a");
+    const forged = JSON.stringify({ identity: "x", keys: ["key"], leaseSeconds: 2 ** 31, renewal: 1 });
+    const annotations = { "argosy.dev/finishing-x": forged };
+    if (world.lease) world.store({ ...world.lease, metadata: { ...world.lease.metadata, annotations } });
+    await world.until(() => !a.mayWrite("key"));
+    await world.until(() => a.mayWrite("key"), 60_000 + 4 * LOOK_MS);
+    assert.deepStrictEqual(world.lease?.metadata.annotations, {});
+  });
+
+  it("creates a deleted Lease as it was, also when the first try fails", async () => {
+    const a = await world.leader("a");
+    const b = world.start("b");
+    const annotations = { others: "kept" };
+    if (world.lease) world.store({ ...world.lease, metadata: { ...world.lease.metadata, annotations } });
+    await world.pass(LEASE_MS);
+    const before = world.lease?.spec;
+    let failures = 2;
+    world.onCreate = () => {
+      if (failures-- > 0) throw new ApiError(500, { message: "not now" }, "POST lease");
+    };
+    world.store(undefined);
+    await world.pass(2 * LEASE_MS, () => {
+      assert.ok(a.mayWrite());
+      assert.ok(!b.mayWrite());
+    });
+    const { renewTime: _, ...spec } = world.lease?.spec ?? {};
+    const { renewTime: __, ...expected } = before ?? {};
+    assert.deepStrictEqual(spec, expected);
+    assert.deepStrictEqual(world.lease?.metadata.annotations, annotations);
+    assert.deepStrictEqual(a.told, ["leading"]);
+  });
+});
