@@ -50,6 +50,8 @@ export class Leading {
   private readonly leadership: Leadership;
   private current: Term | undefined;
   private isStopping = false;
+  /** Whether the custom resources were listed in the term. */
+  private hasListed = false;
   /** Objects that another process still works on. */
   private blocked: ReadonlySet<string> = new Set();
 
@@ -120,9 +122,12 @@ export class Leading {
     if (this.isStopping) return;
     requests.open();
     notice("leading");
+    this.hasListed = false;
+    this.blocked = new Set(this.leadership.blockedKeys);
     const isFresh = await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
     if (this.current !== term || this.isStopping) return;
     if (!isFresh) watches.doubtObjects();
+    this.hasListed = true;
     outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
     orphans.open(client.with({ class: "tell", fence: () => term.assert() }));
     this.block();
@@ -149,6 +154,8 @@ export class Leading {
   /** Another process still works on some objects. They are read from the API server when its work has ended. */
   private block(): void {
     const { schedule, workers, reread } = this.options;
+    // A list in progress may have an object as it was before the other process ended its work.
+    if (!this.hasListed) return;
     const blocked = this.leadership.blockedKeys;
     for (const key of this.blocked) if (!blocked.has(key)) reread(key);
     this.blocked = new Set(blocked);

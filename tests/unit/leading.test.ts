@@ -128,6 +128,14 @@ describe("Leading", function () {
     };
   }
 
+  /** A Lease that is free, and that process still works on one object. */
+  function finishedBy(identity: string): Lease {
+    const finishing = { identity, keys: [KEY], leaseSeconds: 1, renewal: 1 };
+    const annotations = { [`argosy.dev/finishing-${identity}`]: JSON.stringify(finishing) };
+    const metadata = { name: "lease", uid: "lease-uid", resourceVersion: "0", annotations };
+    return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: { holderIdentity: "" } };
+  }
+
   it("reconciles nothing before the custom resources were listed in the term", async () => {
     const leading = start();
     await eventually(() => assert.ok(leading.isLeading, "it leads"));
@@ -157,14 +165,7 @@ describe("Leading", function () {
   });
 
   it("leaves an object alone that another process still works on, and reads it again afterwards", async () => {
-    const finishing = { identity: "two", keys: [KEY], leaseSeconds: 1, renewal: 1 };
-    const metadata = {
-      name: "lease",
-      uid: "lease-uid",
-      resourceVersion: "0",
-      annotations: { "argosy.dev/finishing-two": JSON.stringify(finishing) },
-    };
-    lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: { holderIdentity: "" } };
+    lease = finishedBy("two");
     start([KEY, OTHER]);
     await eventually(() => assert.ok(lists === 1, "it lists"));
     listed();
@@ -172,6 +173,19 @@ describe("Leading", function () {
     assert.deepEqual([working.has(KEY), reread], [false, []]);
     await eventually(() => assert.ok(working.has(KEY), "the other process counts as dead"));
     assert.deepEqual(reread, [KEY]);
+  });
+
+  it("reads an object again of which another process has ended its work while the objects were listed", async () => {
+    lease = finishedBy("two");
+    const leading = start();
+    await eventually(() => assert.ok(lists === 1, "it lists"));
+    assert.ok(lease?.metadata.annotations);
+    delete lease.metadata.annotations["argosy.dev/finishing-two"];
+    const renewedAt = lease.spec?.renewTime;
+    await eventually(() => assert.notEqual(lease?.spec?.renewTime, renewedAt));
+    listed();
+    await eventually(() => assert.ok(working.has(KEY), "it works"));
+    assert.deepEqual([reread, leading.isLeading], [[KEY], true]);
   });
 
   it("lets another process lead while it ends work that takes long", async () => {
