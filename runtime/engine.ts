@@ -105,6 +105,7 @@ export class Engine {
       requests,
       alarms,
       parts: () => this.parts,
+      isActive: () => this.isLeading,
       notice: (text: string) => this.notice(text),
     };
     this.wakeups = new Wakeups(shared);
@@ -255,7 +256,7 @@ export class Engine {
       onSynced: () => this.wakeups.addAll(),
       onUnserved: (owners) => this.wakeups.childrenUnserved(owners),
       onInterruption: (kind, error) => this.interrupted(kind, error),
-      onLost: (name) => this.triggers.add(keyOf(name), "routine"),
+      onLost: (name) => this.wakeups.memoryLost(name),
     });
   }
 

@@ -10,7 +10,7 @@ import type { UsedChange } from "./uses/usedObjects";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
 import type { Alarms } from "./work/alarms";
 import type { Arrivals, Cause } from "./work/arrivals";
-import type { Schedule } from "./work/schedule";
+import type { Priority, Schedule } from "./work/schedule";
 import type { Triggers } from "./work/triggers";
 
 /**
@@ -29,6 +29,8 @@ export interface WakeupsOptions
   readonly alarms: Alarms;
   /** Undefined until the custom resource's kind is known. */
   readonly parts: () => Parts | undefined;
+  /** Whether this process leads. */
+  readonly isActive: () => boolean;
   /** Called with a notice that no object shows, but that a user should know. */
   readonly notice: (text: string) => void;
 }
@@ -73,23 +75,28 @@ export class Wakeups {
     this.options.alarms.set(keyOf(name), undefined);
     this.parts?.outbox.forget(uid);
     if (this.options.operator.watch) {
-      // The object may still be there, and its children with it. A run clears up.
-      this.options.triggers.add(keyOf(name), "change");
+      // The object may still be there, and its children with it.
+      this.clearUp(keyOf(name), "change");
     } else {
       if (isDeleted) this.parts?.orphans.add(uid);
-      this.options.schedule.forget(keyOf(name));
-      this.options.arrivals.forget(keyOf(name));
+      this.forget(keyOf(name));
       // A run says that the object is gone, if somebody waits for one.
       if (this.options.requests.has(keyOf(name))) this.options.triggers.add(keyOf(name), "change");
     }
     this.options.onGone?.(name);
   }
 
+  /** Somebody deleted the Memory of an object that is not ours. */
+  memoryLost(name: ObjectName): void {
+    if (this.parts?.watches.objects.has(name)) this.options.triggers.add(keyOf(name), "routine");
+    else this.clearUp(keyOf(name), "routine");
+  }
+
   /** A child of an object has changed. @param drifted set if somebody else changed fields of it that we own */
   childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
     if (!this.parts?.watches.objects.has(owner)) {
       // The children of an object that is gone are deleted beside the work. The watch reports an object that is new.
-      if (this.options.operator.watch) this.options.triggers.add(keyOf(owner), "routine", LEFT_CHILDREN_MS);
+      if (this.options.operator.watch) this.clearUp(keyOf(owner), "routine", LEFT_CHILDREN_MS);
       return;
     }
     this.options.arrivals.note(keyOf(owner), "child");
@@ -110,6 +117,20 @@ export class Wakeups {
   usedChanged({ users, what, isByOperator }: UsedChange): void {
     for (const key of users) this.options.arrivals.note(key, "used");
     for (const key of this.options.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
+  }
+
+  /**
+   * A run clears up after an object that is gone. While another process leads, nothing is kept of such objects: there are more and
+   * more of them, and a term begins with a look at those of which something is left.
+   */
+  private clearUp(key: string, priority: Priority, afterMs?: number): void {
+    if (this.options.isActive()) this.options.triggers.add(key, priority, afterMs);
+    else this.forget(key);
+  }
+
+  private forget(key: string): void {
+    this.options.schedule.forget(key);
+    this.options.arrivals.forget(key);
   }
 
   /** Reports that an object is in a cycle with an object that it uses. */

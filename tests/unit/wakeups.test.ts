@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import type { Parts } from "../../runtime/parts";
+import { ReconcileRequests } from "../../runtime/reconcile/requests";
+import { Wakeups } from "../../runtime/wakeups";
+import { Alarms } from "../../runtime/work/alarms";
+import { Arrivals } from "../../runtime/work/arrivals";
+import { Schedule } from "../../runtime/work/schedule";
+import { Triggers } from "../../runtime/work/triggers";
+import { operator } from "./support/objects";
+
+const NAME = { namespace: "shop", name: "deployment" };
+const KEY = "shop/deployment";
+
+describe("Wakeups of an operator that watches objects of others", () => {
+  let schedule: Schedule;
+  let wakeups: Wakeups;
+  let isActive: boolean;
+
+  beforeEach(() => {
+    schedule = new Schedule();
+    isActive = true;
+    const parts = { watches: { objects: { has: () => false } }, outbox: { forget: () => {} } };
+    wakeups = new Wakeups({
+      operator: operator({ watch: { labels: {}, on: ["spec"] } }),
+      schedule,
+      triggers: new Triggers({ schedule, wake: () => {} }),
+      arrivals: new Arrivals(),
+      requests: new ReconcileRequests(),
+      alarms: new Alarms({ onDue: () => {} }),
+      parts: () => parts as unknown as Parts,
+      isActive: () => isActive,
+      notice: () => {},
+    });
+  });
+
+  /** Everything that is reported when an object goes: a change before, its end, that of its child, and that of its memory. */
+  const goes: Readonly<Record<string, () => void>> = {
+    "the object": () => wakeups.objectGone(NAME, { uid: "uid", isDeleted: true }),
+    "a child of it": () => wakeups.childChanged({ ...NAME, uid: "uid" }, undefined),
+    "its memory": () => wakeups.memoryLost(NAME),
+  };
+
+  for (const [what, go] of Object.entries(goes)) {
+    it(`look once more at an object when ${what} goes`, () => {
+      go();
+      assert.ok(schedule.has(KEY));
+    });
+  }
+
+  it("keep nothing of objects that are gone while another process leads", () => {
+    isActive = false;
+    wakeups.objectChanged({ name: NAME, resourceVersion: "1", isReady: false, isAnnounced: false });
+    assert.ok(schedule.has(KEY));
+    for (const go of Object.values(goes)) go();
+    assert.ok(!schedule.has(KEY));
+  });
+});
