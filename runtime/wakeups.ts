@@ -101,6 +101,7 @@ export class Wakeups {
     }
     this.options.arrivals.note(keyOf(owner), "child");
     if (!drifted) return this.options.triggers.childReported(keyOf(owner));
+    if (drifted.isByUs) return this.options.triggers.childGone(keyOf(owner));
     const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
     if (!isNewlyContested) return;
     this.parts.outbox.put(owner, messageAboutContest(owner, this.parts.resource, drifted));

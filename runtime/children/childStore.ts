@@ -29,6 +29,8 @@ export interface DriftedChild extends ObjectName {
   readonly kind: string;
   /** The last field manager other than ours that wrote to the child. Undefined if there is none, or the child is gone. */
   readonly by?: string | undefined;
+  /** Whether it is gone at last because we deleted it. @default somebody else did that */
+  readonly isByUs?: true;
 }
 
 /** What a {@link ChildStore} holds, and who is called. */
@@ -75,6 +77,8 @@ export class ChildStore {
    * Children that no watch shows any more: they were deleted, or are no longer marked as ours. Bounded by {@link MOST_UNSURE}.
    */
   private readonly unsure = new Set<string>();
+  /** Children that we deleted and that somebody's finalizer, or their grace period, keeps for a while, by uid. */
+  private readonly leaving = new Set<string>();
   /** Children that we are writing, each with the reports of a watch meanwhile. A report may be the echo of our own write. */
   private readonly writing = new Map<string, (() => void)[]>();
 
@@ -277,25 +281,32 @@ export class ChildStore {
     const { source, before, after, object } = change;
     const isSame = before?.uid === after?.uid && before?.facts.owner.uid === after?.facts.owner.uid;
     if (before && !isSame) this.byOwner.remove(before);
-    if (before && before.uid !== after?.uid) this.applied.delete(before.uid);
+    const gone = before && before.uid !== after?.uid ? before.uid : "";
+    this.applied.delete(gone);
+    const isByUs = this.leaving.delete(gone);
     if (after) this.byOwner.add(after);
     else if (before && source !== "handled") this.doubt(before.resource, before);
     // The children in the first list were there before us, and every object is looked at then anyway.
-    if (source !== "handled" && source !== "initial") this.wake(before, after, object);
+    if (source !== "handled" && source !== "initial") this.wake(before, after, object, isByUs);
   }
 
   private wake(
     before: Child | undefined,
     after: Child | undefined,
     object: KubernetesObject | undefined,
+    isByUs: boolean,
   ): void {
     const { onChange } = this.options;
     const drifted = (child: Child) => ({ ...driftedChild(child), by: object && this.lastWriter(object) });
     if (before && before.facts.owner.uid !== after?.facts.owner.uid)
-      onChange(before.facts.owner, after ? drifted(before) : driftedChild(before));
+      onChange(before.facts.owner, {
+        ...(after ? drifted(before) : driftedChild(before)),
+        ...(isByUs && { isByUs }),
+      });
     if (!after) return;
     // A child that we deleted and that has not gone yet is shown again, as if it were new.
     const isLingering = !before && after.deleting;
+    if (isLingering) this.leaving.add(after.uid);
     const isReport = isLingering || (before?.uid === after.uid && after.facts.owned === before.facts.owned);
     onChange(after.facts.owner, isReport ? undefined : drifted(after));
   }

@@ -88,8 +88,13 @@ export class Triggers {
    */
   childDrifted(key: string): boolean {
     const isNewlyContested = this.contests.drifted(key);
-    this.addForChild(key, Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
+    this.childGone(key);
     return isNewlyContested;
+  }
+
+  /** A child of the object that we deleted is gone at last. Another one may be waiting for its name. */
+  childGone(key: string): void {
+    this.addForChild(key, Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
   }
 
   /** A reconcile has changed children of the object. */

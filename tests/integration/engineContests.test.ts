@@ -65,4 +65,22 @@ describe("where somebody changes a child back each time", function () {
       await eventually(async () => assert.notEqual((await bench.api.get(child)).metadata.uid, uid));
     }
   });
+
+  it("and nobody is said to do so where the engine deletes child after child, and each takes its time to go", async () => {
+    const held = (name: string) => configMap(name, {}, { finalizers: ["example.com/hold"] });
+    const children = Array.from({ length: 8 }, (_, at) => held(`held-${at}`));
+    const object = await bench.applied("held", answering(...children));
+    for (let [child] = children; child; [child] = children) {
+      const there = inNamespace(child, bench.namespace);
+      children.shift();
+      await bench.applyObject("held", answering(...children));
+      await eventually(async () => assert.ok((await bench.api.get(there)).metadata.deletionTimestamp));
+      await bench.api.patch(there, { metadata: { finalizers: null } });
+      await bench.api.assertGone(there);
+    }
+    await bench.ready(object);
+    await bench.idle();
+    const reasons = (await bench.eventsOf(object)).map(({ reason }) => reason);
+    assert.ok(!reasons.includes("ChildContested"));
+  });
 });

@@ -95,7 +95,8 @@ describe("ChildStore", () => {
     return made;
   }
 
-  function describeDrift({ kind, name, by }: DriftedChild): string {
+  function describeDrift({ kind, name, by, isByUs }: DriftedChild): string {
+    if (isByUs) return `${kind} ${name} gone as we wanted`;
     return `${kind} ${name} drifted${by === undefined ? "" : ` by ${by}`}`;
   }
 
@@ -275,12 +276,14 @@ describe("ChildStore", () => {
       assert.deepEqual(told, ["widget-uid ConfigMap settings drifted by kubectl"]);
     });
 
-    it("the owner, without drift, by a child of ours that lingers after we deleted it", async () => {
+    it("the owner, without drift, by a child of ours that lingers after we deleted it, and by its end", async () => {
       list(3, child(1));
       await store.write(CONFIG_MAPS, NAME, undefined, async () => ({ object: undefined }));
       watched(child(4, manifest(), { deletionTimestamp: LATER, finalizers: ["x.io/y"] }));
       assert.deepEqual(told, ["widget-uid"]);
       assert.equal(find()?.deleting, true);
+      sink.remove(child(5, manifest(), { deletionTimestamp: LATER }));
+      assert.deepEqual(told, ["widget-uid", "widget-uid ConfigMap settings gone as we wanted"]);
     });
 
     it("both owners if a child passes from one to the other", () => {

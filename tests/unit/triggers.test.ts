@@ -83,6 +83,16 @@ describe("Triggers", () => {
     assert.deepEqual([contestedAt, triggers.contested], [[5], 1]);
   });
 
+  it("looks at once when a child is gone that we deleted, and finds no contest in that", () => {
+    for (let round = 0; round < 20; round++) {
+      triggers.childrenChanged(KEY);
+      const from = now;
+      triggers.childGone(KEY);
+      assert.equal(nextAt() - from, 20);
+    }
+    assert.equal(triggers.contested, 0);
+  });
+
   it("has room for ten thousand objects that wait, and for those that wait already", () => {
     for (let at = 0; at < 10_000; at++) {
       assert.ok(triggers.accepts(`team/${at}`));
