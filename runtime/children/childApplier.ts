@@ -7,7 +7,7 @@ import type { Resource } from "../kubernetes/resource";
 import type { Child, ChildStore } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
-import { isLabelled, isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
+import { isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
 import { childConflict, marksTaken } from "./refusals";
 import { neverAgain, rehearsalOf } from "./rehearsal";
@@ -128,7 +128,7 @@ export class ChildApplier {
     if (!isOwned) await scope.confirmOwner();
     const seen = seenOf(found.metadata);
     const isNever = child.update === "never";
-    if (isNever && isOwned && isLabelled(found, child.manifest)) return undefined;
+    if (isNever && isOwned && isMarked(found, child.manifest)) return undefined;
     if (!this.hasWritten(found)) return { how: "adopt", seen };
     return { how: isNever ? "mark" : "apply", seen };
   }

@@ -3,22 +3,22 @@ import { readJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { CHILD_OF_LABEL, fieldManagerOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
+import { fieldManagerOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
 import { appliesNothing } from "./appliesNothing";
 import { ChildrenByOwner } from "./childrenByOwner";
-import { managersOf } from "./marks";
+import { isMarked, managersOf } from "./marks";
 import { ownedValues } from "./ownedValues";
-import { applyEntry, type Owner, provenOwner } from "./ownership";
+import { applyEntry, marksOf, type Owner, provenOwner } from "./ownership";
 
 /** What is known of every child. */
 export interface ChildFacts {
   readonly owner: Owner;
   /** Fingerprint of the fields that we own, with their values. It changes when somebody takes or changes one of them. */
   readonly owned: string;
-  /** Whether it has our label, and not that of a former name of the operator. */
-  readonly isLabelled: boolean;
+  /** Whether it has every mark of its owner, and not the label of a former name of the operator. */
+  readonly isMarked: boolean;
 }
 
 /** What is known of a child. */
@@ -265,9 +265,12 @@ export class ChildStore {
   }
 
   private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
-    const isLabelled =
-      `${MANAGER_PREFIX}${object.metadata.labels?.[CHILD_OF_LABEL]}` === this.options.fieldManager;
-    return { owner, owned: this.ownedIn(object), isLabelled };
+    const { apiVersion, kind } = this.options.ownerKind;
+    const { name, namespace } = object.metadata;
+    const identity = this.options.fieldManager.slice(MANAGER_PREFIX.length);
+    const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identity);
+    const marked = { apiVersion, kind, metadata: { name, ...marks } };
+    return { owner, owned: this.ownedIn(object), isMarked: isMarked(object, marked) };
   }
 
   /** Our own entry is as long as all the rest, so it is kept only until we know what was applied. */

@@ -154,7 +154,7 @@ export class ChildWriter {
     // A child that is being deleted cannot be changed. Its owner is reconciled again when it is gone.
     if (known.deleting) return true;
     // When the former names of the operator are forgotten, nobody would follow a child with the label of one.
-    if (child.update === "never") return known.facts.isLabelled;
+    if (child.update === "never") return known.facts.isMarked;
     return this.options.store.isApplied(known, child.manifest);
   }
 

@@ -1,5 +1,5 @@
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
-import { CHILD_OF_LABEL, DOMAIN, fieldManagerOf, formerManagersOf, type OperatorIdentity } from "../names";
+import { DOMAIN, fieldManagerOf, formerManagersOf, type OperatorIdentity } from "../names";
 
 /** The field manager that restores the marks of a child which is never updated. */
 export function markManagerOf(fieldManager: string): string {
@@ -44,9 +44,4 @@ export function isMarked({ metadata }: KubernetesObject, manifest: Manifest): bo
     Object.entries(annotations).every(([key, value]) => metadata.annotations?.[key] === value) &&
     ownerReferences.every(({ uid }) => metadata.ownerReferences?.some((reference) => reference.uid === uid))
   );
-}
-
-/** Whether an object has the label by which our watches find the child. */
-export function isLabelled({ metadata }: KubernetesObject, manifest: Manifest): boolean {
-  return metadata.labels?.[CHILD_OF_LABEL] === manifest.metadata.labels?.[CHILD_OF_LABEL];
 }

@@ -44,8 +44,10 @@ const SERVER_FIELDS = [
  * namespace.
  * @see https://kubernetes.io/docs/concepts/architecture/garbage-collection/#owners-dependents
  */
-export function canReference(object: KubernetesObject, childNamespace: string | undefined): boolean {
-  const { namespace } = object.metadata;
+export function canReference(
+  { metadata: { namespace } }: { readonly metadata: Pick<Owner, "namespace"> },
+  childNamespace: string | undefined,
+): boolean {
   return namespace === undefined || namespace === childNamespace;
 }
 
@@ -96,7 +98,7 @@ export function ownedManifest(
  *   take such a child for its own
  */
 export function marksOf(
-  object: KubernetesObject,
+  object: Pick<KubernetesObject, "apiVersion" | "kind"> & { readonly metadata: Owner },
   childNamespace: string | undefined,
   identity: string,
   isController = true,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace, job } from "../support/manifests";
 import { answering, statusOf, useOperator } from "../support/useOperator";
@@ -44,6 +44,37 @@ describe('a Job that is created once (update: "never")', function () {
       const { labels } = (await bench.api.get(here("stripped"))).metadata;
       assert.deepEqual([labels?.["argosy.dev/child-of"], labels?.["own"]], ["argosy.once", "1"]);
     });
+  });
+
+  it("gets every mark back that somebody takes away or changes, wherever it is", async () => {
+    const away = inNamespace(job("marked", "example.com/worker:1"), await bench.api.newNamespace("away"));
+    const object = await bench.applyObject("marked", answering(job("marked", "example.com/worker:1"), away));
+    const marks = async (child: Manifest) => {
+      const { labels, annotations, ownerReferences } = (await bench.api.get(child)).metadata;
+      return {
+        labels: [labels?.["argosy.dev/child-of"], labels?.["argosy.dev/owner-uid"]],
+        annotation: annotations?.["argosy.dev/owner"],
+        owners: ownerReferences?.map(({ uid }) => uid),
+      };
+    };
+    const { uid } = object.metadata;
+    const labels = ["argosy.once", uid];
+    const expected = new Map([
+      [here("marked"), { labels, annotation: undefined, owners: [uid] }],
+      [away, { labels, annotation: `${bench.namespace}/marked`, owners: undefined }],
+    ]);
+    for (const [child, every] of expected) {
+      await eventually(async () => assert.deepEqual(await marks(child), every));
+      for (const change of [
+        { labels: { "argosy.dev/owner-uid": null } },
+        { labels: { "argosy.dev/owner-uid": "another" } },
+        { ownerReferences: null },
+        { annotations: { "argosy.dev/owner": null } },
+      ]) {
+        await bench.api.patch(child, { metadata: change });
+        await eventually(async () => assert.deepEqual(await marks(child), every, JSON.stringify(change)));
+      }
+    }
   });
 
   it("is created for an object that a backup brings back with the status of its former life", async () => {
