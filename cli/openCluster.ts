@@ -49,7 +49,9 @@ export async function openCluster(
 export async function openUsersCluster({ context, kubeconfig }: ClusterOptions): Promise<Cluster> {
   const connection = await connectionFromKubeconfig(kubeconfig, context).catch((error: unknown) => {
     if (error instanceof KubeconfigError || !(error instanceof Error)) throw error;
-    throw new KubeconfigError(`the kubeconfig cannot be used: ${error.message}`);
+    throw new KubeconfigError(
+      `the kubeconfig cannot be used: ${error.message}. Correct it, or name another one with --kubeconfig.`,
+    );
   });
   await awaitAnswer(connection).catch((error: Error) => {
     throw new CommandError(

@@ -29,14 +29,14 @@ export async function connectionFromKubeconfig(
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   try {
-    if (source?.includes("\n") || source?.startsWith("{")) config.loadFromString(source);
+    if (isText(source)) config.loadFromString(source);
     else if (source) config.loadFromFile(source);
     else config.loadFromDefault();
   } catch (error) {
-    const name = source?.includes("\n")
-      ? "the kubeconfig"
-      : (source ?? process.env.KUBECONFIG ?? "the kubeconfig");
-    throw new KubeconfigError(`${name} is no kubeconfig: ${(error as Error).message}`);
+    const file = isText(source) ? undefined : (source ?? process.env.KUBECONFIG);
+    throw new KubeconfigError(
+      `${file ?? "the kubeconfig"} is no kubeconfig: ${complaint(error as Error)}. Correct it, or name another one.`,
+    );
   }
   if (config.getCurrentContext() === MADE_UP) {
     throw new KubeconfigError(
@@ -68,6 +68,21 @@ export async function connectionFromKubeconfig(
     ...(isPem(tls.key) && { privateKey: tls.key }),
     token: () => bearerToken(config),
   };
+}
+
+/** Whether this is the text of a kubeconfig. Otherwise it is the path of one. */
+function isText(source: string | undefined): source is string {
+  return source !== undefined && (source.includes("\n") || source.startsWith("{"));
+}
+
+/** Why a kubeconfig cannot be read, without a word of its content: that may be a token. */
+function complaint(error: Error & { reason?: string; mark?: { line: number }; syscall?: string }): string {
+  // The message of a YAML parser shows the lines around the error.
+  if (error.reason && error.mark) return `${error.reason} in line ${error.mark.line + 1}`;
+  // client-node takes the clusters of what it parsed, and an empty file is parsed to nothing.
+  if (error instanceof TypeError) return "it has no clusters, users and contexts";
+  // As Node writes it: "ENOENT: no such file or directory, open '/none'".
+  return error.syscall ? error.message.replace(/^\w+: (.*?), .*$/s, "$1") : error.message;
 }
 
 /** The context that client-node makes up if it finds no kubeconfig (config.ts, loadFromDefault). */

@@ -39,6 +39,36 @@ describe("the connection of a kubeconfig", () => {
     }
   });
 
+  it("is refused with the reason and a remedy, in words that are no program's own", async () => {
+    const reasons: Record<string, RegExp> = {
+      empty: /it has no clusters/,
+      broken: /in line 2/,
+      missing: /no such file/,
+      ".": /directory/,
+    };
+    for (const [name, reason] of Object.entries(reasons)) {
+      const { message } = await refusal(path.join(root, name));
+      assert.match(message, reason);
+      assert.match(message, /\. Correct it, or name another one\.$/);
+      assert.doesNotMatch(message, /undefined|E[A-Z]+:|\n/);
+    }
+  });
+
+  it("is refused without a word of what is in it", async () => {
+    for (const source of ["users:\n  - token: SECRET\n   x: {", '{"users": [{"token": "SECRET"']) {
+      assert.match((await refusal(source)).message, /^the kubeconfig is no kubeconfig: (?!.*SECRET)/s);
+    }
+  });
+
+  async function refusal(source: string): Promise<Error> {
+    const error = await connectionFromKubeconfig(source).then(
+      () => undefined,
+      (refused: unknown) => refused,
+    );
+    assert.ok(error instanceof KubeconfigError, source);
+    return error;
+  }
+
   it("is refused where there is no such context, with those that there are", async () => {
     await assert.rejects(
       connectionFromKubeconfig(path.join(root, "config"), "two"),
