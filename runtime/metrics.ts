@@ -76,12 +76,12 @@ export class Metrics {
   readonly registry = new Registry();
   private readonly reconciles = this.counter(
     "reconciles_total",
-    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused or changed meanwhile, or the API server was away)",
+    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused or changed meanwhile, or the API server was down or busy)",
     { result: RECONCILE_RESULTS },
   );
   private readonly failures = this.counter(
     "reconcile_failures_total",
-    "Failed reconciles by reason, which the object's Ready condition has too",
+    "Failed reconciles by reason, the same as in the object's Ready condition",
     { reason: FAILURE_REASONS },
   );
   private readonly changes = this.counter(
@@ -94,7 +94,7 @@ export class Metrics {
   );
   private readonly handlerStarts = this.counter(
     "handler_process_starts_total",
-    "Handler processes started: on demand, and again after one has ended, failed or been idle",
+    "Handler processes started: on demand, and again after a process has ended, failed or been idle",
   );
   private readonly handlerFailures = this.counter(
     "handler_process_failures_total",
@@ -139,10 +139,10 @@ export class Metrics {
 
   constructor(operator: string, sources: MetricSources) {
     this.registry.setDefaultLabels({ operator });
-    this.gauge("queue_depth", "Objects that wait for their reconcile; 0 on a standby", sources.queueDepth);
+    this.gauge("queue_depth", "Objects that wait to be reconciled; 0 on a standby", sources.queueDepth);
     this.gauge(
       "queue_oldest_seconds",
-      "How long the object that waits longest has been waiting for its reconcile; 0 if none waits, and on a standby",
+      "How long the longest waiting object has been waiting to be reconciled; 0 if none waits, and on a standby",
       sources.queueOldestSeconds,
     );
     this.gauge(
@@ -152,11 +152,11 @@ export class Metrics {
     );
     this.gauge(
       "objects_contested",
-      "Objects with a child that somebody else changes back each time that it is applied, and that is therefore restored less often",
+      "Objects with a child that somebody else changes back each time that it is applied, so that the child is restored less often",
       sources.contested,
     );
-    this.gauge("reconciles_active", "Reconciles that run now", sources.active);
-    this.gauge("handler_processes", "Handler processes alive", sources.handlerProcesses);
+    this.gauge("reconciles_active", "Reconciles in progress", sources.active);
+    this.gauge("handler_processes", "Running handler processes", sources.handlerProcesses);
     this.gauge("children", "Children of custom resources that are known to exist", sources.children);
     this.gauge("leader", "1 if this runner leads and reconciles, 0 if it stands by", () =>
       Number(sources.isLeader()),
@@ -227,7 +227,7 @@ export class Metrics {
 
   /** Adds metrics about traces. */
   observeTraces(traces: TraceFigures): void {
-    this.count("spans_sent_total", "Spans of traces that the collector has taken", () => traces.sent);
+    this.count("spans_sent_total", "Spans of traces that the collector has accepted", () => traces.sent);
     this.count(
       "spans_dropped_total",
       "Spans of traces that are lost: too many waited, or the collector refused them or could not be reached",

@@ -304,6 +304,6 @@ export class Watches {
 
 function unserved({ apiVersion, kind }: DeclaredChild): Error {
   return new Error(
-    `operator.yaml declares ${kind} (${apiVersion}) under "children", and the cluster serves no such kind. Check the spelling, or install what brings that kind. Objects without such children do not wait for it.`,
+    `operator.yaml declares ${kind} (${apiVersion}) under "children", but the cluster does not serve this kind. Check the spelling, or install the software that provides it. Objects without such children do not wait for it.`,
   );
 }

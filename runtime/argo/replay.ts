@@ -149,7 +149,7 @@ export class Replay {
       const object = await client.get(resourceOf(operator.customResource), name);
       if (object && object.metadata.uid !== uid) {
         throw new RunTargetError(
-          `${operator.customResource.kind} ${formatName(name)} is another one than that with uid ${uid}, which is gone. Leave parameter "uid" empty to reconcile whichever there is.`,
+          `${operator.customResource.kind} ${formatName(name)} is not the object with uid ${uid}, which is gone. To reconcile the existing object, leave parameter "uid" empty.`,
         );
       }
     }

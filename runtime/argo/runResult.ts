@@ -52,7 +52,7 @@ export function triedAnswer(answer: TrialResult["answer"]): {
     text,
     message: isWhole
       ? tried
-      : `${tried}; the answer has ${json.length} characters, of which the first ${text.length} are here`,
+      : `${tried}; the answer has ${json.length} characters, and the first ${text.length} are shown here`,
   };
 }
 

@@ -96,7 +96,8 @@ function refuseNamespace(workflow: KubernetesObject, kind: string): void {
 function needed(workflow: KubernetesObject, parameter: "name" | "namespace", kind: string): string {
   const value = parameterOf(workflow, RUN_PARAMETERS[parameter]);
   if (isObjectName(value)) return value;
-  const what = value === "" ? "is missing" : `is "${value.slice(0, 80)}", which no object can be called`;
+  const what =
+    value === "" ? "is missing" : `is "${value.slice(0, 80)}", which cannot be the name of an object`;
   throw new RunTargetError(
     `parameter "${parameter}" ${what}: give the ${parameter} of the ${kind} to reconcile, or an example in parameter "object"`,
   );

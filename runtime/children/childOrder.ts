@@ -100,7 +100,7 @@ function checkKnown(annotations: Readonly<Record<string, string>>, path: string)
   for (const key of Object.keys(annotations)) {
     if (!key.startsWith(`${DOMAIN}/`) || KNOWN.includes(key)) continue;
     throw invalid(
-      `${path} has ${quote(key)}, which Argosy does not know: an order is given by ${AFTER_ANNOTATION} and ${KEEP_ANNOTATION}`,
+      `${path} has ${quote(key)}, which Argosy does not know: the annotations for an order are ${AFTER_ANNOTATION} and ${KEEP_ANNOTATION}`,
     );
   }
   const keep = annotations[KEEP_ANNOTATION] ?? "false";
@@ -118,10 +118,10 @@ function find(byName: ReadonlyMap<string, readonly Named[]>, reference: string, 
       (namespace === undefined || manifest.metadata.namespace === namespace),
   );
   const [first, another] = found;
-  if (!first) throw invalid(`${path} names ${quote(reference)}, which is no child of this answer`);
+  if (!first) throw invalid(`${path} names ${quote(reference)}, which is not a child in this answer`);
   if (!another) return first;
   throw invalid(
-    `${path} names ${quote(reference)}, of which this answer has several: write Kind.group/name or Kind/namespace/name`,
+    `${path} names ${quote(reference)}, but this answer has several such children: write Kind.group/name or Kind/namespace/name`,
   );
 }
 

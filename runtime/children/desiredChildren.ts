@@ -39,7 +39,7 @@ export function desiredChildren(
     const refuse = (problem: string) =>
       new ReconcileFailure(
         "InvalidAnswer",
-        `the handler answered wrongly: children[${position}] ${problem}.`,
+        `the handler's answer is wrong: children[${position}] ${problem}.`,
       );
     const isKind = ({ apiVersion, kind }: { apiVersion: string; kind: string }) =>
       apiVersion === child.apiVersion && kind === child.kind;
@@ -47,13 +47,13 @@ export function desiredChildren(
     const { update, retired } = operator.children.find(isKind) ?? {};
     if (retired) {
       throw refuse(
-        `is a ${child.kind} (${child.apiVersion}), which operator.yaml declares as retired: what is left of that kind is deleted`,
+        `is a ${child.kind} (${child.apiVersion}), which operator.yaml declares as retired: the remaining objects of this kind are deleted`,
       );
     }
     if (!resource && update) {
       throw new ReconcileFailure(
         "KindMissing",
-        `the cluster serves no kind ${child.kind} (${child.apiVersion}), of which the handler answered a child. Install what brings that kind: the object is reconciled again as soon as it is there.`,
+        `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler answered a child of this kind. Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.`,
         { retryAfterSeconds: 30 },
       );
     }
@@ -80,7 +80,7 @@ export function desiredChildren(
     }
     if (operator.watch && wouldBeWatched(child, operator.customResource, operator.watch)) {
       throw refuse(
-        `is a ${child.kind} with the labels that operator.yaml lists under "watch": it would be watched as well, and each object would make another without end`,
+        `is a ${child.kind} with the labels that operator.yaml lists under "watch": it would be watched too, and each object would lead to another one without end`,
       );
     }
     const foreign = child.metadata.ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);

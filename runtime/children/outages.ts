@@ -72,7 +72,7 @@ export class Outages {
     }
     const time = `${new Date(since).toISOString().slice(0, 19)}Z`;
     const said = cut(masked(error.message), LONGEST_SAID);
-    const message = `since ${time} the API server cannot write ${child}, and answers other requests: ${said}. Mend what serves that kind, or the webhook that is asked about it: the child is tried again every ${RETRY.retryAfterSeconds} seconds.`;
+    const message = `since ${time} the API server has failed to write ${child}, although it answers other requests: ${said}. Repair what serves this kind, or the webhook that must allow it: the child is tried again every ${RETRY.retryAfterSeconds} seconds.`;
     return new ReconcileFailure("ChildRefused", message, { ...RETRY, cause: error });
   }
 

@@ -186,7 +186,7 @@ export function conflictWith(
   if (controller && controller.uid !== uid) return belongsTo(`${controller.kind} ${controller.name}`);
   if (bearsOurMark(found, managers) || annotated(metadata, ADOPT_ANNOTATION)) return undefined;
   const writers = [...new Set(metadata.managedFields?.map((entry) => entry.manager ?? "unknown"))];
-  return { why: `it was made by ${writers.join(", ") || "somebody else"}`, hasOwner: false };
+  return { why: `it was created by ${writers.join(", ") || "somebody else"}`, hasOwner: false };
 }
 
 /** Whether an entry of ours owns the label that all our children have. The garbage collector leaves that label in place. */

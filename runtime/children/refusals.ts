@@ -19,7 +19,7 @@ import type { Conflict } from "./ownership";
 
 /** What to do if the runner has no rights in a namespace that the operator lists. */
 export const GRANT_REMEDY =
-  "The namespace was probably deleted and created again, which took the runner's RoleBinding along: run `pulumi up --refresh`.";
+  "The namespace was probably deleted and created again, and the runner's RoleBinding was deleted with it: run `pulumi up --refresh`.";
 
 /**
  * The failure of a child whose name is taken by an object that is not ours.
@@ -34,7 +34,7 @@ export function childConflict(
 ): ReconcileFailure {
   return new ReconcileFailure(
     "ChildConflict",
-    `${nameOf(child)} is not ours: ${why}. ${remedyFor(found, managers, hasOwner)}`,
+    `${nameOf(child)} does not belong to this object: ${why}. ${remedyFor(found, managers, hasOwner)}`,
     // The object belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
     belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
   );
@@ -45,7 +45,7 @@ export function marksTaken(child: DesiredChild): ReconcileFailure {
   const marks = Object.keys(marksIn(child.manifest).metadata.labels ?? {});
   return new ReconcileFailure(
     "ChildRefused",
-    `the API server accepted ${nameOf(child)} and dropped what marks it as the object's child: its owner reference, or a label of ${marks.join(", ")}. A mutating webhook or policy of the cluster takes them away: let it leave them. Until then the child is neither watched nor deleted.`,
+    `the API server accepted ${nameOf(child)} but dropped the marks of a child: its owner reference, or one of the labels ${marks.join(", ")}. A mutating webhook or policy of the cluster removes them: make it keep them. Until then the child is neither watched nor deleted.`,
   );
 }
 
@@ -149,7 +149,7 @@ function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): 
     return ` Add this to grants in operator.yaml: [${grants.join(", ")}].`;
   }
   // The API server names the binding, but means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).
-  return role && error.code === 404 ? ` The role ${role} is not there: answer it too, or create it.` : "";
+  return role && error.code === 404 ? ` The role ${role} does not exist: answer it too, or create it.` : "";
 }
 
 /** A rule as the API server names it, `{APIGroups:["batch"], Verbs:["get" "list"]}`, in the form of operator.yaml. */

@@ -30,7 +30,7 @@ export function rehearsalName(name: string): string {
 export function neverAgain(refused: ApiError, error: unknown): unknown {
   if (!(error instanceof ApiError) || isBusy(error)) return error;
   // The API server quotes all of a Job's template. Nobody reads what follows such a quotation.
-  const message = `it must be deleted and created again, and is not deleted, since the API server would refuse the new one: ${error.message}. The change was refused: ${refused.message}`;
+  const message = `it must be deleted and created again, but it is not deleted, since the API server would refuse the new one: ${error.message}. The change was refused: ${refused.message}`;
   return new ApiError(refused.code, { ...refused.status, message }, refused.request);
 }
 

@@ -41,14 +41,14 @@ export class Keeper {
     this.registry.setDefaultLabels({ event_path: eventPath });
     this.replaced = new Counter({
       name: "argosy_event_path_pods_replaced_total",
-      help: "Pods of sensors and event sources that were replaced because the event bus began after them, by part",
+      help: "Pods of sensors and event sources that were replaced because the event bus started after them, by part",
       labelNames: ["part"],
       registers: [this.registry],
     });
     for (const part of EVENT_PATH_PARTS.slice(1)) this.replaced.inc({ part }, 0);
     this.outdated = new Gauge({
       name: "argosy_event_path_pods_outdated",
-      help: "Pods of sensors and event sources that began before the event bus did: no event reaches an operator",
+      help: "Pods of sensors and event sources that started before the event bus: no event reaches an operator",
       registers: [this.registry],
     });
     this.events = new EventWriter({

@@ -60,9 +60,9 @@ export class Intake {
     this.events = new Counter({
       name: "argosy_intake_events_total",
       help:
-        "Events from outside, by event and result: created (an object was made of it), known (its object was there), skipped " +
-        "(it does not meet `when`), refused (no object can be made of it, and a Warning says so), contradicted (its object is " +
-        "there with other content, and a Warning says so), postponed (the sensor sends it again)",
+        "Events from outside, by event and result: created (it became an object), known (its object existed already), skipped " +
+        "(it does not meet `when`), refused (it cannot become an object, and a Warning says so), contradicted (its object " +
+        "exists with other content, and a Warning says so), postponed (the sensor sends it again)",
       labelNames: ["event", "result"],
       registers: [this.registry],
     });
@@ -95,7 +95,7 @@ export class Intake {
       this.events.inc({ event: subject, result });
       return result;
     } catch (error) {
-      this.options.onNotice(`event ${subject}: not now: ${reasonOf(error as Error)}`);
+      this.options.onNotice(`event ${subject} is postponed: ${reasonOf(error as Error)}`);
       // A label with any text that somebody sends would make metrics without end.
       if (known) this.events.inc({ event: subject, result: "postponed" });
       return "postponed";
@@ -129,7 +129,7 @@ export class Intake {
     const there = await this.options.client.get(resourceOfEvent(event), manifest.metadata);
     if (!there) throw new Error(`${object.name} is being deleted`);
     if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
-    const note = `an event of ${event.name} with the id ${idIn(object.id)} came with other content than the first one of this id. ${event.kind} ${formatName(object)} stays as it is`;
+    const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content. ${event.kind} ${formatName(object)} stays as it is`;
     await this.tell(event, "EventContradicts", note);
     return "contradicted";
   }

@@ -42,5 +42,5 @@ export function parseIntakeFile(text: string): IntakeFile {
   const file = readJson(text);
   if (isRecord(file) && typeof file["installation"] === "string" && Array.isArray(file["events"]))
     return file as unknown as IntakeFile;
-  throw new Error(`${INTAKE_FILE} is not what the manifests give. Deploy the program again.`);
+  throw new Error(`${INTAKE_FILE} is not as the manifests define it. Deploy the program again.`);
 }

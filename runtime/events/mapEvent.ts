@@ -110,9 +110,9 @@ function idOf(path: string, data: unknown): string {
   const text = textOf(value);
   const complain = (complaint: string) => new Refused({ field: path, complaint });
   if (value === undefined || text === "") throw complain("is missing, and it is part of the id");
-  if (text === undefined) throw complain("is no text and no number, and it is part of the id");
+  if (text === undefined) throw complain("is neither a text nor a number, but it is part of the id");
   if (text.length > LONGEST_ID)
-    throw complain(`has more than ${LONGEST_ID} characters, and it is part of the id`);
+    throw complain(`has more than ${LONGEST_ID} characters, but it is part of the id`);
   return text;
 }
 
@@ -123,9 +123,9 @@ function namespaceOf(
 ): string | undefined {
   if (namespace === undefined || typeof namespace === "string") return namespace;
   const value = valueAt(data, namespace.from);
-  if (value === undefined) throw refuse(namespace.from, "is missing, and it is the namespace");
+  if (value === undefined) throw refuse(namespace.from, "is missing, but it is the namespace");
   const found = namespace.allowed.find((each) => each === value);
-  if (found === undefined) throw refuse(namespace.from, "is not one of the namespaces that are allowed");
+  if (found === undefined) throw refuse(namespace.from, "is not one of the allowed namespaces");
   return found;
 }
 

@@ -27,7 +27,7 @@ export async function askHandler<Answer extends HandlerAnswer>(
       throw new ReconcileFailure("HandlerError", message, when);
     }
     const problem = misplaced(answer, isOurs) ?? (answer.status && checkStatus(answer.status));
-    if (problem) throw new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`);
+    if (problem) throw new ReconcileFailure("InvalidAnswer", `the handler's answer is wrong: ${problem}.`);
     return { answer: answer as Exclude<Answer, { error: unknown }>, length, log };
   } catch (error) {
     if (error instanceof ReconcileFailure) error.log = log;
@@ -43,8 +43,8 @@ export function misplaced(
   if (isOurs && state !== undefined)
     return '"state", which is for an operator with "watch". A custom resource has a status: answer "status"';
   if (!isOurs && status !== undefined)
-    return '"status", and the object is not ours to write. What you want to be given again belongs into "state"';
+    return '"status", but the operator may not write on a watched object. Use "state" for what the next request should contain';
   if (!isOurs && conditions !== undefined)
-    return '"conditions", and the object is not ours to write. Report by "events", and remember by "state"';
+    return '"conditions", but the operator may not write on a watched object. Report with "events", and remember with "state"';
   return undefined;
 }

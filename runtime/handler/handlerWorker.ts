@@ -94,7 +94,7 @@ export class HandlerWorker {
     const { apiVersion, ...more } = question;
     const line = jsonOf({ apiVersion, id, ...more });
     if (line === undefined) {
-      const message = "the object or a child of it is nested too deeply to be given to a handler";
+      const message = "the object or a child of it is nested too deeply for a request to a handler";
       throw new ReconcileFailure("HandlerNotStarted", message, { permanent: true });
     }
     // What the process wrote before its first question is part of the first answer's log.

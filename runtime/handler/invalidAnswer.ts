@@ -6,7 +6,7 @@ const LONGEST_QUOTE = 80;
 
 /** The failure of an answer that breaks the contract. */
 export function invalid(problem: string): ReconcileFailure {
-  return new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`);
+  return new ReconcileFailure("InvalidAnswer", `the handler's answer is wrong: ${problem}.`);
 }
 
 /**

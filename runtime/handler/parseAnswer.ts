@@ -156,7 +156,7 @@ function common(
     }
     if (status[MEMORY_FIELD] !== undefined) {
       throw invalid(
-        `"status.${MEMORY_FIELD}" is the engine's own; leave it out, also where the status is copied from the object`,
+        `"status.${MEMORY_FIELD}" is the engine's own; leave it out, even if you copy the status from the object`,
       );
     }
   }
@@ -177,7 +177,7 @@ function checkCharacters(value: unknown, path: string): void {
   const where = halfCharacterIn(value, path);
   if (where !== undefined)
     throw invalid(
-      `${shown(where)} has half of a character (a surrogate without its other half), which is no text`,
+      `${shown(where)} has half of a character (a surrogate without its other half), which is not valid text`,
     );
 }
 

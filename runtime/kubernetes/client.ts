@@ -281,7 +281,7 @@ export class KubernetesClient {
     const what = `${request.method} ${request.path.split("?")[0]}`;
     throw new ApiUnreachableError(
       what,
-      new Error("the answer is no object: something else than the API server answered"),
+      new Error("the answer is not an object: something other than the API server answered"),
     );
   }
 

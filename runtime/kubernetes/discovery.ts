@@ -12,7 +12,7 @@ interface ApiResourceList {
 export class UnknownKindError extends Error {
   constructor(apiVersion: string, kind: string) {
     super(
-      `the cluster serves no kind ${kind} in ${apiVersion}. Check the spelling, or install what brings that kind first.`,
+      `the cluster serves no kind ${kind} in ${apiVersion}. Check the spelling, or first install the software that provides the kind.`,
     );
     this.name = "UnknownKindError";
   }

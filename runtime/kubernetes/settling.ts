@@ -23,7 +23,7 @@ export class Settling {
   taken(error: ApiError): ApiError {
     const isSettling = this.now() - this.awayAt < SETTLING_MS;
     if (!isSettling || error.code !== 403 || !RIGHT_MISSING.test(error.message)) return error;
-    const message = `the API server has just come up, and may not know its roles yet: ${error.message}`;
+    const message = `the API server has just started, and may not know its roles yet: ${error.message}`;
     return new ApiError(503, { message, details: { retryAfterSeconds: ASK_AGAIN_SECONDS } }, error.request);
   }
 }

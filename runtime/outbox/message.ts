@@ -75,5 +75,5 @@ export function contestNote(child: DriftedChild): string {
   // A watch that selects by the label shows a child without the label as deleted.
   const who =
     child.by === undefined ? `deleted, or loses the label ${CHILD_OF_LABEL},` : `changed by ${child.by}`;
-  return `${child.kind} ${formatName(child)} is ${who} each time that it is applied: it is corrected less often until that ends`;
+  return `${child.kind} ${formatName(child)} is ${who} each time that it is applied: until this ends, it is corrected less and less often`;
 }

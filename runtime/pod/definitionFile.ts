@@ -82,7 +82,7 @@ function parse(file: string): Record<string, unknown> {
 }
 
 function unusable(file: string, complaint: string): DefinitionFileError {
-  const remedy = "Deploy the operator again: the file is made from its definition.";
+  const remedy = "Deploy the operator again: the file is generated from its definition.";
   return new DefinitionFileError(`${file}: ${complaint}. ${remedy}`);
 }
 

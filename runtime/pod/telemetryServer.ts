@@ -36,7 +36,7 @@ export function startTelemetryServer(options: TelemetryServerOptions): Promise<H
       case "/metrics":
         return void answerMetrics(response, [registry]);
       default:
-        return answer(404, "there are /livez, /readyz and /metrics");
+        return answer(404, "the paths are /livez, /readyz and /metrics");
     }
   });
 }

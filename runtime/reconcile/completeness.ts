@@ -87,7 +87,7 @@ export class Completeness {
    */
   assertSeen({ namespace }: ObjectName): void {
     const [notSynced] = this.options.objects.notSynced(namespace);
-    if (notSynced) throw notSyncedError(notSynced, "of which it watches objects");
+    if (notSynced) throw notSyncedError(notSynced, "which the operator watches");
   }
 
   /**
@@ -96,7 +96,7 @@ export class Completeness {
    */
   assertRemembers(): void {
     const [notSynced] = this.options.memories?.notSynced(undefined) ?? [];
-    if (notSynced) throw notSyncedError(notSynced, "in which is kept what must be remembered");
+    if (notSynced) throw notSyncedError(notSynced, "which stores what must be remembered");
   }
 }
 
@@ -109,8 +109,8 @@ function isMissing(problem: Error): boolean {
   return problem instanceof UnknownKindError || isApiError(problem, 404);
 }
 
-function kindMissing(kind: string, why = "of which the object has children"): ReconcileFailure {
-  const message = `the cluster serves no ${kind}, ${why}. Install what brings that kind: the object is reconciled again as soon as it is there.`;
+function kindMissing(kind: string, why = "and the object has children of this kind"): ReconcileFailure {
+  const message = `the cluster serves no ${kind}, ${why}. Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.`;
   return new ReconcileFailure("KindMissing", message, RETRY);
 }
 
@@ -122,7 +122,8 @@ function notSyncedError(
   if (!problem) return new StillListingError(what);
   if (isMissing(problem)) return kindMissing(kindKey(resource), why);
   if (!isApiError(problem, 403)) {
-    const remedy = "Mend what serves that kind: the object is reconciled again as soon as it can be listed.";
+    const remedy =
+      "Repair what serves this kind: the object is reconciled again as soon as it can be listed.";
     const message = `the API server cannot list ${what}: ${problem.message}. ${remedy}`;
     return new ReconcileFailure("KindNotListed", message, RETRY);
   }

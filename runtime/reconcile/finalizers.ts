@@ -184,7 +184,7 @@ export class Finalizers {
 function droppedBy(finalizer: string): ReconcileFailure {
   return new ReconcileFailure(
     "ApiError",
-    `the API server accepted the finalizer ${finalizer} and dropped it. A mutating webhook or policy of the cluster takes it away: let it leave the finalizer.`,
+    `the API server accepted the finalizer ${finalizer} but dropped it. A mutating webhook or policy of the cluster removes it: make it keep the finalizer.`,
   );
 }
 

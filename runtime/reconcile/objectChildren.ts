@@ -274,7 +274,7 @@ export class ObjectChildren {
 function tooLarge(largest: { readonly name: string; readonly length: number }): ReconcileFailure {
   return new ReconcileFailure(
     "ChildrenTooLarge",
-    `the object's children are longer than ${MOST_LENGTH} characters in all, and no handler is given more. The largest until there is ${largest.name} with ${largest.length}. Remove what others wrote into it, or answer smaller children.`,
+    `the object's children have more than ${MOST_LENGTH} characters in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.length} characters. Remove what others wrote into it, or answer smaller children.`,
   );
 }
 

@@ -82,7 +82,7 @@ export function readUsed(examples: unknown, { uses }: Pick<Operator, "uses">): U
   const unknown = Object.keys(examples).find((key) => !Object.hasOwn(uses, key));
   if (unknown !== undefined) {
     const known = Object.keys(uses).join(", ") || "none";
-    throw new Error(`used.${unknown} is not in the definition's uses: there is ${known}`);
+    throw new Error(`used.${unknown} is not in the definition's uses, which are ${known}`);
   }
   const used = Object.entries(uses).map(([key, use]) => {
     const given = examples[key] ?? (isList(use) ? [] : null);

@@ -17,7 +17,7 @@ const MOST_ROUNDS = 5;
 /** Why no children are made of a watched object: it came from this operator's own children too many times in a row. */
 export function whyCycling(object: KubernetesObject, source: CycleSource): ReconcileFailure | undefined {
   if (roundsOf(object, source) <= MOST_ROUNDS) return undefined;
-  const message = `another operator makes objects of this operator's children, and this operator watches them: this one was made so more than ${MOST_ROUNDS} times in a row. No children are made of it, since that would go on without end.`;
+  const message = `another operator creates objects because of this operator's children, and this operator watches them: this object was created in this way more than ${MOST_ROUNDS} times in a row. No children are created for it, since this would go on without end.`;
   return new ReconcileFailure("WatchCycle", message, { permanent: true });
 }
 

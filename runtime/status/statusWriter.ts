@@ -162,7 +162,7 @@ function droppedBy({ plural, apiVersion }: Resource, fields: readonly string[]):
   const names = fields.map((field) => `status.${field}`).join(" and ");
   return new ReconcileFailure(
     "StatusRefused",
-    `the API server dropped ${names}: the CustomResourceDefinition of ${plural} (${apiVersion}) does not have that, or a mutating webhook takes it away. If it is the CustomResourceDefinition: ${REMEDY}.`,
+    `the API server dropped ${names}: the CustomResourceDefinition of ${plural} (${apiVersion}) does not define this, or a mutating webhook removes it. If the CustomResourceDefinition is the cause: ${REMEDY}.`,
   );
 }
 

@@ -74,7 +74,7 @@ async function read(response: IncomingMessage): Promise<string> {
 
 function outcome({ statusCode = 0, headers }: IncomingMessage, text: string): Posted {
   if (statusCode >= 200 && statusCode < 300) return { kind: "taken", rejected: rejectedIn(text) };
-  const why = `the collector answers ${statusCode}`;
+  const why = `the collector answered ${statusCode}`;
   const isTemporary = TEMPORARY.includes(statusCode);
   return { kind: "refused", why, isTemporary, ...(isTemporary && { retryAfterMs: retryAfterIn(headers) }) };
 }

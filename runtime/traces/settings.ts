@@ -47,7 +47,8 @@ export function readTraceSettings(given: {
   const base = url.pathname.replace(/\/+$/, "");
   url.pathname = base.endsWith(SPANS_PATH) ? base : base + SPANS_PATH;
   const oneIn = given.oneIn === "" ? 1 : Number(given.oneIn);
-  if (!(oneIn >= 1)) throw new Error("one in how many runs is traced is no number from 1");
+  if (!(oneIn >= 1))
+    throw new Error("the setting that one run in so many is traced must be a number of at least 1");
   return { url, headers: readHeaders(given.headers), ratio: 1 / oneIn };
 }
 

@@ -75,7 +75,7 @@ export function whyNotGiven(
   operator: UsingOperator,
 ): string | undefined {
   const type = secret["type"];
-  if (isNeverGivenType(type)) return `a Secret of type ${type} is never given`;
+  if (isNeverGivenType(type)) return `a Secret of type ${type} is never provided`;
   if (use.name !== undefined && listedNames(use)?.includes(metadata.name)) return undefined;
   const identities = allIdentitiesOf(operator).map(identityOf);
   const usedBy = metadata.labels?.[USED_BY_LABEL];
@@ -160,11 +160,11 @@ class Given {
     if (isSecretKind(this.use) && whyNotGiven(object, this.use, this.operator) !== undefined) return;
     const text = jsonOf(object);
     if (text === undefined)
-      throw new NotGivenError("an object is nested too deeply to be given to a handler.");
+      throw new NotGivenError("an object is nested too deeply for a request to a handler.");
     this.length += text.length;
     if (this.length > this.most)
       throw new NotGivenError(
-        `what the object uses is longer than ${MOST_LENGTH} characters in all. Let it name fewer objects.`,
+        `the objects that it uses have more than ${MOST_LENGTH} characters in all. Let it name fewer objects.`,
       );
     this.objects.push(object);
   }
@@ -214,21 +214,21 @@ function notGiven(
   const label = `${USED_BY_LABEL}: ${identityOf(operator)}`;
   const remedy = isListed
     ? ""
-    : ` Does the Secret bear the label ${label}? Only then a custom resource may name it.`;
-  const note = `uses.${key}: there is no Secret ${left.slice(0, 10).join(", ")} that this operator is given.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never given.`;
+    : ` Does the Secret have the label ${label}? Only then may a custom resource name it.`;
+  const note = `uses.${key}: this operator gets no Secret ${left.slice(0, 10).join(", ")}.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never provided.`;
   return [{ reason: "UsedSecretNotGiven", note }];
 }
 
 /** Says that a kind is missing, and what to do. */
 export function missingNote({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
-  return `the cluster serves no kind ${kind} in ${apiVersion}, so that there is nothing to use. Install what brings that kind: the object is reconciled again as soon as it is there.`;
+  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.`;
 }
 
 /** Says why a kind cannot be read, and what to do. */
 export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): string {
   if (isApiError(problem, 403))
     return `the runner may not read ${kind}: ${problem.message}. ${RIGHTS_REMEDY}`;
-  return `the API server cannot list ${kind}: ${problem.message}. Mend what serves that kind: the object is reconciled again as soon as it can be listed.`;
+  return `the API server cannot list ${kind}: ${problem.message}. Repair what serves this kind: the object is reconciled again as soon as it can be listed.`;
 }
 
 /** Whether a reference selects nothing, so that nothing needs to be read for it. */

@@ -270,7 +270,7 @@ describe("argosy diff and argosy try", function () {
         ["d-fine", "changed", undefined],
       ],
     );
-    assert.match(previews[0]?.failure?.message ?? "", /it was made by somebody/);
+    assert.match(previews[0]?.failure?.message ?? "", /it was created by somebody/);
     assert.match(previews[1]?.failure?.log ?? "", /KeyError: 'size'/);
     assert.match(previews[2]?.failure?.message ?? "", /spec\.replicas/);
     const { stdout } = await argosy(1, "diff", "previewed");

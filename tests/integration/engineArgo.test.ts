@@ -218,7 +218,7 @@ describe("the engine beside Argo", () => {
       );
       await api.apply(object("there", { answer: { error: { message: "no such plan" } } }));
       const other = await answerOf(await submitted({ namespace, name: "there", uid: "another" }));
-      assert.match(other.message, /is another one than that with uid another/);
+      assert.match(other.message, /is not the object with uid another/);
       const failing = await answerOf(await submitted({ namespace, name: "there" }));
       assert.equal(failing.message, "HandlerError: no such plan");
       assert.equal(output(failing, "reason"), "HandlerError");
@@ -247,7 +247,7 @@ describe("the engine beside Argo", () => {
       assert.match((await answerOf(await submitted({ name: "demo" }))).message, /"namespace" is missing/);
       assert.match(
         (await answerOf(await submitted({ name: "../x", namespace }))).message,
-        /no object can be called/,
+        /cannot be the name of an object/,
       );
       assert.match((await answerOf(await submitted({ object: "{" }))).message, /"object" is not JSON/);
     });

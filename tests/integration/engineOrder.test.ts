@@ -125,7 +125,7 @@ describe("the engine refuses an order that cannot be kept", function () {
     await eventually(async () =>
       assert.match(
         conditionOf(await bench.api.get(object), "Ready").message,
-        /names "Job\/migrate", which is no child of this answer/,
+        /names "Job\/migrate", which is not a child in this answer/,
       ),
     );
     await bench.api.assertGone(inNamespace(configMap("other"), bench.namespace));

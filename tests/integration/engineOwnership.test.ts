@@ -57,7 +57,7 @@ describe("the engine owns children", function () {
     const foreign = await bench.api.create(inNamespace(configMap("taken", { theirs: "1" }), bench.namespace));
     const object = await bench.applyObject("taken", answering(configMap("taken", { ours: "1" })));
     const { message } = await bench.failed(object, "ChildConflict");
-    assert.match(message, /ConfigMap .*taken is not ours/);
+    assert.match(message, /ConfigMap .*taken does not belong to this object/);
     assert.match(message, /argosy.dev\/adopt=true/);
     await assertUntouched(foreign);
     await bench.api.delete(object);

@@ -169,7 +169,7 @@ describe("an operator that watches a kind that others own", function () {
   it("refuses an answer that the object has no place for", async () => {
     const operator = await bench.install();
     const refused: readonly [JsonObject, RegExp][] = [
-      [{ children: [], status: { a: 1 } }, /the object is not ours to write.*"state"/],
+      [{ children: [], status: { a: 1 } }, /the operator may not write on a watched object.*"state"/],
       [{ children: [], state: [] }, /"state" must be an object/],
       [{ children: [], state: { long: "x".repeat(70_000) } }, /"state" has 70011 bytes, more than the 65536/],
     ];

@@ -121,7 +121,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
       await bench.api.get(child(`far-${name}`, second));
       await leave(object);
       assert.equal(await needOf(name), "urgent");
-      assert.match(await run(object), /cleared up after Deployment/);
+      assert.match(await run(object), /cleaned up after Deployment/);
       await bench.api.assertGone(child(`far-${name}`, second));
       await eventually(() => bench.api.assertGone(child(`of-${name}`)));
       await bench.api.assertGone(bench.operator.memoryOf(object));

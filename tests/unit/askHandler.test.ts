@@ -51,7 +51,7 @@ describe("askHandler", () => {
     start({ children: [], status: { a: 1 } });
     assert.match(
       (await failureOf(() => ask("status.a is no text"))).message,
-      /wrongly: status\.a is no text\./,
+      /is wrong: status\.a is no text\./,
     );
   });
 });

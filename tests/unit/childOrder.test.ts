@@ -73,7 +73,7 @@ describe("the order of children", () => {
     for (const reference of ["Service/web", "Service/shop/web", "Service.core/web"])
       assert.match(
         refusal(child("ConfigMap/shop/a", reference), ...twins),
-        /several: write Kind\.group\/name/,
+        /several such children: write Kind\.group\/name/,
       );
   });
 
@@ -81,9 +81,9 @@ describe("the order of children", () => {
     [
       "a child that is not in the answer",
       "Job/other",
-      /names "Job\/other", which is no child of this answer/,
+      /names "Job\/other", which is not a child in this answer/,
     ],
-    ["a child in another namespace", "ConfigMap/depot/a", /no child of this answer/],
+    ["a child in another namespace", "ConfigMap/depot/a", /not a child in this answer/],
     ["a name alone", "migrate", /has "migrate", which is not like "Job\/migrate"/],
     ["a kind in lower case", "configmap/a", /not like "Job\/migrate"/],
     ["a path that is too long", "ConfigMap/a/b/c", /not like "Job\/migrate"/],

@@ -105,7 +105,7 @@ describe("ChildWriter", () => {
       assert.equal(reason, "ChildConflict");
       assert.match(
         message,
-        /^ConfigMap shop\/settings is not ours: it was made by kubectl\. Rename or delete it/,
+        /^ConfigMap shop\/settings does not belong to this object: it was created by kubectl\. Rename or delete it/,
       );
       assert.equal(retryAfterSeconds, undefined);
       assert.deepEqual(bench.there()?.["data"], { theirs: "1" });

@@ -268,7 +268,7 @@ describe("eventMapper", () => {
         complaint: "has a number that JSON has not",
         id: ["7"],
       });
-      assert.match(refusalOf(event("1e999"), changes, size).complaint, /^is no text and no number/);
+      assert.match(refusalOf(event("1e999"), changes, size).complaint, /^is neither a text nor a number/);
     });
 
   it("refuses an object that is too large", () => {

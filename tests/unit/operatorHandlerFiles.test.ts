@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { contentHash } from "../../components/manifests/configMaps";
-import { handlerFiles, imageFiles, dataKeyOf } from "../../components/manifests/operator/handlerFiles";
+import { dataKeyOf, handlerFiles, imageFiles } from "../../components/manifests/operator/handlerFiles";
 import { displayPath, OperatorError } from "../../definition/problems";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 

@@ -83,7 +83,7 @@ describe("A child that the API server cannot write", () => {
       assert.equal(third.reason, "ChildRefused");
       assert.match(
         third.message,
-        /^since \S+Z the API server cannot write ConfigMap shop\/settings, and answers/,
+        /^since \S+Z the API server has failed to write ConfigMap shop\/settings, although it answers/,
       );
       assert.ok(third.message.includes(error.message.replaceAll("refused", "***")), third.message);
       assert.deepEqual([third.retryAfterSeconds, third.permanent, looks], [10, false, 1]);

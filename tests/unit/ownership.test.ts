@@ -270,29 +270,29 @@ describe("conflictWith", () => {
       having({ ownerReferences: [controller] }),
       /belongs to ReplicaSet web/,
     ],
-    ["what somebody else made", theirs, /made by kubectl/],
+    ["what somebody else made", theirs, /created by kubectl/],
     [
       "what somebody else made with our labels",
       having({ labels: ours.metadata.labels ?? {} }, theirs),
-      /made by kubectl/,
+      /created by kubectl/,
     ],
     [
       "what somebody else made with a reference to this owner",
       having({ ownerReferences: [{ ...referenceTo("widget-uid"), controller: true }] }, theirs),
-      /made by kubectl/,
+      /created by kubectl/,
     ],
     [
       "what bears our manager's name alone",
       withEntry(ours, { fieldsV1: { "f:data": {} } }),
-      new RegExp(`made by ${MANAGER}`),
+      new RegExp(`created by ${MANAGER}`),
     ],
     ["what somebody else offers", having(adopt, theirs), undefined],
     [
       "what somebody else does not offer",
       having({ annotations: { [ADOPT_ANNOTATION]: "false" } }, theirs),
-      /made by kubectl/,
+      /created by kubectl/,
     ],
-    ["what nobody is known to have made", observed("ConfigMap"), /made by somebody else/],
+    ["what nobody is known to have made", observed("ConfigMap"), /created by somebody else/],
   ];
   for (const [what, found, expected] of table) {
     it(`${expected ? "refuses" : "takes"} ${what}`, () => {

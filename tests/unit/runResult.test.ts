@@ -23,7 +23,7 @@ describe("the answer of a trial", () => {
       const stored = storedBytes(text);
       assert.ok(stored <= 768 * 1024, `${stored} bytes`);
       assert.ok(stored > 500 * 1024, `${stored} bytes`);
-      assert.match(message, /; the answer has \d+ characters, of which the first \d+ are here$/);
+      assert.match(message, /; the answer has \d+ characters, and the first \d+ are shown here$/);
       assert.match(message, new RegExp(`first ${text.length} are`));
       assert.doesNotMatch(text, /\p{Surrogate}/u);
     });

@@ -126,7 +126,7 @@ describe("the exporter of traces", () => {
       await eventually(() => assert.deepEqual(figures(exporter), [1, 0]));
       assert.equal(received.length, 3);
       assert.equal(notices.length, 2);
-      assert.match(notices[0] ?? "", new RegExp(`the collector answers ${code}`));
+      assert.match(notices[0] ?? "", new RegExp(`the collector answered ${code}`));
       assert.equal(notices[1], "traces are sent again");
     });
   }
@@ -292,6 +292,6 @@ describe("where traces go", () => {
     assert.equal(read("http://a").ratio, 1);
     assert.equal(read("http://a", "", "20").ratio, 0.05);
     for (const oneIn of ["0", "-1", "0.5", "x", "NaN"])
-      assert.throws(() => read("http://a", "", oneIn), /no number from 1/);
+      assert.throws(() => read("http://a", "", oneIn), /a number of at least 1/);
   });
 });

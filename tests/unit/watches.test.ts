@@ -83,7 +83,7 @@ describe("Watches", () => {
     assert.ok(performance.now() - before < 4_000, "it waits for no list of that kind");
     assert.match(
       told.join(),
-      /^operator\.yaml declares ConfigMap \(v1\) under "children", and the cluster serves no/,
+      /^operator\.yaml declares ConfigMap \(v1\) under "children", but the cluster does not serve/,
     );
     await eventually(() => assert.ok(discovered.length === 2, "it asks again"));
     discovered[1]?.();

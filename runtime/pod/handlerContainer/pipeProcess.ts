@@ -56,7 +56,7 @@ export class PipeProcess implements HandlerProcess {
     private readonly onOver: () => void,
   ) {
     this.patience = setTimeout(() => {
-      this.refuse(`the pod's container "handler" has not begun it within ${startTimeoutMs / 1000} s`);
+      this.refuse(`the pod's container "handler" has not started it within ${startTimeoutMs / 1000} s`);
     }, startTimeoutMs);
   }
 

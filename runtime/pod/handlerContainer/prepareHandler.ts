@@ -55,7 +55,7 @@ async function handlerThere(
       stopping.throwIfAborted();
       if (left <= PATIENCE_MS) {
         throw new Error(
-          `the pod's container "handler" was not there within ${withinSeconds} s: the pod's events tell whether its image could be pulled`,
+          `the pod's container "handler" was not there within ${withinSeconds} s: the pod's events show whether its image could be pulled`,
         );
       }
       log("warn", (error as Error).message);

@@ -41,7 +41,7 @@ export function parseHint(
   if (!isName(namespace)) throw new HintError("namespace is not the name of a namespace");
   // We have no right to read there.
   if (namespaces !== "all" && !namespaces.includes(namespace)) {
-    throw new HintError("namespace is none of this operator's");
+    throw new HintError("namespace is not one of this operator's");
   }
   return { namespace, name, ...version };
 }

@@ -46,16 +46,16 @@ async function answer(
   response: ServerResponse,
   { operator, take, onResult }: HintServerOptions,
 ): Promise<void> {
-  if (request.url !== HINT_PATH) return refuse(response, 404, `there is only ${HINT_PATH}`);
+  if (request.url !== HINT_PATH) return refuse(response, 404, `the only path is ${HINT_PATH}`);
   if (request.method !== "POST") {
     response.setHeader("allow", "POST");
-    return refuse(response, 405, "a hint is a POST");
+    return refuse(response, 405, "a hint must be a POST");
   }
   try {
     const body = await readBodyUnlessTooLong(request);
     if (body === undefined) {
       onResult("invalid");
-      return refuse(response, 413, `a hint has at most ${MOST_BYTES} bytes`);
+      return refuse(response, 413, `a hint may have at most ${MOST_BYTES} bytes`);
     }
     const result = await take(parseHint(body, operator), request.headers[FORWARDED_HEADER] !== undefined);
     onResult(result);

@@ -110,7 +110,7 @@ export class ObjectRun {
       if (uid !== undefined && uid !== found.metadata.uid) {
         // A run of the name clears up after the object that had it before.
         if (this.options.operator.watch) await this.clearUp(what);
-        return done(`nothing to do: ${what} is another one by now`);
+        return done(`nothing to do: ${what} is a different object now`);
       }
       const refusal = this.whyNotHandled(found);
       if (refusal !== undefined) return failed(refusal);

@@ -22,7 +22,9 @@ export function outcomeOf(report: ReconcileReport): RunOutcome {
   if (skipped !== undefined) return done(describeRun(report));
   const rest = [
     ready === false ? "not every child is ready yet: the next resync looks again" : "",
-    againAfterMs === undefined ? "" : `to be asked again after ${againAfterMs / 1000} s: by the next resync`,
+    againAfterMs === undefined
+      ? ""
+      : `the handler is asked again after ${againAfterMs / 1000} s, by the next resync`,
   ];
   return done([describeRun(report), ...rest].filter((part) => part !== "").join("; "));
 }

@@ -35,7 +35,7 @@ export function whyStuck(run: KubernetesObject): ReconcileFailure | undefined {
     return new ReconcileFailure("RunSuspended", message);
   }
   if (isOverdue(run)) {
-    const message = `Workflow ${name} has not ended although its time is over, and all other runs of the object wait for it: kubectl -n ${namespace} delete workflow ${name}`;
+    const message = `Workflow ${name} has not ended although its deadline has passed, and all other runs of the object wait for it: kubectl -n ${namespace} delete workflow ${name}`;
     return new ReconcileFailure("RunOverdue", message);
   }
   return undefined;

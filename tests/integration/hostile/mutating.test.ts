@@ -35,7 +35,7 @@ describe("where a webhook changes what is written", function () {
         change(name, () => [{ op: "remove", path }]);
         const object = await bench.applyObject(name, answering(configMap(name)));
         const { message } = await bench.failed(object, "ChildRefused");
-        assert.match(message, /ConfigMap .* dropped what marks it .* mutating webhook/);
+        assert.match(message, /ConfigMap .* dropped the marks of a child.* mutating webhook/);
         webhook.mutate = () => [];
         await bench.reconcileAgain(object);
         await bench.ready(object);

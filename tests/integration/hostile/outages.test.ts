@@ -58,7 +58,7 @@ async function told(busy: BusyScene, words: RegExp, mend: () => void): Promise<v
     assert.deepEqual([condition?.status, condition?.reason], ["False", "ChildRefused"], condition?.message);
     assert.match(
       condition?.message ?? "",
-      /^since \S+ the API server cannot write ConfigMap .*\/held, and answers/,
+      /^since \S+ the API server has failed to write ConfigMap .*\/held, although it answers/,
     );
     assert.match(condition?.message ?? "", words);
   }, TOLD_WITHIN);

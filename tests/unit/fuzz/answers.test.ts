@@ -52,7 +52,7 @@ const answer = mostly({
 function assertRefusal(error: unknown): void {
   assert.ok(error instanceof ReconcileFailure, `${error} is no failure of the contract`);
   assert.equal(error.reason, "InvalidAnswer");
-  assert.match(clean(error.message), /^the handler answered wrongly: /);
+  assert.match(clean(error.message), /^the handler's answer is wrong: /);
 }
 
 /** What the engine would apply; undefined where it refuses the line. */
