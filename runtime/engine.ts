@@ -37,8 +37,8 @@ export interface ObjectState extends ObjectName, KeyState {
 const AT_WORK_FOR_EACH_HANDLER = 16;
 
 /**
- * How often a change of an object that is not ours may lead to a run. Custom resources change when somebody wants something. The
- * status of a Deployment changes many times in a roll-out, and other kinds change for ever.
+ * How often a change of an object that we do not own may lead to a run. Custom resources change when somebody wants something.
+ * The status of a Deployment changes many times in a roll-out, and other kinds change for ever.
  */
 const PACE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
 
@@ -184,8 +184,8 @@ export class Engine {
   }
 
   /**
-   * An event from elsewhere says that an object may have changed, and the watch has not reported that. The object is read
-   * from the API server and reconciled soon. It is no failure if the object is gone or never existed.
+   * An event from elsewhere says that an object may have changed, and the watch has not reported that. The object is read from
+   * the API server and reconciled soon. If the object is gone or never existed, this is not a failure.
    * @returns whether the hint was accepted. False if too many objects wait already
    */
   hint(name: ObjectName): boolean {

@@ -6,7 +6,7 @@ import { cut } from "./cut";
  * - `HandlerError`: the handler said so itself
  * - `HandlerCrashed`, `HandlerTimedOut`, `HandlerNotStarted`: its process did not answer
  * - `InvalidAnswer`: the answer breaks the contract
- * - `ChildConflict`: a child's name is taken by an object that is not ours
+ * - `ChildConflict`: a child's name is taken by an object that we do not own
  * - `ChildRefused`: the API server does not accept a child
  * - `StatusRefused`: the API server does not accept the status
  * - `RunFailed`: a run in a pod of its own ended before it could say anything
@@ -14,7 +14,7 @@ import { cut } from "./cut";
  * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
  * - `KindMissing`: the cluster does not serve a declared kind
  * - `KindNotListed`: the children of a declared kind are not known yet
- * - `WatchCycle`: a watched object was made of the operator's own children, many times over
+ * - `WatchCycle`: a watched object was created because of the operator's own children, many times over
  * - `ChildrenTooLarge`: the object's children are more than a handler is given
  * - `UsedNotReadable`: what the object uses cannot be read, or is too much
  * - `ApiError`: anything else that the API server refused

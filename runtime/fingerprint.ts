@@ -13,7 +13,7 @@ export function fingerprint(value: unknown): string {
     .slice(0, 22);
 }
 
-/** A fingerprint of lower-case letters and digits alone, for a part of an object's name. */
+/** A fingerprint of only lower-case letters and digits, for a part of an object's name. */
 export function fingerprintForName(value: unknown): string {
   return fingerprint(value)
     .toLowerCase()

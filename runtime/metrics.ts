@@ -14,7 +14,7 @@ const HINT_RESULTS = [
   "full",
   /** Nobody leads, or the leader has not taken it. */
   "leaderless",
-  /** It is no hint, or not one for this operator. */
+  /** It is not a hint, or not one for this operator. */
   "invalid",
 ] as const;
 

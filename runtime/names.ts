@@ -1,4 +1,4 @@
-/** The prefix of every label, annotation and finalizer of ours. */
+/** The prefix of all of Argosy's labels, annotations and finalizers. */
 export const DOMAIN = "argosy.dev";
 
 /** On a custom resource: any value but "false" stops its reconciliation, deletion included. */
@@ -8,7 +8,7 @@ export const PAUSED_ANNOTATION = `${DOMAIN}/paused`;
  * broken for ever. Children that no owner reference covers are deleted all the same.
  */
 export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
-/** On an object that is not ours: any value but "false" lets a custom resource of ours take it as its child. */
+/** On an object that we do not own: any value but "false" lets one of our custom resources take it as its child. */
 export const ADOPT_ANNOTATION = `${DOMAIN}/adopt`;
 /** On a custom resource: it is reconciled at once when the value changes. */
 export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
@@ -40,7 +40,7 @@ export const USED_BY_LABEL = `${DOMAIN}/used-by`;
 
 /** On every Workflow and every Memory of an operator: the operator's identity. */
 export const OPERATOR_LABEL = `${DOMAIN}/operator`;
-/** On every Workflow of ours that is about one custom resource: that resource's uid. */
+/** On each of our Workflows that is about one custom resource: that resource's uid. */
 export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
 
 /** On the Workflow of a recorded run that is traced: the trace's id, as 32 hexadecimal digits. */
@@ -60,7 +60,7 @@ export const DEFAULT_INSTALLATION = "argosy";
 
 /**
  * The identity of an operator, which distinguishes it from all others in a cluster: two programs may both have an operator
- * "cache". An `Operator` is such an identity. Every name below that the operator leaves in a cluster is made of it.
+ * "cache". An `Operator` is such an identity. Every name below that the operator leaves in a cluster contains it.
  */
 export interface OperatorIdentity {
   /** A DNS label of at most 20 characters, the same for all operators of a program. */
@@ -147,7 +147,7 @@ export function formerManagersOf(
   return formerIdentitiesOf(operator).map(fieldManagerOf);
 }
 
-/** Whether an annotation is there and its value is not "false". */
+/** Whether an annotation exists and its value is not "false". */
 export function annotated(metadata: { annotations?: Record<string, string> }, annotation: string): boolean {
   const value = metadata.annotations?.[annotation];
   return value !== undefined && value !== "false";

@@ -90,13 +90,13 @@ export function newParts(options: PartsOptions): Parts {
   };
 }
 
-/** The memories of objects that are not ours. Undefined if the objects are ours. */
+/** The memories of objects that we do not own. Undefined if we own the objects. */
 function keptMemories(
   { memories, objects }: Watches,
   { operator, resource, namespace }: PartsOptions,
 ): KeptMemories | undefined {
   if (!memories) return undefined;
-  // One that the watch has not brought yet is there too.
+  // It includes objects that the watch has not brought yet.
   const isThere = (uid: string) => !objects.isRemoved(uid);
   return new KeptMemories({ operator, resource, namespace, shelf: memories, isThere });
 }

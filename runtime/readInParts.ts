@@ -1,7 +1,7 @@
 /** How many objects are read at once. Each may be as long as etcd allows. */
 const READ_AT_ONCE = 8;
 
-/** Reads objects, few of them at once. Gives each one that is there, with the item for which it was read. */
+/** Reads objects, few of them at once. Yields each one that exists, with the item for which it was read. */
 export async function* readInParts<Item, Read>(
   items: readonly Item[],
   readOne: (item: Item) => Promise<Read | undefined>,

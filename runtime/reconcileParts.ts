@@ -17,9 +17,9 @@ export interface ReconcilePartsOptions
     Pick<TellerOptions, "record"> {
   /** Reads an object as it is now, to write its status. */
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
-  /** The memories of objects that are not ours. Undefined if the objects are ours. */
+  /** The memories of objects that we do not own. Undefined if we own the objects. */
   readonly kept: KeptMemories | undefined;
-  /** What is known of objects that are not ours. */
+  /** What is known about objects that we do not own. */
   readonly sight: Pick<DeparturesOptions, "isWatched" | "isBlind" | "assertSeen">;
   /** @see EventWriterOptions.onDrop */
   readonly onEventDropped: EventWriterOptions["onDrop"];

@@ -45,7 +45,7 @@ export interface WatchesOptions extends Pick<CustomResourcesOptions, "onChange" 
   /** Called once when the cluster no longer serves a kind of which these owners have children. */
   readonly onUnserved: (owners: readonly Owner[]) => void;
   readonly onInterruption: (kind: string, error: Error) => void;
-  /** Somebody deleted the Memory of an object that is not ours. */
+  /** Somebody deleted the Memory of an object that we do not own. */
   readonly onLost: (name: ObjectName) => void;
 }
 
@@ -69,7 +69,7 @@ export class Watches {
   readonly used: UsedObjects;
   /** Objects of namespaces that the operator no longer lists. Undefined if there can be none. */
   private readonly outside: OutsideObjects | undefined;
-  /** The memories of objects that are not ours. Undefined if the objects are ours. */
+  /** The memories of objects that we do not own. Undefined if we own the objects. */
   readonly memories: MemoryStore | undefined;
   /** Whether everything that an object needs is known. */
   readonly completeness: Completeness;

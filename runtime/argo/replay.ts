@@ -52,10 +52,10 @@ const MOST_CONFLICTS = 10;
 const CONFLICT_MS = 200;
 
 /**
- * Answers Workflows that people submit, and reconciles the object that each names: a run of the operator's WorkflowTemplate, or
- * a recorded run that somebody resubmits. Its one template is a plugin of ours, for which the Workflow controller writes a task into a
- * WorkflowTaskSet and waits (workflow/controller/taskset.go of argo-workflows v4.1.2, with `disableAgentPodCreation`);
- * the leader reconciles the object and answers into its status.
+ * Answers Workflows that people submit, and reconciles the object that each names: a run of the operator's WorkflowTemplate, or a
+ * recorded run that somebody resubmits. Its one template is our own plugin, for which the Workflow controller writes a task into
+ * a WorkflowTaskSet and waits (workflow/controller/taskset.go of argo-workflows v4.1.2, with `disableAgentPodCreation`); the
+ * leader reconciles the object and answers into its status.
  */
 export class Replay {
   private readonly watch: TaskWatch;

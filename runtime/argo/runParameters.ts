@@ -1,4 +1,4 @@
-/** Parameters of every WorkflowTemplate of ours. Each has the default "". */
+/** Parameters of all of our WorkflowTemplates. Each has the default "". */
 export const RUN_PARAMETERS = {
   /** Namespace of the custom resource; "" for one of cluster scope. */
   namespace: "namespace",

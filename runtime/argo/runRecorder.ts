@@ -100,7 +100,7 @@ export class RunRecorder implements Recorder {
 
   /**
    * Writes a record.
-   * @returns whether it is there now. False if the API server will never take it
+   * @returns whether it exists now. False if the API server will never take it
    * @throws ApiError, ApiUnreachableError if it is to be tried again
    */
   readonly write = async (record: RunRecord): Promise<boolean> => {
@@ -114,7 +114,7 @@ export class RunRecorder implements Recorder {
       await this.options.client.create(WORKFLOWS, manifest);
       this.recorded++;
     } catch (error) {
-      // The record is there: the answer to an earlier try was lost, or a former leader recorded the same failure.
+      // The record exists: the answer to an earlier try was lost, or a former leader recorded the same failure.
       if (isApiError(error, 409)) this.coalesced++;
       else return this.refused(error as Error);
     }

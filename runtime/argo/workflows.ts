@@ -132,7 +132,7 @@ export function parameterOf(workflow: KubernetesObject, name: string): string {
   const parameters: unknown = specOf(workflow).arguments?.parameters;
   const entries: unknown[] = Array.isArray(parameters) ? parameters : [];
   const value = entries.filter(isRecord).find((parameter) => parameter["name"] === name)?.["value"];
-  // A number without quotes reaches Argo as text as well (`AnyString`). Anything else is no value.
+  // A number without quotes reaches Argo as text as well (`AnyString`). Anything else is not a value.
   return ["string", "number", "boolean"].includes(typeof value) ? String(value) : "";
 }
 

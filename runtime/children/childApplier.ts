@@ -73,8 +73,8 @@ export class ChildApplier {
    * Makes the child as desired.
    * @param known the child as the store has it. Undefined if no object of that name is known to be this owner's
    * @returns what was done. Undefined if nothing was
-   * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that is not ours; ApiError,
-   *   ApiUnreachableError; ObjectGoneError. ApiError 409 if the child is there and was not known: it is known from then on
+   * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that we do not own; ApiError,
+   *   ApiUnreachableError; ObjectGoneError. ApiError 409 if the child exists and was not known: it is known from then on
    */
   async apply(
     child: DesiredChild,
@@ -105,7 +105,7 @@ export class ChildApplier {
 
   /**
    * Reads the object that has the child's name.
-   * @param inTheWay that an object with this name is there, although none of this owner was known
+   * @param inTheWay that an object with this name exists, although no child of this owner was known
    * @returns what is to be written onto that object. Undefined: nothing
    * @throws ReconcileFailure if the object must not be touched; ObjectGoneError. Throws `inTheWay` if the object is a child of the
    *   owner: the handler was asked without it, and is to be asked again

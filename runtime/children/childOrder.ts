@@ -39,13 +39,13 @@ export function childKey({ resource, manifest }: Named): string {
   return `${group && `${group}/`}${resource.kind}/${formatName(manifest.metadata)}`;
 }
 
-/** A fingerprint of a child's content without its metadata: a new label does not make another Job. */
+/** A fingerprint of a child's content without its metadata: a new label does not lead to another Job. */
 export function contentOf({ manifest }: Named): string {
   const { apiVersion: _a, kind: _k, metadata: _m, ...content } = manifest;
   return fingerprint(content);
 }
 
-/** Annotations of ours that an answered child may have. Any other annotation is a mistake, which nobody would notice. */
+/** Argosy's annotations that an answered child may have. Any other annotation is a mistake, which nobody would notice. */
 const KNOWN = [
   AFTER_ANNOTATION,
   KEEP_ANNOTATION,

@@ -12,7 +12,7 @@ import { isMarked, managersOf } from "./marks";
 import { ownedValues } from "./ownedValues";
 import { applyEntry, marksOf, type Owner, provenOwner } from "./ownership";
 
-/** What is known of every child. */
+/** What is known about every child. */
 export interface ChildFacts {
   readonly owner: Owner;
   /** Fingerprint of the fields that we own, with their values. It changes when somebody takes or changes one of them. */
@@ -21,13 +21,13 @@ export interface ChildFacts {
   readonly isMarked: boolean;
 }
 
-/** What is known of a child. */
+/** What is known about a child. */
 export type Child = StoredObject<ChildFacts>;
 
 /** A child in which somebody else removed or changed what we applied. */
 export interface DriftedChild extends ObjectName {
   readonly kind: string;
-  /** The last field manager other than ours that wrote to the child. Undefined if there is none, or the child is gone. */
+  /** The last field manager, other than ours, that wrote to the child. Undefined if there is none, or the child is gone. */
   readonly by?: string | undefined;
   /** Whether it is gone at last because we deleted it. @default somebody else did that */
   readonly isByUs?: true;
@@ -116,7 +116,7 @@ export class ChildStore {
     return this.byOwner.ofPredecessors(owner);
   }
 
-  /** The owner of the child with that uid. Undefined if it is no child. */
+  /** The owner of the child with that uid. Undefined if it is not a child. */
   ownerOf(childUid: string): Owner | undefined {
     return this.byOwner.ownerOf(childUid);
   }
@@ -247,7 +247,7 @@ export class ChildStore {
     };
   }
 
-  /** Takes in the answer to a write of ours. */
+  /** Takes in the answer to one of our writes. */
   private takeIn(resource: Resource, object: KubernetesObject, manifest: Manifest | undefined): void {
     const { uid } = object.metadata;
     // The applied manifest is remembered before the object is kept, so that our entry is not kept too: see `kept`.

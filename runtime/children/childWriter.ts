@@ -35,7 +35,7 @@ const MOST_TRIES = 5;
  * Guarantees, each with a test in tests/unit/childWriter.test.ts and tests/integration/hostile:
  * - Only what we applied is changed or deleted, and what was offered for adoption.
  * - A write to an existing child has the version that was seen. If somebody else wrote meanwhile, we look again first.
- * - Marks that a child lost are put back only if its owner is still there: `kubectl delete --cascade=orphan` keeps the child.
+ * - Marks that a child lost are put back only if its owner still exists: `kubectl delete --cascade=orphan` keeps the child.
  */
 export class ChildWriter {
   private readonly applier: ChildApplier;
@@ -51,7 +51,7 @@ export class ChildWriter {
   /**
    * Makes one child as desired.
    * @returns what was changed. Undefined if nothing was
-   * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that is not ours, `ChildRefused` or
+   * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that we do not own, `ChildRefused` or
    *   `NamespaceNotGranted` if the API server does not accept the manifest, or lacks for long what it needs for that;
    *   ObjectGoneError
    */
@@ -82,7 +82,7 @@ export class ChildWriter {
     return known ? this.needsNoWrite(known, child) : this.isLeftAlone(child);
   }
 
-  /** The child as it is known. Undefined if no object of that name is known to be its owner's. */
+  /** The child as we know it. Undefined if no object of that name is known to be its owner's. */
   known({ resource, manifest, ownerUid }: DesiredChild): Child | undefined {
     const found = this.options.store.find(resource, manifest.metadata);
     return found?.facts.owner.uid === ownerUid ? found : undefined;
@@ -90,7 +90,7 @@ export class ChildWriter {
 
   /**
    * Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours.
-   * @param scope its owner. With the client alone, the owner is not there to say why a child cannot be deleted
+   * @param scope its owner. With the client alone, the owner does not exist any more to report why a child cannot be deleted
    * @returns undefined if the child is gone, or no longer ours
    * @throws ReconcileFailure `ChildRefused` if the API server refuses that, or lacks for long what it needs for that; ApiError
    *   409 if somebody else writes it all the time

@@ -42,7 +42,7 @@ export class ListEntries {
   }
 }
 
-/** The values of these fields as one text. A map or a list is no key. */
+/** The values of these fields as one text. A map or a list is not a key. */
 function textOf(entry: Keys, names: readonly string[]): string {
   const texts = names.map((name) => {
     const value = entry[name];

@@ -31,7 +31,8 @@ interface Outage {
  * Tells an API server that is busy from one that answers, and cannot write a child: the API behind it that serves the kind is
  * away, or a webhook that it must ask. The first is nobody's fault. So is the second for a while, and then the object says so.
  *
- * Guarantee (tests/unit/outages.test.ts): nothing is told of a child as long as the API server does not answer for its owner.
+ * Guarantee (tests/unit/outages.test.ts): nothing is reported about a child as long as the API server does not answer for its
+ * owner.
  */
 export class Outages {
   /** By what is tried, the one that failed last at the end. */
@@ -49,7 +50,7 @@ export class Outages {
    * What to throw for a failed write of a child.
    * @param key of what is tried again and again: the same for each try
    * @param child its kind and name, for people
-   * @returns undefined if the error is no such outage; a `ReconcileFailure` if the outage lasts; otherwise an error that is
+   * @returns undefined if the error is not such an outage; a `ReconcileFailure` if the outage lasts; otherwise an error that is
    *   nobody's fault, or the one that the owner could not be read with
    */
   async met(

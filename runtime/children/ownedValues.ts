@@ -41,7 +41,7 @@ function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObjec
 }
 
 /**
- * Gives what a key of `fieldsV1` names in a value: a field (`f:`), the list entry with these keys (`k:`), or a value in a list
+ * Returns what a key of `fieldsV1` names in a value: a field (`f:`), the list entry with these keys (`k:`), or a value in a list
  * (`v:`).
  */
 function membersOf(there: unknown): (key: string) => unknown {

@@ -74,7 +74,7 @@ export function ownedManifest(
   // If the handler copied marks from another child, the copy would name a second owner.
   const { [OWNER_UID_LABEL]: _uid, ...labels } = metadata.labels ?? {};
   if (metadata.annotations) {
-    // Annotations about the order are for the engine alone: they are not applied, and do not count in the cluster.
+    // Only the engine reads annotations about the order: they are not applied, and do not count in the cluster.
     const {
       [OWNER_ANNOTATION]: _owner,
       [AFTER_ANNOTATION]: _after,
@@ -120,9 +120,9 @@ export function marksOf(
 }
 
 /**
- * The owner of an object, if we applied the marks that name the owner. An entry of ours in `managedFields` must own the owner
- * reference, or the label and the annotation that name the owner. A field manager's name alone proves nothing. A reference or a
- * label that somebody else wrote proves nothing either.
+ * The owner of an object, if we applied the marks that name the owner. One of our entries in `managedFields` must own the owner
+ * reference, or the label and the annotation that name the owner. A field manager's name by itself proves nothing. A reference or
+ * a label that somebody else wrote proves nothing either.
  * @param managers the field managers that are ours
  */
 export function provenOwner(
@@ -189,7 +189,7 @@ export function conflictWith(
   return { why: `it was created by ${writers.join(", ") || "somebody else"}`, hasOwner: false };
 }
 
-/** Whether an entry of ours owns the label that all our children have. The garbage collector leaves that label in place. */
+/** Whether one of our entries owns the label that all our children have. The garbage collector leaves that label in place. */
 export function bearsOurMark(object: KubernetesObject, managers: readonly string[]): boolean {
   return ourEntries(object, managers).some(
     ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
@@ -198,8 +198,8 @@ export function bearsOurMark(object: KubernetesObject, managers: readonly string
 
 /**
  * Whether we made an object: as a child of some object, or as the record of a run. An operator that watches others' objects must
- * not watch its own, because each would lead to another without end. A label alone does not prove that an object is our child,
- * since anybody may write it.
+ * not watch its own, because each would lead to another without end. A label by itself does not prove that an object is our
+ * child, since anybody may write it.
  */
 export function isOwnWork(object: KubernetesObject, managers: readonly string[]): boolean {
   const isRecord =

@@ -122,7 +122,7 @@ function service({ spec, status }: Manifest): string | undefined {
   return waiting ? "has no load balancer address" : undefined;
 }
 
-/** @param generation the child's own. A condition about an older one says nothing of the child as it is now */
+/** @param generation the child's own. A condition about an older one says nothing about the current child */
 function condition(
   { conditions }: ObservedStatus,
   type: string,

@@ -22,7 +22,7 @@ export const GRANT_REMEDY =
   "The namespace was probably deleted and created again, and the runner's RoleBinding was deleted with it: run `pulumi up --refresh`.";
 
 /**
- * The failure of a child whose name is taken by an object that is not ours.
+ * The failure of a child whose name is taken by an object that we do not own.
  * @param conflict why it is not ours: see `conflictWith`
  * @param managers the field managers that are ours
  */
@@ -57,7 +57,7 @@ interface ChildOwner {
 }
 
 /**
- * The API server's refusal of a child, as a failure that tells the author what to do. Undefined for any other error.
+ * The API server's refusal of a child, as a failure that says what the author can do. Undefined for any other error.
  * @param scope the child's owner
  * @param isNamespaced whether the runner's rights over children are granted namespace by namespace
  */
@@ -104,7 +104,7 @@ export function isRightMissing(error: unknown): boolean {
   return isApiError(refusal, 403) && RIGHT_MISSING.test(refusal.message);
 }
 
-/** Whether the API server refuses the request. A race is no refusal, and neither is a server that is busy. */
+/** Whether the API server refuses the request. A race is not a refusal, and a busy server is not one either. */
 function isRefusal(error: unknown): error is ApiError {
   if (error instanceof StandingConflictError) return true;
   return error instanceof ApiError && !isBusy(error) && [400, 403, 404, 413, 422, 500].includes(error.code);

@@ -15,7 +15,7 @@ const JUNCTORS = ["allOf", "anyOf", "oneOf", "not"];
 
 /**
  * Makes a check of a value against a CRD's schema, as the API server checks it: with defaults, and with unknown fields refused.
- * The API server alone checks patterns, formats and rules in CEL.
+ * Only the API server checks patterns, formats and rules in CEL.
  *
  * @param schema undefined: any value will do
  * @param root what the value is called: "spec"
@@ -47,7 +47,7 @@ const checks: Readonly<Record<Mode, WeakMap<JsonObject, ValidateFunction>>> = {
 
 /**
  * The check of a CRD's schema, compiled once for each schema.
- * @throws Error if it is no schema
+ * @throws Error if it is not a schema
  */
 export function compiled(schema: JsonObject, mode: Mode): ValidateFunction {
   const known = checks[mode].get(schema);
@@ -90,7 +90,7 @@ function closed(schema: JsonObject): JsonObject {
  * @param inner converts the schemas of its fields, entries and values
  */
 function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObject): JsonObject {
-  // The patterns are RE2's, which JavaScript may not understand. The API server alone checks them.
+  // The patterns are RE2's, which JavaScript may not understand. Only the API server checks them.
   const { pattern: _, nullable, exclusiveMinimum, exclusiveMaximum, ...rest } = schema;
   const { properties, items, additionalProperties, minimum, maximum } = rest;
   const intOrString = schema["x-kubernetes-int-or-string"] === true;

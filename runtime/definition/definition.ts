@@ -142,7 +142,7 @@ export interface Operator {
    * with it, and Python finds modules in them. @default none
    */
   readonly include?: readonly string[];
-  /** Where the handler's files come from in a cluster. @default ConfigMaps, made of the folder */
+  /** Where the handler's files come from in a cluster. @default ConfigMaps that contain the folder */
   readonly files?: { readonly image: string };
   /** "resident": a living runner; "pod": one pod per run. */
   readonly execution: "resident" | "pod";
@@ -177,7 +177,7 @@ export interface Operator {
   readonly grants: readonly PolicyRule[];
   /** Events from outside of which custom resources are made. @default none */
   readonly on?: readonly OutsideEvent[];
-  /** How long objects that were made of an event stay after they are Ready, in seconds, by the event's name. @default for ever */
+  /** How long objects that were created from an event stay after they are Ready, in seconds, by event name. @default for ever */
   readonly eventTtls?: Readonly<Record<string, number>>;
   /** Runners of a resident operator. @default what the program says of all operators */
   readonly replicas?: number;

@@ -3,7 +3,7 @@ import type { JsonObject } from "../kubernetes/objects";
 /** A value that a field of an event is compared with. */
 export type EventScalar = string | number | boolean;
 
-/** The namespace of the objects that are made of an event: a constant, or a field of the event with one of these values. */
+/** The namespace of the objects that are created from an event: a constant, or a field of the event with one of these values. */
 export type EventNamespace = string | { readonly from: string; readonly allowed: readonly string[] };
 
 /** How an intake makes an object of an event. */

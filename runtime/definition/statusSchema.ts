@@ -6,7 +6,7 @@ import { compiled, schemaFlawOf } from "./contentSchema";
 
 /**
  * Makes a check of the handler's status against the schema that the author gave for it in the CRD. The API server would silently
- * drop a field that the schema does not know, and the author would look for the field in vain.
+ * drop a field that the schema does not know, and the author would look for the field without success.
  *
  * @param schema the schema of `status`, as in the CRD. Undefined: any status will do
  * @returns a function that says in a sentence what is wrong with a status. Undefined if nothing is

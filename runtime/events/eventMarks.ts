@@ -5,7 +5,7 @@ import { conditionsIn } from "../kubernetes/objects";
 import { DOMAIN, fieldManagerOf, type OperatorIdentity } from "../names";
 import type { EventObject } from "./mapEvent";
 
-/** On an object that was made of an event: the event's name in `on`. */
+/** On an object that was created from an event: the event's name in `on`. */
 export const EVENT_LABEL = `${DOMAIN}/event`;
 /** Beside it: the values of the id's fields, for people. */
 const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
@@ -32,7 +32,7 @@ export function eventMarks(
 }
 
 /**
- * Whether an existing object was made of an event with the same content. The intake itself must have made the object, as for
+ * Whether an existing object was created from an event with the same content. The intake itself must have made the object, as for
  * {@link isExpired}: anybody who may create such objects can write the same annotation beside another spec.
  */
 export function isMadeOf(
@@ -54,8 +54,8 @@ function isOfIntake(
 }
 
 /**
- * Whether an object is to be deleted: it was made of an event, and has been Ready in its newest generation for long enough. The
- * intake itself must have made the object, as `managedFields` say. A copy that somebody made of such an object has the same
+ * Whether an object is to be deleted: it was created from an event, and has been Ready in its newest generation for long enough.
+ * The intake itself must have made the object, as `managedFields` say. If somebody copies such an object, the copy has the same
  * label.
  *
  * @param ttls how long the objects of each event stay after they are Ready, in seconds

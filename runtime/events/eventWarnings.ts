@@ -43,7 +43,7 @@ export class EventWarnings {
   }
 
   /**
-   * Resolves when the Warning is there.
+   * Resolves when the Warning exists.
    * @param crd the name of the CRD
    * @throws ApiError, ApiUnreachableError; TooManyWarningsError
    */

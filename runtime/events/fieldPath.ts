@@ -10,7 +10,7 @@ const MOST_STEPS = 64;
 
 /**
  * The steps of a field path: `body.comment.id`, `header.X-Event-Id[0]`, `body["a.b"]`.
- * @returns undefined for a text that is no path
+ * @returns undefined if the text is not a path
  */
 export function stepsOf(path: string): readonly Step[] | undefined {
   const steps: Step[] = [];

@@ -10,13 +10,13 @@ import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refu
 
 /** The result of an event. */
 const INTAKE_RESULTS = [
-  /** An object was made of the event. */
+  /** An object was created from the event. */
   "created",
   /** The event's object was there already. */
   "known",
   /** The event does not meet `when`. */
   "skipped",
-  /** No object can ever be made of the event. A Warning says why. */
+  /** No object can ever be created from the event. A Warning says why. */
   "refused",
   /** An object with the event's id has other content, and stays as it is. A Warning says so. */
   "contradicted",

@@ -29,7 +29,7 @@ export interface IntakeFile {
   readonly events: readonly IntakeEvent[];
 }
 
-/** The kind of the objects that are made of an event, as the API serves it. */
+/** The kind of the objects that are created from an event, as the API serves it. */
 export function resourceOfEvent({ apiVersion, kind, plural, namespaced }: IntakeEvent): Resource {
   return { apiVersion, kind, plural, namespaced };
 }

@@ -22,7 +22,7 @@ export interface EventObject {
   readonly id: readonly string[];
 }
 
-/** Why no object can ever be made of an event. It contains nothing of the event's content. */
+/** Why no object can ever be created from an event. It contains nothing of the event's content. */
 export interface Refusal {
   /** The field of the event, or of the object, that is wrong. */
   readonly field: string;

@@ -4,7 +4,7 @@ import type { HandlerPool } from "./handlerPool";
 import { parseAnswer } from "./parseAnswer";
 
 /**
- * Asks the handler, and accepts its answer only if the answer keeps the contract and is no failure.
+ * Asks the handler, and accepts its answer only if the answer keeps the contract and does not report a failure.
  *
  * @param checkStatus says what is wrong with an answered status, or undefined
  * @param isOurs whether the object is a custom resource of the operator's own. Such an object has a status, and others have a

@@ -46,7 +46,7 @@ export interface HandlerQuestion {
 
 /** One line to the handler. */
 export interface HandlerRequest extends HandlerQuestion {
-  /** A nonce of this request alone. The answer must echo it. */
+  /** A nonce for this request only. The answer must echo it. */
   readonly id: string;
 }
 

@@ -15,7 +15,10 @@ export interface HandlerPoolOptions {
   readonly idleMs?: number;
   /** Called for each process that is started. */
   readonly onStart?: () => void;
-  /** Called for each process that was given up, with the reason. A process that answers and then ends by itself is no failure. */
+  /**
+   * Called for each process that was given up, with the reason. If a process answers and then ends by itself, this is not a
+   * failure.
+   */
   readonly onFailure?: (failure: ReconcileFailure) => void;
   /** Called for each answer to a request that has been answered already. The answer was discarded. */
   readonly onLateAnswer?: () => void;

@@ -37,7 +37,7 @@ export interface HandlerTransport {
 /** How long to wait for the rest of the output after a process has exited. A grandchild may hold its pipes open. */
 export const DRAIN_MS = 300;
 
-/** A process that could not be started, which its listener is told soon. */
+/** A process that could not be started, as its listener soon learns. */
 export function unstarted(listener: HandlerProcessListener, startError: Error): HandlerProcess {
   setImmediate(() => listener.exited({ code: null, signal: null, startError }));
   return { write: () => {}, end: () => {}, kill: () => {} };

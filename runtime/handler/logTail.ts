@@ -33,12 +33,12 @@ export class LogTail {
 
   /** The part that was kept, after {@link CUT} on a line of its own if there was more. */
   text(): string {
-    // Leaves out a character of which only a part has come.
+    // Leaves out a character of which only a part has arrived.
     const text = new StringDecoder("utf8").write(this.bytes);
     return this.isCut ? `${CUT}\n${text}` : text;
   }
 
-  /** Begins anew. */
+  /** Begins again. */
   clear(): void {
     this.bytes = Buffer.alloc(0);
     this.isCut = this.isBroken = false;

@@ -10,7 +10,7 @@ const TIMES_AS_LONG = 4;
  *
  * Guarantees, each with a test in tests/unit/startingCosts.test.ts:
  * - No more processes are started than can answer the waiting requests in the time that a start takes.
- * - A machine that is busy, or stands still for a while, is no reason for one more process.
+ * - A machine that is busy, or stands still for a while, is not a reason to start another process.
  * - If none of the processes can be counted on, one more helps.
  */
 export class StartingCosts {

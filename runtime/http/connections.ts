@@ -16,7 +16,7 @@ interface Connection {
 /**
  * The connections of a server, bounded so that nobody can keep others out by holding connections open. If there are too many, the
  * connection that was used longest ago is closed. A client with more than its share loses one of its own connections. A client
- * that sends its request as soon as it is connected gets an answer, no matter how many connections others hold.
+ * that sends its request as soon as it is connected gets an answer, no matter how many connections others have open.
  */
 export class Connections {
   /** In the order of their last use, the last at the end. */

@@ -50,7 +50,7 @@ export async function applyManifest(
 /** Where a value is: keys of maps, and places in lists. */
 type Way = readonly (string | number)[];
 
-/** The API server's message about a null in the place of a map (kube-openapi, pkg/validation/errors). */
+/** The API server's message about a null instead of a map (kube-openapi, pkg/validation/errors). */
 const MADE_NULL = /must be of type object: "null"$/;
 
 /** The fields that became null, as the API server's error names them, such as "spec.list[0].labels". */

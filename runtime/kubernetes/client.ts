@@ -40,7 +40,7 @@ export interface JsonPatchOptions {
 /** Pods, as the API serves them. */
 export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
 
-/** Metadata alone, or else the whole object: an aggregated API server need not know the first form. */
+/** Only metadata, or the whole object: an aggregated API server need not know the first form. */
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /**
@@ -89,7 +89,7 @@ export class KubernetesClient {
   /**
    * Reads every object of the selection, page by page: see {@link listPages}.
    * @param onPage called with each page's items and the list's version, so that a caller need not hold all objects
-   * @returns the resourceVersion from which a watch goes on. "" if the API knows no versions
+   * @returns the resourceVersion from which a watch continues. "" if the API knows no versions
    */
   list(
     resource: Resource,
@@ -100,7 +100,7 @@ export class KubernetesClient {
     return listPages((request) => this.send(request), resource, selection, onPage, signal);
   }
 
-  /** The version that a list of these objects has now. One object alone is asked for. */
+  /** The version that a list of these objects has now. Only one object is requested. */
   versionOf(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
     return versionOfList((request) => this.send(request), resource, selection, signal);
   }

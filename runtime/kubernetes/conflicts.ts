@@ -1,7 +1,7 @@
 import { ApiError, isApiError, isBusy } from "./errors";
 
 /**
- * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. That is no race: a
+ * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. This is not a race: a
  * webhook or a proxy refuses the write.
  */
 export class StandingConflictError extends ApiError {
@@ -46,7 +46,7 @@ export class Conflicts {
   /**
    * Takes in that a try was refused with 409. Returns if another try makes sense.
    * @param sent the version onto which we wrote. Undefined: there was to be no object
-   * @param found the version that is there now. Undefined: there is no object
+   * @param found the version that exists now. Undefined: there is no object
    * @throws StandingConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
    *   there were enough tries
    */

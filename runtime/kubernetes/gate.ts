@@ -30,7 +30,7 @@ export interface GateOptions {
 type Queued = Exclude<RequestClass, "lease">;
 
 /**
- * By how many milliseconds the requests of a class count as having come later. A request that has waited this long goes before
+ * By how many milliseconds the requests of a class count as having come later. A request that has waited this long is sent before
  * newer work. So each class is served, whatever the load of the others.
  */
 const LATER_MS: Readonly<Record<Queued, number>> = {
@@ -42,8 +42,8 @@ const LATER_MS: Readonly<Record<Queued, number>> = {
 };
 const QUEUES = Object.keys(LATER_MS) as Queued[];
 /**
- * The classes that yield, each with the classes to which it yields. The API server works on all its requests at once, so a
- * request of ours that can wait would delay a request of ours that cannot.
+ * The classes that yield, each with the classes to which it yields. The API server works on all its requests at once, so one of
+ * our requests that can wait would delay another one that cannot.
  */
 const YIELDS_TO: Readonly<Partial<Record<Queued, readonly Queued[]>>> = {
   status: ["work", "instant"],

@@ -9,7 +9,7 @@ export interface Selection {
   readonly labelSelector?: string;
   /** Such as "metadata.name=demo". */
   readonly fieldSelector?: string;
-  /** Give `metadata` alone (`PartialObjectMetadata`). @default false */
+  /** Request only `metadata` (`PartialObjectMetadata`). @default false */
   readonly metadataOnly?: boolean;
 }
 
@@ -24,7 +24,7 @@ interface ObjectList {
 /** Sends a request, and resolves with its answer. */
 type Send = <T>(request: ApiRequest) => Promise<ApiAnswer<T>>;
 
-/** Metadata alone, or else the whole objects: an aggregated API server need not know the first form. */
+/** Only metadata, or the whole objects: an aggregated API server need not know the first form. */
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /** The most objects of a page. Most lists of metadata fit into one page. */
 const LARGEST_PAGE = 500;
@@ -46,7 +46,7 @@ const GROWTH = 2;
  * Reads every object of the selection, page by page. However large the objects are, a page of several objects has at most 4 MiB
  * (tests/unit/client.test.ts).
  * @param onPage called with each page's items and the list's version, so that a caller need not hold all objects
- * @returns the resourceVersion from which a watch goes on. "" if the API knows no versions
+ * @returns the resourceVersion from which a watch continues. "" if the API knows no versions
  * @throws what `send` throws
  */
 export async function listPages(
@@ -86,7 +86,7 @@ export async function listPages(
   }
 }
 
-/** The version that a list of these objects has now. One object alone is asked for. */
+/** The version that a list of these objects has now. Only one object is requested. */
 export async function versionOfList(
   send: Send,
   resource: Resource,

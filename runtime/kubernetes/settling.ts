@@ -1,12 +1,12 @@
 import { ApiError, RIGHT_MISSING } from "./errors";
 
-/** How long it may take until an API server that has come up knows its roles, in milliseconds. */
+/** How long it may take until an API server that has just started knows its roles, in milliseconds. */
 const SETTLING_MS = 5_000;
 const ASK_AGAIN_SECONDS = 1;
 
 /**
- * Knows whether the API server was away a moment ago. One that has come up answers before it has read its roles, and refuses
- * everything (kubernetes, plugin/pkg/auth/authorizer/rbac: nothing waits for the informers; only /readyz says so).
+ * Knows whether the API server was away a moment ago. An API server that has just started answers before it has read its roles,
+ * and refuses everything (kubernetes, plugin/pkg/auth/authorizer/rbac: nothing waits for the informers; only /readyz says so).
  */
 export class Settling {
   private awayAt = Number.NEGATIVE_INFINITY;

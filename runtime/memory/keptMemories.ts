@@ -47,7 +47,7 @@ export interface KeptMemoriesOptions {
   /** The namespace of the Memory objects: the platform's, in which tenants have no rights. */
   readonly namespace: string;
   readonly shelf: MemoryShelf;
-  /** Whether the object with that uid is there, as far as we know. */
+  /** Whether the object with that uid exists, as far as we know. */
   readonly isThere: (uid: string) => boolean;
   /** @default the machine's clock */
   readonly now?: () => Date;
@@ -77,11 +77,11 @@ export function nameIn({ object }: KubernetesObject): ObjectName | undefined {
 }
 
 /**
- * The memories of objects that are not ours, which have no room for them. Each memory is an object of the kind Memory, named by
+ * The memories of objects that we do not own, which have no room for them. Each memory is an object of the kind Memory, named by
  * the operator's identity and the object's uid. It has the last verdict as well.
  *
  * Guarantees, each with a test in tests/unit/keptMemories.test.ts:
- * - Nothing is written that is there already.
+ * - Nothing is written that exists already.
  * - Writes about one object follow one another, each onto the result of the one before. One of a former leader that comes late is
  *   refused.
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
@@ -231,7 +231,7 @@ export class KeptMemories implements Memories {
   }
 }
 
-/** Whether everything that is to be written is there. Others may have added labels and annotations of their own. */
+/** Whether everything that must be written exists. Others may have added labels and annotations of their own. */
 function isWithin({ metadata, ...content }: Manifest, there: KubernetesObject): boolean {
   const isLabelled = Object.entries(metadata.labels ?? {}).every(
     ([label, value]) => there.metadata.labels?.[label] === value,

@@ -47,14 +47,14 @@ export interface Memory extends Footprint {
   readonly schedules?: Readonly<Record<string, ScheduleMemory>> | undefined;
   /** Fingerprints of the Events in the last answer, which have been reported. @default none */
   readonly told?: readonly string[] | undefined;
-  /** The state that the handler wants to get back. Only of objects that are not ours: others have a status. */
+  /** The state that the handler wants to get back. Only for objects that we do not own: others have a status. */
   readonly state?: JsonObject | undefined;
   /**
-   * Other namespaces in which there are children, sorted. Only of objects that are ours. If one is no longer among the operator's,
+   * Other namespaces in which there are children, sorted. Only for objects that we own. If one is no longer among the operator's,
    * nothing else says that children are left there. @default none
    */
   readonly namespaces?: readonly string[] | undefined;
-  /** Whether there are children in other namespaces. Only of objects that are not ours: others have a finalizer. */
+  /** Whether there are children in other namespaces. Only for objects that we do not own: others have a finalizer. */
   readonly elsewhere?: true | undefined;
 }
 

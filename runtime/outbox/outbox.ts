@@ -178,7 +178,7 @@ export class Outbox {
   private leftAfter({ left, error }: Unreported): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
     if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;
-    // Somebody else wrote the status at each try. Only then is there still a verdict.
+    // Somebody else wrote the status at each try. Otherwise there is no verdict any more.
     if (isRace(error) && left.verdict) return left;
     const why = error instanceof Error ? error.message : String(error);
     for (const _ of left.events) this.options.onDrop("event", why);

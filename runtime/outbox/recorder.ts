@@ -15,7 +15,7 @@ export interface Recorder {
   readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
   /**
    * Writes a record.
-   * @returns whether it is there now. False if the API server will never take it
+   * @returns whether it exists now. False if the API server will never take it
    * @throws ApiError, ApiUnreachableError if it is to be tried again
    */
   readonly write: (record: RunRecord) => Promise<boolean>;

@@ -54,8 +54,8 @@ export class Scrubber {
   /**
    * Takes in Secrets that a handler is given, or has answered.
    * @param run the id of the report of the handler's run. They are remembered until the run's outcome is scrubbed
-   * @param names of objects, which reports name. Such a name is no secret, even if a Secret has the same word as a value. @default
-   *   none
+   * @param names of objects, which reports name. Such a name is not a secret, even if a Secret has the same word as a value.
+   *   @default none
    * @returns how much of them the run did not have before, in characters
    */
   learn(secrets: readonly Manifest[], run?: string, names: ReadonlySet<string> = new Set()): number {

@@ -38,7 +38,7 @@ export interface Unreported {
 export interface TellerOptions {
   readonly statuses: Pick<Statuses, "write">;
   readonly events: Pick<EventWriter, "write">;
-  /** Writes a record. @returns whether the record is there now. False if it never will be. @default there are no records */
+  /** Writes a record. @returns whether the record exists now. False if it never will be. @default there are no records */
   readonly record?: ((record: RunRecord) => Promise<boolean>) | undefined;
 }
 

@@ -9,7 +9,7 @@ export const DEFINITION_FILE = "operator.json";
 
 /**
  * The fields of an operator with a pod for each run that only the resync reads. They are in the resync's environment. If they
- * were in the file, a change of them would change the program of every run, and waiting runs would be made again.
+ * were in the file, a change of them would change the program of every run, and waiting runs would be created again.
  */
 export type ResyncFields = Pick<Operator, "concurrency" | "resyncSeconds">;
 

@@ -22,7 +22,7 @@ const NUMBERS: readonly Variable[] = ["concurrency", "resyncSeconds"];
 
 /**
  * Reads the environment that the manifests give the runner.
- * @throws Error that names every missing variable, a variable that is no number, or an unknown half of Argo
+ * @throws Error that names every missing variable, a variable that is not a number, or an unknown half of Argo
  */
 export function readEnvironment(
   command: EngineCommand,

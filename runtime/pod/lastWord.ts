@@ -32,14 +32,14 @@ export function leaveTimings({ root }: Pick<PodSettings, "root">, reports: reado
 const KILLED = "137";
 
 /**
- * Tells Argo that the handler's container has ended, if nobody has told it yet. A container that runs out of memory is killed with
- * all of its processes (memory.oom.group of its cgroup), and so is Argo's executor in it, which would have told. Argo's container
- * `wait` would then wait for that word until the deadline of the pod, and every other run of the object with it.
+ * Reports to Argo that the handler's container has ended, if nobody has reported it yet. A container that runs out of memory is
+ * killed with all of its processes (memory.oom.group of its cgroup), including Argo's executor, which would have reported this.
+ * Argo's container `wait` would then wait for that word until the deadline of the pod, and every other run of the object with it.
  */
 export function leaveExitOfHandler({ root }: Pick<PodSettings, "root">): void {
   try {
     writeFileSync(`${root}${HANDLER_EXIT_CODE}`, KILLED, { flag: "wx" });
   } catch {
-    // The executor has told, or Argo does not wait for this container.
+    // The executor has reported it, or Argo does not wait for this container.
   }
 }

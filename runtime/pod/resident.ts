@@ -23,7 +23,7 @@ const LONGEST_WAIT_SECONDS = 105;
 const RUNS_GRACE_MS = 2_000;
 
 /**
- * Reconciles until the pod is to end. It is ready before its kinds are there, since `pulumi up` creates the CRD last.
+ * Reconciles until the pod is to end. It is ready before its kinds exist, since `pulumi up` creates the CRD last.
  * @throws Error if a port cannot be had
  */
 export async function resident(pod: Pod): Promise<number> {
@@ -33,7 +33,7 @@ export async function resident(pod: Pod): Promise<number> {
   const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);
   const client = new KubernetesClient(connection);
   const transport = new PipeTransport({ life: "resident", folder: pathOf(settings, "pipes") });
-  // The events of objects that are not ours never go over the event bus.
+  // The events of objects that we do not own never go over the event bus.
   const hasEvents = !environment.without.includes("events") && !operator.watch;
   const hasWorkflows = !environment.without.includes("workflows");
   const archive = environment.archive === "true";
@@ -78,7 +78,7 @@ export async function resident(pod: Pod): Promise<number> {
     replay?.start();
     log("info", "watching");
   };
-  // From here the process goes on until its end. An error that the end causes is no failure.
+  // From here the process runs until its end. If the end causes an error, this is not a failure.
   await Promise.race([aborted(stopping), begin().then(() => aborted(stopping))]);
 
   log("info", "stopping");

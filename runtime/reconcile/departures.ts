@@ -56,7 +56,7 @@ export class Departures {
   }
 
   /**
-   * Clears up after one of {@link goneOf}.
+   * Cleans up after one of {@link goneOf}.
    * @param changes gets each deletion when it is done
    */
   async clearUp(

@@ -41,7 +41,7 @@ export class Draft {
     };
   }
 
-  /** The report as far as it is known. */
+  /** The part of the report that is known. */
   get report(): ReconcileReport {
     return this.noted;
   }

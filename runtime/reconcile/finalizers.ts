@@ -51,7 +51,10 @@ export class Finalizers {
     return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
   }
 
-  /** Says that the object has a finalizer of Argosy's that is not ours. It may be a finalizer of an undeclared former name. */
+  /**
+   * Says that the object has one of Argosy's finalizers that does not belong to this operator. It may be a finalizer of an
+   * undeclared former name.
+   */
   warnings(object: KubernetesObject): ObjectEvent[] {
     const ours = [...this.handler, ...this.elsewhere];
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
@@ -66,7 +69,7 @@ export class Finalizers {
 
   /**
    * Adds our finalizers to the object, and removes those of former names.
-   * @param wanted which meanings the object needs. A finalizer that is there stays
+   * @param wanted which meanings the object needs. An existing finalizer stays
    * @returns the object as it is now
    * @throws ObjectGoneError if it is gone or being deleted
    * @throws ReconcileFailure `ApiError` if the API server drops a finalizer

@@ -39,15 +39,15 @@ function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number
 }
 
 /**
- * Events of which nobody knows whether their object remembers that they were told. The write of that memory failed, and it may be
- * there all the same: its answer may have been lost.
+ * Reported Events that their object may or may not remember. The write of that memory failed, and it may be there all the same:
+ * its answer may have been lost.
  *
  * Guarantee (tests/unit/reconcileReports.test.ts): if it is there, the next run of the object reports them, whatever its handler answers.
  */
 export class EventsInDoubt {
   private readonly byObject = new Map<string, NewEvents>();
 
-  /** Calls `write`, which remembers that the Events were told. If it fails, they are in doubt. */
+  /** Calls `write`, which remembers that the Events were reported. If it fails, they are in doubt. */
   async while(name: ObjectName, news: NewEvents, write: () => Promise<void>): Promise<void> {
     const key = keyOf(name);
     this.byObject.set(key, news);

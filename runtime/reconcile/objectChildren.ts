@@ -34,7 +34,7 @@ export interface ChildrenScope extends WriteScope {
   readonly timeline: Timeline;
 }
 
-/** What was made of the children in an answer. */
+/** What was done with the children in an answer. */
 export interface Written {
   /** Every change that was made, also if a later one failed. */
   readonly changes: readonly ChildChange[];
@@ -66,7 +66,7 @@ interface Writing {
 const MOST_LENGTH = 8 * 1024 * 1024;
 
 /**
- * All children of one custom resource: gives them to the handler as they are, and makes them as the handler answered them.
+ * All children of one custom resource: gives them to the handler as they are, and writes them as the handler answered them.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
  * - Every change that was made is reported, even if a sibling failed.

@@ -31,7 +31,7 @@ export interface RememberingOptions {
   readonly footprintOf?: (uid: string, report: ReconcileReport) => Footprint;
 }
 
-/** What a reconcile made of a handler's answer. */
+/** What a reconcile did with a handler's answer. */
 export interface Made {
   /** The object as it was then. */
   readonly object: KubernetesObject;
@@ -141,7 +141,7 @@ export class Remembering {
   }
 
   /**
-   * The namespaces of the children, and, for an object that is not ours, the state that the handler wants to get back. If the
+   * The namespaces of the children, and, for an object that we do not own, the state that the handler wants to get back. If the
    * handler answers no state, the object keeps the one that it has.
    * @param isPart whether there may be children where there were some before
    */

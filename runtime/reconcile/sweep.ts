@@ -161,7 +161,7 @@ export class Sweep {
 
   /**
    * Lists children of the object. Of a kind that no watch shows, it also forgets those that are gone.
-   * @param how `onUnreached` is told of each namespace where we may not list. @default that is an error
+   * @param how `onUnreached` learns of each namespace where we may not list. @default that is an error
    */
   private async learn(
     client: KubernetesClient,

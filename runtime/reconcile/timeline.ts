@@ -5,7 +5,7 @@ import { cut } from "../cut";
 export const STEPS = [
   /** The object is read, from the store of the watch or from the API server. */
   "read",
-  /** Finalizers are put on the object, or taken off. */
+  /** Finalizers are added to the object, or removed. */
   "finalizer",
   /** The handler is asked, including the wait for a free process. */
   "handler",

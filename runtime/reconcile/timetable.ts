@@ -16,7 +16,7 @@ export interface Timetable {
 }
 
 /**
- * Looks at all schedules of an operator for one object. The result follows from the schedules, the memory and the clock alone.
+ * Looks at all schedules of an operator for one object. The result follows only from the schedules, the memory and the clock.
  */
 export function timetableOf(
   { schedules = {}, execution }: Pick<Operator, "schedules" | "execution">,

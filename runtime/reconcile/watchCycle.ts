@@ -14,7 +14,7 @@ export interface CycleSource {
 /** How many times in a row an object may come from this operator by way of others. Work in several steps takes one or two. */
 const MOST_ROUNDS = 5;
 
-/** Why no children are made of a watched object: it came from this operator's own children too many times in a row. */
+/** Why no children are created for a watched object: it came from this operator's own children too many times in a row. */
 export function whyCycling(object: KubernetesObject, source: CycleSource): ReconcileFailure | undefined {
   if (roundsOf(object, source) <= MOST_ROUNDS) return undefined;
   const message = `another operator creates objects because of this operator's children, and this operator watches them: this object was created in this way more than ${MOST_ROUNDS} times in a row. No children are created for it, since this would go on without end.`;
@@ -22,8 +22,8 @@ export function whyCycling(object: KubernetesObject, source: CycleSource): Recon
 }
 
 /**
- * How many times in a row a watched object comes from this operator: 1 if it was made of a child of the operator's, 2 if that
- * child belongs to an object that was made in the same way, and so on.
+ * How many times in a row a watched object comes from this operator: 1 if it was created because of one of the operator's
+ * children, 2 if that child belongs to an object that was created in the same way, and so on.
  */
 function roundsOf(object: KubernetesObject, source: CycleSource): number {
   let rounds = 0;

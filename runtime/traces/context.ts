@@ -58,7 +58,7 @@ export function traceparentOf({ traceId, handlerId, isSampled }: TraceContext): 
   return `00-${traceId}-${handlerId}-${isSampled ? "01" : "00"}`;
 }
 
-/** An id of zeros alone means that there is none. */
+/** An id of only zeros means that there is none. */
 function nonZero(id: Buffer): string {
   return id.every((byte) => byte === 0) ? `${"0".repeat(2 * id.length - 1)}1` : id.toString("hex");
 }

@@ -33,7 +33,7 @@ export class Tracing {
     if (trace.isSampled && !didNothing) this.send(() => spansOf(run, epochOf));
   }
 
-  /** Sends spans. If a fault of ours prevents that, only these spans are lost. */
+  /** Sends spans. If a fault in Argosy prevents this, only these spans are lost. */
   send(make: () => readonly Span[]): void {
     try {
       this.exporter.add(make());

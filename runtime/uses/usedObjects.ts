@@ -217,7 +217,7 @@ export class UsedObjects implements UsedSource {
         onInterruption(kind, reason);
         if (!(reason instanceof UnknownKindError)) return;
         this.missing.set(key, missingNote({ apiVersion, kind }));
-        // A caller that waits for the first list goes on without.
+        // A caller that waits for the first list continues without it.
         this.allChanged(key);
         onMissing();
       },

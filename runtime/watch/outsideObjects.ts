@@ -18,7 +18,7 @@ export interface OutsideObjectsOptions {
   readonly finalizers: readonly string[];
   /** An object is being deleted, and waits for us. */
   readonly onChange: (change: ObjectChange) => void;
-  /** An object is gone, or has no finalizer of ours any more. */
+  /** An object is gone, or has none of our finalizers any more. */
   readonly onGone: (name: ObjectName, gone: GoneObject) => void;
   readonly onInterruption: (kind: string, error: Error) => void;
 }
@@ -29,7 +29,7 @@ interface Facts {
 }
 
 /**
- * The custom resources with a finalizer of ours outside of the namespaces that an operator lists, in namespaces that it listed
+ * The custom resources with one of our finalizers outside of the namespaces that an operator lists, in namespaces that it listed
  * before. They are left alone until they are deleted. Then they wait for us: without us, neither they nor their namespace could
  * ever go. Only the metadata is watched, and next to nothing of it is kept.
  *

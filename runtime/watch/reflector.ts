@@ -12,7 +12,7 @@ export interface ReflectorSink {
   /** The API server is about to be asked for a list. The objects in the list may be as old as this call, and no older. */
   asking?(): void;
   /**
-   * A list begins: {@link set} is called for everything that is there, then {@link listed}.
+   * A list begins: {@link set} is called for everything that exists, then {@link listed}.
    * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. The known objects do
    *   not count then
    * @param resourceVersion the version of the list: it shows every object as it was then
@@ -90,8 +90,8 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it goes on from the
- * last version seen. It lists again if the server has forgotten that version (410), if the server is behind that version, and
+ * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it continues from
+ * the last version seen. It lists again if the server has forgotten that version (410), if the server is behind that version, and
  * when a caller asks for it. A kind that can be listed but not watched is listed again and again, less and less often.
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
@@ -139,7 +139,7 @@ export class Reflector {
   }
 
   /**
-   * Lists again now, and goes on watching from there.
+   * Lists again now, and continues to watch from there.
    * @returns whether a list is complete that was begun after the call. False if the API server refused the list, or the
    *   reflector has stopped
    */
@@ -240,8 +240,9 @@ export class Reflector {
 
   /**
    * Whether the API server has not reached a version, though it was seen: etcd was restored from a backup. A watch from there
-   * would be silent until that version is passed, and would never tell what came before
-   * (https://github.com/kubernetes/kubernetes/issues/107457). Asked after an interruption alone: without one, it is the same server.
+   * would be silent until that version is passed, and would never report earlier changes
+   * (https://github.com/kubernetes/kubernetes/issues/107457). Asked only after an interruption: without one, it is the same
+   * server.
    */
   private async isBehind(seen: string): Promise<boolean> {
     if (!this.isDoubtful) return false;

@@ -11,7 +11,7 @@ export interface ScopesOptions {
   readonly labelSelector?: string;
   /** Only objects with these fields, such as "metadata.name=demo". @default all */
   readonly fieldSelector?: string;
-  /** Watch the metadata alone. @default false */
+  /** Watch only the metadata. @default false */
   readonly metadataOnly?: boolean;
   /** @param namespace undefined: all of them */
   readonly sink: (resource: Resource, namespace: string | undefined) => ReflectorSink;

@@ -13,7 +13,7 @@ interface Sought {
   reason: Error | undefined;
 }
 
-/** The kinds that are looked for in the cluster and are not found yet. Nothing is known of their objects. */
+/** The kinds that are looked for in the cluster and are not found yet. Nothing is known about their objects. */
 export class SoughtKinds {
   private readonly sought = new Map<string, Sought>();
 

@@ -46,13 +46,13 @@ export interface Change<Facts> {
 /** The objects that a {@link Store} keeps, and the callback that it calls. */
 export interface StoreOptions<Facts> {
   readonly client: Pick<KubernetesClient, "get">;
-  /** The facts to keep of an object. Undefined: the object is not ours and is not kept. */
+  /** The facts to keep of an object. Undefined: we do not own the object, and it is not kept. */
   readonly factsOf: (object: KubernetesObject, resource: Resource) => Facts | undefined;
   /** The part of an object that is kept as JSON. @default the whole object */
   readonly kept?: (object: KubernetesObject) => object;
   readonly onChange: (change: Change<Facts>) => void;
   /**
-   * Whether watches and lists bring metadata alone, so that whole objects are read when they are needed. An object that was read
+   * Whether watches and lists bring only metadata, so that whole objects are read when they are needed. An object that was read
    * is kept until a watch reports another version. @default false
    */
   readonly isMetadataOnly?: boolean;
@@ -164,7 +164,7 @@ export class Store<Facts> {
    * Takes in an object.
    * @param isReset whether it counts although a newer version is known
    * @param isOutdated whether a newer version may be there, so that the object is read when it is needed
-   * @returns the stored object of that name now. Undefined if it is not ours
+   * @returns the stored object of that name now. Undefined if we do not own it
    */
   set(
     resource: Resource,

@@ -3,7 +3,7 @@ import type { KeyState } from "./schedule";
 
 /** The callback of {@link Alarms}, and their clock. */
 export interface AlarmsOptions {
-  /** Called once for each key whose instant has come. */
+  /** Called once for each key whose time has come. */
   readonly onDue: (key: string) => void;
   /** The wall clock, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;

@@ -22,8 +22,8 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
  * Looks at every object once in a period. That finds drift that no watch reported. The objects are spread over the period by
  * their names. So they do not come all at once, and none is missed while others come and go.
  *
- * Guarantee (tests/unit/resync.test.ts): every object that is there is added once in each period, after the first half, even
- * if a kind cannot be listed.
+ * Guarantee (tests/unit/resync.test.ts): every existing object is added once in each period, after the first half, even if a kind
+ * cannot be listed.
  */
 export class Resync {
   private stopping = new AbortController();

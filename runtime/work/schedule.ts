@@ -67,7 +67,7 @@ const PATIENCE_MS = 10_000;
  * Says which key is worked on next, and when. It holds no timer and starts nothing: see `Workers`.
  *
  * Guarantees, each with a test in tests/unit/schedule.test.ts:
- * - A key is never given out twice at once. A key that is added while it is worked on is worked on once more afterwards.
+ * - A key is never given out twice at once. A key that is added while it is worked on is worked on again afterwards.
  * - Every added key is given out in the end, however many more urgent keys are added.
  * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`. Only a backoff
  *   that was waited out doubles: a key that is added many times while it fails comes back as soon as one that is not.
@@ -261,7 +261,7 @@ export class Schedule {
     return entry;
   }
 
-  /** Makes the keys ready whose time has come. */
+  /** Makes keys ready when their time has come. */
   private wake(): void {
     const now = this.options.now();
     for (let first = this.delayed.first; first && first.at <= now; first = this.delayed.first) {

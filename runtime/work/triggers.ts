@@ -16,9 +16,9 @@ export interface TriggersOptions {
  * names.
  */
 const MOST_WAITING = 10_000;
-/** Drift is corrected after this short delay, so that the deletion of several children makes one reconcile. */
+/** Drift is corrected after this short delay, so that the deletion of several children leads to one reconcile. */
 const DRIFT_COALESCING_MS = 20;
-/** Children's reports make one reconcile a second: a Deployment that comes up writes its status many times. */
+/** Children's reports lead to one reconcile a second: a Deployment that comes up writes its status many times. */
 const REPORT_PACE = { burst: 1, refillMs: 1_000 };
 const REPORT_COALESCING_MS = 100;
 /** Another controller may take our finalizer away each time that it sees it. */
@@ -72,7 +72,7 @@ export class Triggers {
     return schedule.depth < MOST_WAITING || schedule.has(key);
   }
 
-  /** Somebody took a finalizer of ours from the object, and changed nothing else. */
+  /** Somebody removed one of our finalizers from the object, and changed nothing else. */
   finalizerLost(key: string): void {
     this.add(key, "change", this.finalizerPace.turn(key));
   }

@@ -229,7 +229,7 @@ describe("the engine in a pod of its own", () => {
     await api.apply(manifest);
     const { exitCode, message } = await bench.submitted({ namespace, name: "demo" });
     assert.equal(exitCode, 0);
-    assert.match(message, /to be asked again after 3600 s: by the next resync/);
+    assert.match(message, /the handler is asked again after 3600 s, by the next resync/);
     await api.apply(object("late", answering(deployment("web"))));
     const { message: late } = await bench.submitted({ namespace, name: "late" }, { patienceMs: 0 });
     assert.match(late, /not every child is ready yet: the next resync looks again/);

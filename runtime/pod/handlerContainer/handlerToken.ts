@@ -17,7 +17,7 @@ export interface HandlerTokenOptions {
   readonly folder: string;
   /** The mode of the files. @default the user and the group of the pod may read them: both containers have them */
   readonly mode?: number;
-  /** Called with the token when its files are there, the first time and after each renewal. */
+  /** Called with the token when its files exist, the first time and after each renewal. */
   readonly onWritten?: (token: string) => void;
 }
 
@@ -43,7 +43,7 @@ export function handlerAccountOf(operator: string): string {
 
 /**
  * Keeps a token of the handler's account in a folder, with the files and names that a pod's service account has, so that
- * Kubernetes' clients find it by themselves. Resolves when the first one is there; then renews it until the signal.
+ * Kubernetes' clients find it by themselves. Resolves when the first one exists; then renews it until the signal.
  * @throws AbortError on the signal
  */
 export async function keepHandlerToken(options: KeepTokenOptions): Promise<void> {

@@ -18,7 +18,7 @@ const FLAGS: Record<PipeUse, number> = {
 /**
  * Opens a named pipe for one direction. The stream is a socket, not a file: a file that is read would hold one of
  * Node's few threads while nothing comes.
- * @throws NodeJS.ErrnoException if it cannot be opened, or is no pipe: the handler can write to the folder, and a link
+ * @throws NodeJS.ErrnoException if it cannot be opened, or is not a pipe: the handler can write to the folder, and a link
  *   there could lead to files that only the runner may read
  */
 export function openNamedPipe(path: string, use: PipeUse): Socket {

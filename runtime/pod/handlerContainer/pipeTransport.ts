@@ -50,7 +50,7 @@ export class PipeTransport implements HandlerTransport {
     this.look();
   }
 
-  /** Why no handler can be started now. Undefined if the handler's container is there. */
+  /** Why no handler can be started now. Undefined if the handler's container has started. */
   get whyNotReady(): string | undefined {
     return this.session ? undefined : 'the pod\'s container "handler" is not there';
   }
@@ -68,7 +68,7 @@ export class PipeTransport implements HandlerTransport {
   }
 
   /**
-   * Resolves as soon as the handler's container is there. Its image may take long to be pulled.
+   * Resolves as soon as the handler's container has started. Its image may take long to be pulled.
    * @throws Error after `timeoutMs` without it
    */
   async ready(timeoutMs: number): Promise<void> {
@@ -107,7 +107,7 @@ export class PipeTransport implements HandlerTransport {
     return path.join(this.folder, "closed");
   }
 
-  /** Greets the shell if it is there. Otherwise waits for it. */
+  /** Greets the shell if it has started. Otherwise waits for it. */
   private look(): void {
     if (this.session) return;
     // Watches before it looks, so that nothing is missed.

@@ -7,8 +7,8 @@ import type { PipeTransport } from "./pipeTransport";
 const PATIENCE_MS = 60_000;
 
 /**
- * Resolves when a handler can be started: its container is there, and its token if it has one. The token is then renewed until
- * the pod is to end. If reconciling started earlier, every object would fail.
+ * Resolves when a handler can be started: its container has started, and its token exists if it has one. The token is then
+ * renewed until the pod is to end. If reconciling started earlier, every object would fail.
  * @param withinSeconds how long the container may take
  * @throws AbortError if the pod is to end before that
  * @throws Error if the container is not there in time

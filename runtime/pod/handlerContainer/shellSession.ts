@@ -87,7 +87,7 @@ const LONGEST_WORD_BYTES = 64;
 /**
  * The beginning of a file. The handler's container may have put anything in its place: a pipe would block this process
  * for ever, and a link could lead to files that only the runner may read.
- * @throws Error if it is no file
+ * @throws Error if it is not a file
  */
 function readWord(file: string): string {
   const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);

@@ -16,7 +16,7 @@ export interface AnnouncementsOptions {
   readonly onMissing: (objects: number) => void;
 }
 
-/** What is known of one object so far. */
+/** What is known so far about one object. */
 interface Open {
   /** On the monotonic clock. */
   readonly since: number;
@@ -34,7 +34,7 @@ const MOST_OPEN = 10_000;
  * comes for a change, events are lost.
  *
  * In a storm hints come minutes late, but in the order of the changes. So a hint counts as lost when a hint of a later change has
- * come, or when no hint of any object comes at all.
+ * arrived, or when no hint of any object arrives at all.
  */
 export class Announcements {
   /** In the order of `since`. */

@@ -8,7 +8,7 @@ export interface Hint extends ObjectName {
   readonly resourceVersion?: string;
 }
 
-/** The body is no hint for this operator. The message goes back to the sender. */
+/** The body is not a hint for this operator. The message goes back to the sender. */
 export class HintError extends Error {
   override readonly name = "HintError";
 }

@@ -1,6 +1,6 @@
 import { isNewer } from "../../kubernetes/objects";
 
-/** How far an event path has come. It delivers hints in the order of their changes. */
+/** How far an event path has progressed. It delivers hints in the order of their changes. */
 export class PathProgress {
   /** The latest change for which a hint came. */
   private reached = "";
@@ -9,7 +9,7 @@ export class PathProgress {
   /** Earlier positions in the order of time. The first one counts. */
   private readonly marks: { readonly at: number; readonly reached: string }[] = [];
 
-  /** A hint has come. @param resourceVersion the version that it names, if it names one */
+  /** A hint has arrived. @param resourceVersion the version that it names, if it names one */
   reach(resourceVersion?: string): void {
     this.heardAt = performance.now();
     if (resourceVersion !== undefined && isNewer(resourceVersion, this.reached))

@@ -136,7 +136,7 @@ export class ObjectRun {
   }
 
   /**
-   * Clears up after an object that is gone, or no longer one of those that are watched. Nothing on the object says what is left
+   * Cleans up after an object that is gone, or no longer one of those that are watched. Nothing on the object says what is left
    * of it.
    */
   private async clearUp(what: string): Promise<RunOutcome> {
@@ -146,7 +146,7 @@ export class ObjectRun {
     const report = await this.retried(() => this.object.reconcile(undefined, this.attempt));
     this.options.onReport?.(report);
     if (report.failure || report.problem !== undefined) return outcomeOf(report);
-    return report.changes.length > 0 ? done(`cleared up after ${what}: ${describeRun(report)}`) : isNothing;
+    return report.changes.length > 0 ? done(`cleaned up after ${what}: ${describeRun(report)}`) : isNothing;
   }
 
   /** Waits for an event that is about to happen. False if there is none, or if it is too late. */

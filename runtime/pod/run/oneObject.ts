@@ -137,7 +137,7 @@ export class OneObject {
       used: (object, event) => this.gather(object, event),
       recordOf: runName,
       footprintOf: (uid, report) => this.footprintOf(uid, report),
-      // The Workflow of this pod is there already.
+      // The Workflow of this pod exists already.
       record: async () => true,
       instance,
       onEventDropped: ignore,
@@ -215,7 +215,7 @@ export class OneObject {
     return gathered;
   }
 
-  /** The memories of an object that is not ours. Undefined if it is. */
+  /** The memories of an object that we do not own. Undefined if we own the object. */
   private keptMemories(): KeptMemories | undefined {
     const { client, operator, resource, namespace, uid } = this.options;
     if (!operator.watch) return undefined;

@@ -13,7 +13,7 @@ export interface RunFenceOptions {
   readonly workflow: KubernetesObject;
   /** When the Workflow was requested, on the monotonic clock, in milliseconds. */
   readonly readAt: number;
-  /** How often the run looks whether its Workflow goes on, in milliseconds. @default 10000 */
+  /** How often the run checks whether its Workflow still runs, in milliseconds. @default 10000 */
   readonly lookMs?: number | undefined;
 }
 
@@ -28,8 +28,8 @@ const SHORT_MS = 2_000;
 /**
  * Says whether a run in a pod of its own may write. The lock of its object belongs to its Workflow. If somebody terminates or
  * deletes the Workflow, the Workflow controller gives the lock to the next one at once (argo-workflows,
- * workflow/controller/exec_control.go, applyExecutionControl; workflow/controller/controller.go, ReleaseAll). But the pod goes
- * on: our controller may not signal a container, and a pod that is deleted has thirty seconds.
+ * workflow/controller/exec_control.go, applyExecutionControl; workflow/controller/controller.go, ReleaseAll). But the pod still
+ * runs: our controller may not signal a container, and a pod that is deleted has thirty seconds.
  *
  * Guarantees, each with a test in tests/integration/podFence.test.ts:
  * - No request leaves once the end of the Workflow is known, not for a report either.

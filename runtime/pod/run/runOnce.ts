@@ -23,7 +23,7 @@ export interface RunOnceOptions extends ObjectRunOptions {
   readonly handlerReady?: () => Promise<void>;
   /** The Workflow that this pod belongs to, in {@link namespace}: its parameters say what is to be done. */
   readonly workflow: string;
-  /** How often the run looks whether its Workflow goes on: see {@link RunFence}, in milliseconds. @default 10000 */
+  /** How often the run checks whether its Workflow still runs: see {@link RunFence}, in milliseconds. @default 10000 */
   readonly lookMs?: number;
   /** Traces the run. @default it is not traced */
   readonly traces?: Tracing | undefined;

@@ -18,7 +18,7 @@ export function outcomeOf(report: ReconcileReport): RunOutcome {
   if (report.problem !== undefined) return failed(report.problem);
   if (skipped === "paused") return done("nothing to do: the object is paused");
   if (skipped === "gone") return done("nothing to do: the object is gone");
-  // The object goes on changing. Another run waits, and this one has tried for long enough.
+  // The object keeps changing. Another run waits, and this one has tried for long enough.
   if (skipped !== undefined) return done(describeRun(report));
   const rest = [
     ready === false ? "not every child is ready yet: the next resync looks again" : "",

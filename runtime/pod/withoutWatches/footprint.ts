@@ -10,8 +10,8 @@ import { partsOf } from "../../watch/watched";
 
 /**
  * A fingerprint of an object's children and of the fields that we own of them. It differs if a child is gone, has lost its
- * labels, or has a field of ours that somebody took or changed. Children that are created once are left out: anybody may delete
- * or change them.
+ * labels, or has one of our fields that somebody removed or changed. Children that are created once are left out: anybody may
+ * delete or change them.
  * @param children sorted, as a `ChildStore` gives them
  */
 export function childrenFingerprint(children: readonly Child[], { children: kinds }: Operator): string {
@@ -26,8 +26,8 @@ export function childrenFingerprint(children: readonly Child[], { children: kind
 
 /**
  * A fingerprint of the parts of an object that a handler sees. It may differ even if the object's generation does not: a label
- * may have changed, or a default was added to the CustomResourceDefinition. For an object that is not ours, only the parts count
- * for which it is reconciled.
+ * may have changed, or a default was added to the CustomResourceDefinition. For an object that we do not own, only the parts
+ * count for which it is reconciled.
  */
 export function contentFingerprint(object: KubernetesObject, { watch }: Pick<Operator, "watch">): string {
   if (watch) return fingerprint(partsOf(object, watch.on));

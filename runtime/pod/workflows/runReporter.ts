@@ -26,7 +26,7 @@ export interface RunReporterOptions {
 export class RunReporter {
   private readonly status: StatusWriter;
   private readonly events: EventWriter;
-  /** The memories in which verdicts about objects that are not ours are written. Undefined if the objects are ours. */
+  /** The memories in which verdicts about objects that we do not own are written. Undefined if we own the objects. */
   private readonly kept: { readonly memories: KeptMemories; readonly shelf: ReadMemories } | undefined;
 
   constructor(private readonly options: RunReporterOptions) {

@@ -68,7 +68,7 @@ describe("where a webhook changes what is written", function () {
       );
       const object = await bench.applyObject("let-go", answering(configMap("let-go")));
       const { message } = await bench.failed(object, "ApiError");
-      assert.match(message, /finalizer argosy\.dev\/argosy\.mutated and dropped it/);
+      assert.match(message, /finalizer argosy\.dev\/argosy\.mutated but dropped it/);
       assert.deepEqual(bench.operator.calls("let-go"), []);
       webhook.mutate = () => [];
       await bench.reconcileAgain(object);
