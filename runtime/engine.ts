@@ -202,7 +202,7 @@ export class Engine {
 
   /**
    * Reconciles an object now, before routine work, and resolves with the report of a run that began after the call.
-   * @param due a schedule that is to be due in that run
+   * @param due a schedule that should be due in that run
    * @throws NotLeadingError if we do not lead, or lose the lease meanwhile
    */
   async reconcileNow(name: ObjectName, due?: DueSchedule): Promise<ReconcileReport> {

@@ -41,7 +41,7 @@ export function halfCharacterIn(value: unknown, path: string): string | undefine
 const HALF_CHARACTER = /\p{Surrogate}/u;
 
 /**
- * An object of the API as JSON. Undefined if it is too deep for that: the API server takes 10,000 levels, and `JSON.stringify`
+ * An object of the API as JSON. Undefined if it is nested too deeply: the API server takes 10,000 levels, and `JSON.stringify`
  * some thousands.
  */
 export function jsonOf(object: object): string | undefined {

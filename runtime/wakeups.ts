@@ -14,7 +14,7 @@ import type { Priority, Schedule } from "./work/schedule";
 import type { Triggers } from "./work/triggers";
 
 /**
- * The children of an object that is gone go one after another. One look at all of them is enough, after this time, in
+ * The children of a deleted object are deleted one after another. A single look after this time covers all of them. In
  * milliseconds.
  */
 const LEFT_CHILDREN_MS = 1_000;

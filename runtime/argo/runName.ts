@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** The longest name: Argo makes a label of it when a run is resubmitted, and a label's value has at most 63 characters. */
+/** The longest name: Argo turns it into a label when a run is resubmitted, and a label's value has at most 63 characters. */
 const LONGEST_NAME = 63;
 /** 40 bits. Two runs of one object and generation do not get the same name by chance. */
 const HASH_LENGTH = 10;

@@ -11,7 +11,7 @@ export const RUN_PARAMETERS = {
    * output.
    */
   object: "object",
-  /** A schedule of the operator that is to be due in the run. Only operators with schedules have the parameter. */
+  /** A schedule of the operator that should be due in the run. Only operators with schedules have the parameter. */
   schedule: "schedule",
 } as const;
 

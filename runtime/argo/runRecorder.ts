@@ -30,7 +30,7 @@ export interface RunRecorderOptions extends Pick<RecordingPlace, "namespace" | "
   readonly now?: () => number;
 }
 
-/** A run that is to be recorded. Its manifest is built when it is written. */
+/** A run to record. Its manifest is built when it is written. */
 interface Recorded extends RunRecord {
   readonly run: RecordedRun & { readonly runs: number };
 }
@@ -62,7 +62,7 @@ export class RunRecorder implements Recorder {
   dropped = 0;
   private readonly successes: Retention;
   private readonly failures: Retention;
-  /** Until when a failure of this name is known to be recorded, on the monotonic clock. */
+  /** Until when a failure with this name is known to be recorded, on the monotonic clock. */
   private readonly known = new Map<string, number>();
   private readonly now: () => number;
   private readonly notice: (text: string) => void;
@@ -101,7 +101,7 @@ export class RunRecorder implements Recorder {
   /**
    * Writes a record.
    * @returns whether it exists now. False if the API server will never take it
-   * @throws ApiError, ApiUnreachableError if it is to be tried again
+   * @throws ApiError, ApiUnreachableError if it must be tried again
    */
   readonly write = async (record: RunRecord): Promise<boolean> => {
     if (this.isKnown(record.name)) {

@@ -21,7 +21,7 @@ export type RunTarget =
       readonly name: ObjectName;
       /** The uid that the object must have. Undefined if the submitter did not give one. */
       readonly uid: string | undefined;
-      /** The schedule that is to be due, at the instant at which the run was submitted. Undefined: none. */
+      /** The schedule that should be due, at the instant at which the run was submitted. Undefined: none. */
       readonly due: DueSchedule | undefined;
     }
   /** An example, for the handler to be tried on. */
@@ -31,7 +31,7 @@ export type RunTarget =
 export class RunTargetError extends Error {}
 
 /**
- * Reads from a Workflow's parameters what is to be done.
+ * Reads from a Workflow's parameters what to do.
  * @throws RunTargetError if the parameters cannot be understood
  */
 export function runTargetOf(

@@ -49,7 +49,7 @@ type Condition = Seen | { readonly resourceVersion: string };
 /** If the object in the way changed this often, another try within one reconcile makes no sense. */
 const MOST_TRIES = 5;
 
-/** What is to be written, and onto what. */
+/** What to write, and onto what. */
 type Target =
   /** Nothing has the child's name. */
   | { readonly how: "create"; readonly seen?: undefined }
@@ -71,7 +71,7 @@ export class ChildApplier {
 
   /**
    * Makes the child as desired.
-   * @param known the child as the store has it. Undefined if no object of that name is known to be this owner's
+   * @param known the child as the store has it. Undefined if no object with that name is known to be this owner's
    * @returns what was done. Undefined if nothing was
    * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that we do not own; ApiError,
    *   ApiUnreachableError; ObjectGoneError. ApiError 409 if the child exists and was not known: it is known from then on
@@ -106,9 +106,9 @@ export class ChildApplier {
   /**
    * Reads the object that has the child's name.
    * @param inTheWay that an object with this name exists, although no child of this owner was known
-   * @returns what is to be written onto that object. Undefined: nothing
+   * @returns what to write onto that object. Undefined: nothing
    * @throws ReconcileFailure if the object must not be touched; ObjectGoneError. Throws `inTheWay` if the object is a child of the
-   *   owner: the handler was asked without it, and is to be asked again
+   *   owner: the handler was asked without it, and must be asked again
    */
   private async look(
     child: DesiredChild,
@@ -188,7 +188,7 @@ export class ChildApplier {
     return written;
   }
 
-  /** Restores the marks of a child that is never updated, and changes nothing else of it. */
+  /** Restores the marks of a child that is never updated, and changes nothing else in it. */
   private async restoreMarks(child: DesiredChild, seen: Seen, { client }: WriteScope): Promise<ChildVerb> {
     const { resource, manifest } = child;
     const fieldManager = markManagerOf(this.options.fieldManager);
@@ -266,7 +266,7 @@ export class ChildApplier {
   }
 }
 
-/** Whether a write failed because the object of that name is another one, or has another version, than we expected. */
+/** Whether a write failed because the object with that name is another one, or has another version, than we expected. */
 function isAnotherObject(error: unknown): error is ApiError {
   if (isApiError(error, 409)) return true;
   return (

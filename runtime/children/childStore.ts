@@ -15,7 +15,7 @@ import { applyEntry, marksOf, type Owner, provenOwner } from "./ownership";
 /** What is known about every child. */
 export interface ChildFacts {
   readonly owner: Owner;
-  /** Fingerprint of the fields that we own, with their values. It changes when somebody takes or changes one of them. */
+  /** Fingerprint of the fields that we own, with their values. It changes when somebody removes or changes one of them. */
   readonly owned: string;
   /** Whether it has every mark of its owner, and not the label of a former name of the operator. */
   readonly isMarked: boolean;
@@ -51,7 +51,7 @@ export interface ChildStoreOptions {
   readonly mostKept?: number;
 }
 
-/** The most unsure children that are looked for. Of more, only those that became unsure last are looked for. */
+/** The most unsure children that are looked for. If there are more, only those that became unsure last are looked for. */
 const MOST_UNSURE = 10_000;
 
 /** The manifest that we applied last to a child, and a fingerprint of the fields that we owned right afterwards. */
@@ -126,7 +126,7 @@ export class ChildStore {
     return this.byOwner.owners(isMeant);
   }
 
-  /** The child of that name, of any owner. */
+  /** The child with that name, of any owner. */
   find(resource: Resource, name: ObjectName): Child | undefined {
     return this.store.find(resource, name);
   }
@@ -140,13 +140,13 @@ export class ChildStore {
   }
 
   /**
-   * Whether a watch stopped showing the child of that name since we last looked. The child may then be there without its marks.
+   * Whether a watch stopped showing the child with that name since we last looked. The child may then be there without its marks.
    */
   isUnsure(resource: Resource, name: ObjectName): boolean {
     return this.unsure.has(storeKey(resource, name));
   }
 
-  /** The child of that name may be there without its marks: see {@link isUnsure}. */
+  /** The child with that name may be there without its marks: see {@link isUnsure}. */
   doubt(resource: Resource, name: ObjectName): void {
     this.unsure.add(storeKey(resource, name));
     const [oldest] = this.unsure;
@@ -273,7 +273,7 @@ export class ChildStore {
     return { owner, owned: this.ownedIn(object), isMarked: isMarked(object, marked) };
   }
 
-  /** Our own entry is as long as all the rest, so it is kept only until we know what was applied. */
+  /** Our own entry is as long as everything else, so it is kept only until we know what was applied. */
   private kept(object: KubernetesObject): object {
     const { managedFields: _, ...metadata } = object.metadata;
     const entry = this.applied.has(metadata.uid) ? undefined : applyEntry(object, this.options.fieldManager);

@@ -26,7 +26,7 @@ export interface ChildWriterOptions extends ChildApplierOptions {
   readonly now?: () => number;
 }
 
-/** If a child that is to be deleted changed this often, another try within one reconcile makes no sense. */
+/** If a child that must be deleted changed this often, another try within one reconcile makes no sense. */
 const MOST_TRIES = 5;
 
 /**
@@ -82,7 +82,7 @@ export class ChildWriter {
     return known ? this.needsNoWrite(known, child) : this.isLeftAlone(child);
   }
 
-  /** The child as we know it. Undefined if no object of that name is known to be its owner's. */
+  /** The child as we know it. Undefined if no object with that name is known to be its owner's. */
   known({ resource, manifest, ownerUid }: DesiredChild): Child | undefined {
     const found = this.options.store.find(resource, manifest.metadata);
     return found?.facts.owner.uid === ownerUid ? found : undefined;
@@ -147,7 +147,7 @@ export class ChildWriter {
   }
 
   /**
-   * Whether nothing is to be written to an existing child. One that is never updated may differ from what is desired, except in
+   * Whether there is nothing to write to an existing child. One that is never updated may differ from what is desired, except in
    * its marks.
    */
   private needsNoWrite(known: Child, child: DesiredChild): boolean {

@@ -6,8 +6,8 @@ type Keys = Readonly<Record<string, unknown>>;
 /**
  * The entries of one list, as `fieldsV1` names them: by their keys (`k:`), or by their values (`v:`).
  *
- * Guarantee (tests/unit/ownedValues.test.ts): to find an entry takes no look at all the others. The author of an object may lead
- * to tens of thousands in a child of it.
+ * Guarantee (tests/unit/ownedValues.test.ts): to find an entry takes no look at all the others. The author of an object may cause
+ * tens of thousands of entries in one of its children.
  */
 export class ListEntries {
   private values: ReadonlySet<unknown> | undefined;

@@ -19,7 +19,7 @@ const MOST_TRIES = 5;
  * Deletes the children of objects that were deleted, if the garbage collector has not. The collector looks for new kinds
  * every 30 seconds. If the owner's kind came and went between two looks, the collector never deletes the children: it cannot
  * ask for an owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go,
- * getObject; seen with 1.34: "unable to get REST mapping"). Nor does it ever delete children that no owner reference covers.
+ * getObject; seen with 1.34: "unable to get REST mapping"). It also never deletes children that no owner reference covers.
  *
  * Guarantee (tests/unit/orphans.test.ts): the children of deleted objects are deleted after the grace, and no others. A term
  * that has ended deletes nothing.

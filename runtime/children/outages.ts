@@ -28,14 +28,15 @@ interface Outage {
 }
 
 /**
- * Tells an API server that is busy from one that answers, and cannot write a child: the API behind it that serves the kind is
- * away, or a webhook that it must ask. The first is nobody's fault. So is the second for a while, and then the object says so.
+ * Distinguishes a busy API server from one that answers but cannot write a child: the API that serves the kind is down, or a
+ * webhook that the API server must ask. The first is nobody's fault. Neither is the second for a while, and then the object
+ * reports it.
  *
  * Guarantee (tests/unit/outages.test.ts): nothing is reported about a child as long as the API server does not answer for its
  * owner.
  */
 export class Outages {
-  /** By what is tried, the one that failed last at the end. */
+  /** By what was tried; the one that failed last is at the end. */
   private readonly outages = new Map<string, Outage>();
 
   /** @param now a monotonic clock, in milliseconds */

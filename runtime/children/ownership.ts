@@ -147,7 +147,7 @@ export function provenOwner(
   const [namespace, name] = metadata.annotations?.[OWNER_ANNOTATION]?.split("/") ?? [];
   const isOwned = (map: string, key: string) =>
     owned.some((fields) => inner(fields, `f:${map}`)?.[`f:${key}`] !== undefined);
-  // If somebody else changed the owner's name on it, the child would be taken for that owner's.
+  // If somebody else changed the owner's name on it, the child would be treated as that owner's.
   const isOurs = isOwned("labels", OWNER_UID_LABEL) && isOwned("annotations", OWNER_ANNOTATION);
   return uid && name && isOurs ? ownerOf(uid, namespace, name) : undefined;
 }

@@ -123,7 +123,7 @@ function isEscalation({ code, message }: ApiError): boolean {
   return code === 403 && message.includes("RBAC permissions not currently held");
 }
 
-/** The most characters of the API server's message before the remedy. A condition has room for some 1,000 in all. */
+/** The most characters of the API server's message before the remedy. A condition has room for about 1,000 in all. */
 const LONGEST_SAID = 600;
 /** How many of these characters are from the end of the message, which says why. */
 const SAID_AT_THE_END = 200;

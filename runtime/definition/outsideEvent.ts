@@ -25,7 +25,7 @@ export interface EventMapping {
   readonly spec: JsonObject;
 }
 
-/** An event from outside of which custom resources are made: an entry of `on`. */
+/** An event from outside that becomes a custom resource: an entry of `on`. */
 export interface OutsideEvent extends EventMapping {
   /** Argo's event source, as Argo writes it. */
   readonly source: JsonObject;

@@ -12,7 +12,7 @@ export interface UsedSelection {
   readonly plural: string;
   /** Where the objects are. */
   readonly namespaces: Operator["namespaces"];
-  /** Only the object of this name, in each namespace. @default all */
+  /** Only the object with this name, in each namespace. @default all */
   readonly name?: string;
   /** Only objects with these labels. @default all */
   readonly labelSelector?: string;

@@ -35,7 +35,7 @@ interface PodStatus {
   readonly containerStatuses?: readonly ContainerStatus[];
 }
 
-/** Selects the pods of the event path of that name. */
+/** Selects the pods of the event path with that name. */
 export function eventPathSelector(name: string): string {
   return `${NAME_LABEL}=${name},${COMPONENT_LABEL} in (${EVENT_PATH_PARTS.join(",")})`;
 }

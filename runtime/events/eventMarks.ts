@@ -17,7 +17,7 @@ export function intakeManagerOf(operator: OperatorIdentity): string {
   return `${fieldManagerOf(operator)}/intake`;
 }
 
-/** The labels and annotations of an object that name the event of which it was made. */
+/** The labels and annotations of an object that name the event from which it was created. */
 export function eventMarks(
   event: string,
   { id, spec, namespace }: EventObject,
@@ -54,7 +54,7 @@ function isOfIntake(
 }
 
 /**
- * Whether an object is to be deleted: it was created from an event, and has been Ready in its newest generation for long enough.
+ * Whether an object must be deleted: it was created from an event, and has been Ready in its newest generation for long enough.
  * The intake itself must have made the object, as `managedFields` say. If somebody copies such an object, the copy has the same
  * label.
  *

@@ -78,7 +78,7 @@ export class Intake {
     return this.attempt(subject, (known) => this.handle(known, data));
   }
 
-  /** Takes an event that is too large to be read, or is no JSON: no object can be made of it. */
+  /** Takes an event that is too large to be read, or is not JSON: no object can be created from it. */
   refuse(subject: string, refusal: Refusal): Promise<IntakeResult> {
     return this.attempt(subject, ({ event }) => this.refused(event, refusal));
   }

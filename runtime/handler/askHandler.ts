@@ -7,8 +7,7 @@ import { parseAnswer } from "./parseAnswer";
  * Asks the handler, and accepts its answer only if the answer keeps the contract and does not report a failure.
  *
  * @param checkStatus says what is wrong with an answered status, or undefined
- * @param isOurs whether the object is a custom resource of the operator's own. Such an object has a status, and others have a
- *   state
+ * @param isOurs whether the object is one of the operator's own custom resources. If so, it has a status. If not, it has a state
  * @returns the answer, its length in characters, and the end of the handler's standard error
  * @throws ReconcileFailure if the handler crashes, hangs, breaks the contract, or says itself that it failed, and if it cannot be
  *   asked

@@ -54,7 +54,7 @@ export class ChildProcessTransport implements HandlerTransport {
     }
     const exited = once((exit: HandlerExit) => {
       killGroup(child.pid);
-      // What has left the group may hold the other ends for ever, and an open pipe keeps this program from its end.
+      // A process that has left the group may hold the other ends for ever, and an open pipe keeps this program from its end.
       for (const stream of child.stdio ?? []) stream?.destroy();
       listener.exited(exit);
     });

@@ -16,7 +16,7 @@ export interface HandlerProcessListener {
   exited(exit: HandlerExit): void;
 }
 
-/** One living handler process, wherever it runs. */
+/** One running handler process, wherever it runs. */
 export interface HandlerProcess {
   /** Writes to the descriptor from which it reads requests. Once it has exited, this does nothing. */
   write(text: string): void;

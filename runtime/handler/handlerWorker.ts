@@ -38,7 +38,7 @@ interface Question {
 }
 
 /**
- * One living handler process and the conversation with it: one line in, one line out, one at a time.
+ * One running handler process and the conversation with it: one line in, one line out, one at a time.
  *
  * **Guarantees.** A line becomes the answer to the request whose id it echoes, and to no other (tests/unit/handlerWorker,
  * tests/unit/fuzz/processes). A line with the id of an earlier request is discarded. A line with any other id, or none,

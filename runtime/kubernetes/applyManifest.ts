@@ -87,7 +87,7 @@ function stepsAlong(value: unknown, field: string) {
     .map(([step, inner]) => ({ step, inner, rest: field.slice(step.length).replace(/^\./, "") }));
 }
 
-/** The same value without the empty map at the end of a way, and without the maps that become empty by that. */
+/** The same value without the empty map at the end of a path, and without the maps that become empty because of this. */
 function withoutMap(value: unknown, [step, ...rest]: Way): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutMap(item, rest));
   if (step === undefined || !isRecord(value) || !Object.hasOwn(value, step)) return value;

@@ -68,7 +68,7 @@ export class KubernetesClient {
     return Object.assign(client, this, { passage: { ...this.passage, ...passage } });
   }
 
-  /** The object. Undefined if there is none of that name. */
+  /** The object. Undefined if there is none with that name. */
   async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
     return (await ifThere(this.sendForObject({ method: "GET", path: resourcePath(resource, name) })))?.body;
   }
@@ -161,7 +161,7 @@ export class KubernetesClient {
 
   /**
    * Server-side apply. `created` says whether the object is new. A manifest with `metadata.uid` creates no object: the answer is
-   * 409 if there is no object of that name, or another one.
+   * 409 if there is no object with that name, or another one.
    */
   async apply(
     resource: Resource,

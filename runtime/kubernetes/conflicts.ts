@@ -20,8 +20,8 @@ export function isRace(error: unknown): error is ApiError {
 const POLICY = /admission webhook|failed calling webhook|ValidatingAdmissionPolicy/;
 
 /**
- * The refusal by a policy of the cluster, or by its rules of access. Those may change, so another try makes sense. A write that
- * is wrong by itself is refused for ever.
+ * The refusal by a policy of the cluster, or by its rules of access. Those may change, so another try makes sense. If a write is
+ * wrong by itself, it is always refused.
  *
  * @param error such a refusal, or an error that was caused by one
  */
@@ -45,7 +45,7 @@ export class Conflicts {
 
   /**
    * Takes in that a try was refused with 409. Returns if another try makes sense.
-   * @param sent the version onto which we wrote. Undefined: there was to be no object
+   * @param sent the version onto which we wrote. Undefined: no object was expected
    * @param found the version that exists now. Undefined: there is no object
    * @throws StandingConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
    *   there were enough tries

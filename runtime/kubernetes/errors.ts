@@ -128,7 +128,7 @@ export function isNamespaceTerminating(error: unknown): boolean {
 }
 
 /**
- * Whether the namespace of that name does not exist. Objects in it went with it, or never existed.
+ * Whether the namespace with that name does not exist. Objects in it went with it, or never existed.
  *
  * @param namespace undefined for an object that is in no namespace
  */

@@ -30,7 +30,7 @@ export interface GateOptions {
 type Queued = Exclude<RequestClass, "lease">;
 
 /**
- * By how many milliseconds the requests of a class count as having come later. A request that has waited this long is sent before
+ * How many milliseconds later the requests of a class count as having arrived. A request that has waited this long is sent before
  * newer work. So each class is served, whatever the load of the others.
  */
 const LATER_MS: Readonly<Record<Queued, number>> = {

@@ -24,8 +24,8 @@ export async function lookAtNamespace(
 }
 
 /**
- * The object. Undefined if there is none of that name, or if its namespace is gone: our right to read the object may have gone with the
- * namespace.
+ * The object. Undefined if there is none with that name, or if its namespace is gone: our right to read the object may have gone
+ * with the namespace.
  * @throws ApiError, ApiUnreachableError
  */
 export async function getUnlessGone(

@@ -61,7 +61,7 @@ const FINISHING_PREFIX = "argosy.dev/finishing-";
 /** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
 const LONGEST_ANNOTATIONS = 200 * 1024;
 
-/** One Lease by its name, on the connection that only leases have. */
+/** One Lease by its name, on the connection that only leases use. */
 export function leaseApi(client: KubernetesClient, namespace: string, name: string): LeaseApi {
   const within = (signal: AbortSignal) => client.with({ class: "lease", signal });
   const { apiVersion, kind } = LEASES;

@@ -82,8 +82,8 @@ export function nameIn({ object }: KubernetesObject): ObjectName | undefined {
  *
  * Guarantees, each with a test in tests/unit/keptMemories.test.ts:
  * - Nothing is written that exists already.
- * - Writes about one object follow one another, each onto the result of the one before. One of a former leader that comes late is
- *   refused.
+ * - Writes about one object follow one another, each onto the result of the one before. If a former leader's write comes late, it
+ *   is refused.
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
  */
 export class KeptMemories implements Memories {
@@ -138,7 +138,7 @@ export class KeptMemories implements Memories {
           if (refusal) {
             found = await this.look(client, composed, own);
             const [known] = await shelf.read(object.uid);
-            // The run that is to be remembered began with another memory.
+            // The run to remember began with another memory.
             if (memory && known && !isDeepStrictEqual(known["memory"], newest?.["memory"])) throw refusal;
             conflicts.met(refusal, own?.metadata.resourceVersion, found?.metadata.resourceVersion);
             continue;
@@ -174,7 +174,7 @@ export class KeptMemories implements Memories {
     }
   }
 
-  /** Reads the Memory of that name. */
+  /** Reads the Memory with that name. */
   private async look(
     client: KubernetesClient,
     { metadata }: Manifest,

@@ -19,7 +19,7 @@ export interface MemoryStoreOptions {
   readonly identities: readonly [OperatorIdentity, ...OperatorIdentity[]];
   /** Throws if the Memory objects are not all known. A Memory that is not known must not count as missing. */
   readonly assertKnown: () => void;
-  /** Somebody else deleted the Memory of the object of that name. */
+  /** Somebody else deleted the Memory of the object with that name. */
   readonly onLost: (name: ObjectName) => void;
 }
 

@@ -56,7 +56,7 @@ export function memoryOfPart(
 
 /**
  * Whether a child was there, and must not be created again. A child for which others wait counts only once it was ready. If it
- * went before that, they would wait for ever.
+ * were gone before that, they would wait for ever.
  */
 export function wasCreated(memory: Memory, child: DesiredChild): boolean {
   if (!isOnce(child)) return false;
@@ -65,7 +65,7 @@ export function wasCreated(memory: Memory, child: DesiredChild): boolean {
   return wasReached(memory, child) || (!child.isAwaited && memory.created.includes(key));
 }
 
-/** Whether a child that is not created again was ready, with the content that it is to have now. */
+/** Whether a child that is not created again was ready, with the content that it should have now. */
 export function wasReached({ reached = {} }: Memory, child: DesiredChild): boolean {
   const key = childKey(child);
   if (!isOnce(child) || !Object.hasOwn(reached, key)) return false;

@@ -9,7 +9,7 @@ import type { RunRecord } from "./recorder";
 import type { Message } from "./teller";
 
 /**
- * What is to be reported about a reconcile's outcome. Undefined: nothing.
+ * What must be reported about a reconcile's outcome. Undefined: nothing.
  * @param record the record of the run, if it is recorded
  */
 export function messageAbout(

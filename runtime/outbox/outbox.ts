@@ -174,7 +174,7 @@ export class Outbox {
     return { kind: "failed", ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
   }
 
-  /** What is to be reported later. Undefined: nothing. */
+  /** What must be reported later. Undefined: nothing. */
   private leftAfter({ left, error }: Unreported): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
     if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;

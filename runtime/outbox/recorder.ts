@@ -16,7 +16,7 @@ export interface Recorder {
   /**
    * Writes a record.
    * @returns whether it exists now. False if the API server will never take it
-   * @throws ApiError, ApiUnreachableError if it is to be tried again
+   * @throws ApiError, ApiUnreachableError if it must be tried again
    */
   readonly write: (record: RunRecord) => Promise<boolean>;
   /** Called for a record that will not be written. */

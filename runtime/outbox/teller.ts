@@ -11,7 +11,7 @@ import { within } from "../within";
 import type { EventWriter } from "./eventWriter";
 import type { RunRecord } from "./recorder";
 
-/** What is to be reported about one object. */
+/** What must be reported about one object. */
 export interface Message {
   readonly regarding: Regarded;
   readonly verdict: StatusVerdict | undefined;

@@ -13,7 +13,7 @@ export const DEFINITION_FILE = "operator.json";
  */
 export type ResyncFields = Pick<Operator, "concurrency" | "resyncSeconds">;
 
-/** The values of these fields in a run. A run asks about one object, and nothing comes again by itself in it. */
+/** The values of these fields in a run. A run asks about one object, and nothing is repeated by itself in it. */
 const IN_A_RUN: ResyncFields = { concurrency: 1, resyncSeconds: Number.POSITIVE_INFINITY };
 
 /**

@@ -12,7 +12,8 @@ import { addressOf, pathOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
 
 /**
- * Makes custom resources of events from outside, until the pod is to end. It remembers nothing, so any number of intakes may run.
+ * Creates custom resources from events from outside, until the pod must end. It remembers nothing, so any number of intakes may
+ * run.
  */
 export const intake = {
   /**

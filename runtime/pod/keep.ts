@@ -6,7 +6,7 @@ import { addressOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
 
 /**
- * Looks after an event path until the pod is to end.
+ * Keeps an event path working until the pod must end.
  * @throws Error if the port cannot be had
  */
 export async function keep(surroundings: Surroundings): Promise<number> {

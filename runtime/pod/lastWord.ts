@@ -34,7 +34,8 @@ const KILLED = "137";
 /**
  * Reports to Argo that the handler's container has ended, if nobody has reported it yet. A container that runs out of memory is
  * killed with all of its processes (memory.oom.group of its cgroup), including Argo's executor, which would have reported this.
- * Argo's container `wait` would then wait for that word until the deadline of the pod, and every other run of the object with it.
+ * Argo's container `wait` would then wait for this report until the deadline of the pod, and so would every other run of the
+ * object.
  */
 export function leaveExitOfHandler({ root }: Pick<PodSettings, "root">): void {
   try {

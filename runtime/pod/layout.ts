@@ -48,9 +48,9 @@ export type EngineCommand =
   | "run"
   /** Submit a Workflow for each object that needs a reconcile, and end. */
   | "resync"
-  /** Look after the event path, for ever. */
+  /** Keep the event path working, for ever. */
   | "keep"
-  /** Make custom resources of events from outside, for ever. */
+  /** Create custom resources from events from outside, for ever. */
   | "intake";
 
 /** Environment variables that the manifests give to the engine. */

@@ -13,7 +13,7 @@ export interface Surroundings {
   /** The connection of the pod's service account. */
   readonly connection: ClusterConnection;
   readonly log: Log;
-  /** Aborts when the pod is to end: SIGTERM. */
+  /** Aborts when the pod must end: SIGTERM. */
   readonly stopping: AbortSignal;
 }
 

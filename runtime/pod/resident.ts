@@ -23,7 +23,7 @@ const LONGEST_WAIT_SECONDS = 105;
 const RUNS_GRACE_MS = 2_000;
 
 /**
- * Reconciles until the pod is to end. It is ready before its kinds exist, since `pulumi up` creates the CRD last.
+ * Reconciles until the pod must end. It is ready before its kinds exist, since `pulumi up` creates the CRD last.
  * @throws Error if a port cannot be had
  */
 export async function resident(pod: Pod): Promise<number> {

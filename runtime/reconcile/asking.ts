@@ -65,7 +65,7 @@ export interface Subject {
 
 /** Everything that a handler is asked, before it is. */
 export interface PreparedQuestion<Answer extends HandlerAnswer> {
-  /** What is to be reported of the objects that are used, whatever the handler answers. */
+  /** What must be reported about the used objects, whatever the handler answers. */
   readonly warnings: readonly ObjectEvent[];
   /** @throws ReconcileFailure if the handler fails or answers wrongly */
   readonly ask: () => Promise<Reply<Answer>>;

@@ -82,7 +82,7 @@ export class Completeness {
   }
 
   /**
-   * Throws if an object of that name may be there although no watch shows it.
+   * Throws if an object with that name may exist although no watch shows it.
    * @throws ReconcileFailure, StillListingError
    */
   assertSeen({ namespace }: ObjectName): void {

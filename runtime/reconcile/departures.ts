@@ -19,7 +19,7 @@ export interface DeparturesOptions {
   readonly isWatched: (uid: string) => boolean;
   /** Whether no watch shows the children, so that they must be listed. */
   readonly isBlind: boolean;
-  /** Throws if nobody knows whether an object of that name is gone: its kind or its namespace may only be out of sight. */
+  /** Throws if nobody knows whether an object with that name is gone: its kind or its namespace may only be invisible to us. */
   readonly assertSeen: (name: ObjectName) => void;
 }
 
@@ -78,8 +78,8 @@ export class Departures {
   }
 
   /**
-   * Throws if nobody knows whether an object of that name is gone. If its namespace is gone, it is gone too. Our rights there went
-   * first, so perhaps nobody saw that.
+   * Throws if nobody knows whether an object with that name is gone. If its namespace is gone, it is gone too. Our rights there
+   * went first, so perhaps nobody saw that.
    */
   private async assertGone(name: ObjectName, client: KubernetesClient): Promise<void> {
     const { namespace } = name;
@@ -90,7 +90,7 @@ export class Departures {
     }
   }
 
-  /** The uids of the owners of children that name an owner of this name. */
+  /** The uids of the owners of children that name an owner with this name. */
   private ownersOf(name: ObjectName): string[] {
     const children = this.options.children.ofPredecessors({ ...name, uid: "" });
     return children.map(({ facts }) => facts.owner.uid);

@@ -59,7 +59,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | `childRefused`, `deletionRefused` (children/refusals.ts) | a refusal of a child | `ChildRefused` or `NamespaceNotGranted` |
  * | `refusedBy` (status/statusWriter.ts) | a refusal of the status | `StatusRefused` |
  *
- * @param namespace the object's own namespace. If another one is missing, as that of memories, the object is not gone
+ * @param namespace the object's own namespace. If another one is missing, such as that of memories, the object is not gone
  */
 export function consequenceOf(error: unknown, namespace: string | undefined): Consequence {
   if (error instanceof ReconcileFailure) return failed(error);

@@ -3,7 +3,7 @@ import type { AnsweredEvent } from "../handler/contract";
 import type { ObjectName } from "../kubernetes/objects";
 import { keyOf } from "../objectKey";
 
-/** The Events in an answer that are to be reported, and the fingerprints to remember. */
+/** The Events in an answer that must be reported, and the fingerprints to remember. */
 export interface NewEvents {
   /** Those that the last answer did not have, or had for another generation. */
   readonly events: readonly AnsweredEvent[];

@@ -39,7 +39,7 @@ export interface Written {
   /** Every change that was made, also if a later one failed. */
   readonly changes: readonly ChildChange[];
   readonly progress: Progress;
-  /** Set if not everything was made that is to be made now. */
+  /** Set if not everything was applied that should be applied now. */
   readonly failure?: { readonly error: unknown };
 }
 
@@ -159,7 +159,7 @@ export class ObjectChildren {
       yield { state, length: child.json?.length ?? jsonOf(state)?.length ?? 0 };
   }
 
-  /** Applies the children that wait for nothing, and then those whose wait has ended by that. */
+  /** Applies the children that wait for nothing, and then those that waited for them. */
   private async applyInOrder(desired: readonly DesiredChild[], writing: Writing): Promise<void> {
     const reached = new Map<string, string>();
     let waiting = desired;
@@ -218,7 +218,7 @@ export class ObjectChildren {
   }
 
   /**
-   * Deletes the children of a deleted object of this name. If their owner was deleted and created again while the garbage
+   * Deletes the children of a deleted object with this name. If their owner was deleted and created again while the garbage
    * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
    * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
    */

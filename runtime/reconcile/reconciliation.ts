@@ -24,8 +24,8 @@ export interface ReconciliationOptions extends Pick<ReconcileReport, "id" | "att
  * One reconcile of one object, as its steps see it: the client for its requests, and the timeline that they note themselves in. What
  * the steps find out, they return.
  *
- * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): no request of it leaves if we no longer lead, or if the
- * object is known to be gone. An object that was being deleted when it began is finalized all the same.
+ * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): none of its requests is sent if we no longer lead, or if
+ * the object is known to be gone. An object that was being deleted when it began is finalized all the same.
  */
 export class Reconciliation implements WriteScope {
   readonly client: KubernetesClient;

@@ -165,7 +165,7 @@ export class Remembering {
   }
 }
 
-/** The parts of the status that are the handler's, all of them. */
+/** All parts of the status that belong to the handler. */
 function saidIn(
   { status, conditions }: Pick<ReconcileAnswer, "status" | "conditions">,
   { metadata: { generation = 1 } }: KubernetesObject,

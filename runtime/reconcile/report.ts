@@ -10,7 +10,7 @@ export const RECONCILE_RESULTS = [
   /** Every child is as the handler wants it. */
   "succeeded",
   "failed",
-  /** Nothing was to be done, or not now: see {@link ReconcileReport.skipped}. */
+  /** There was nothing to do, or not now: see {@link ReconcileReport.skipped}. */
   "skipped",
 ] as const;
 

@@ -47,7 +47,7 @@ export class Sweep {
 
   /**
    * Deletes the object's children of kinds that are no longer declared.
-   * @param remembered the kinds of which the object had children, by the engine's memory
+   * @param remembered the kinds of the object's children, by the engine's memory
    * @param changes gets each deletion when it is done
    * @throws ReconcileFailure `ChildRefused` if the runner has no right to delete them any more, with the remedy
    */
@@ -160,7 +160,7 @@ export class Sweep {
   }
 
   /**
-   * Lists children of the object. Of a kind that no watch shows, it also forgets those that are gone.
+   * Lists children of the object. If no watch shows a kind, it also forgets those of its objects that are gone.
    * @param how `onUnreached` learns of each namespace where we may not list. @default that is an error
    */
   private async learn(
@@ -185,7 +185,7 @@ export class Sweep {
         });
         this.forgetGone(uid, resource, namespace, listed);
       } catch (error) {
-        // If the kind is gone, so is every child of that kind.
+        // If the kind is gone, every child of that kind is gone too.
         if (isApiError(error, 404)) {
           this.forgetGone(uid, resource, namespace);
           continue;

@@ -9,7 +9,7 @@ export const STEPS = [
   "finalizer",
   /** The handler is asked, including the wait for a free process. */
   "handler",
-  /** One child is made as desired, or deleted. */
+  /** One child is written as desired, or deleted. */
   "child",
   /** Children that no watch shows or no owner reference covers are looked for, and deleted. */
   "sweep",
@@ -88,7 +88,7 @@ export class Timeline {
 
   /**
    * Makes one child as desired, and notes what was done.
-   * @param action its answer is undefined if nothing was to be changed
+   * @param action its answer is undefined if there was nothing to change
    * @throws what the action throws
    */
   async child<Change extends { readonly verb: ChildVerb } | undefined>(

@@ -9,7 +9,7 @@ export interface Timetable {
   readonly due: readonly DueSchedule[];
   /** What must be remembered before the handler is asked. */
   readonly before: Memory["schedules"];
-  /** What is to be remembered after it has answered. */
+  /** What must be remembered after it has answered. */
   readonly after: Memory["schedules"];
   /** When to look again, in milliseconds since 1970. Infinity: never. */
   readonly nextLook: number;

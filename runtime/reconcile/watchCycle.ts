@@ -7,7 +7,7 @@ import { madeOf } from "../watch/watched";
 export interface CycleSource {
   /** The owner of the child with that uid. Undefined: no known child has the uid. */
   readonly ownerOf: (uid: string) => Owner | undefined;
-  /** The uids of the objects of which a watched object was made. */
+  /** The uids of the objects that led to a watched object. */
   readonly madeOf: (name: ObjectName) => readonly string[];
 }
 

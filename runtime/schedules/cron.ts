@@ -37,7 +37,7 @@ const LONGEST_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
  * Reads five fields: minute, hour, day of the month, month and day of the week, each `*`, a number, a name, a range or a list,
- * with steps. If both fields of days are restricted, a day that one of them names is meant, as in Kubernetes' CronJob.
+ * with steps. If both fields of days are restricted, a day matches if one of them names it, as in Kubernetes' CronJob.
  * @throws CronError
  */
 export function parseCron(text: string): Cron {

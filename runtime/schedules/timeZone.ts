@@ -4,7 +4,7 @@ const NAME = /^[A-Za-z]+([_+-]?[A-Za-z0-9]+)*(\/[A-Za-z0-9]+([_+-]+[A-Za-z0-9]+)
 /** What a clock on a wall of a time zone shows, for instants in milliseconds. It is built once for each zone. */
 const CLOCKS = new Map<string, Intl.DateTimeFormat>();
 
-/** Whether this machine knows a time zone of that name. */
+/** Whether this machine knows a time zone with that name. */
 export function isTimeZone(name: string): boolean {
   if (!NAME.test(name)) return false;
   try {

@@ -34,7 +34,7 @@ export interface TracedRun {
   readonly report: ReconcileReport;
   /** The name of the Workflow that records the run, if there is one. */
   readonly run?: string | undefined;
-  /** When the run was reported. Undefined if nothing was to be written, or a later run's report took its place. */
+  /** When the run was reported. Undefined if there was nothing to write, or a later run's report took its place. */
   readonly reportTime?: ReportTime | undefined;
 }
 

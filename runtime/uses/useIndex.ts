@@ -46,7 +46,7 @@ export class UseIndex {
     }
   }
 
-  /** The custom resources that refer by a use to the object of that name, or to one with these labels. */
+  /** The custom resources that refer with a use to the object with that name, or to one with these labels. */
   usersOf(use: string, { namespace, name }: ObjectName, labels: Labels): string[] {
     const scope = this.clusterWide.has(use) ? undefined : namespace;
     const named = this.byEntry.get(entryOf(use, scope, "", name)) ?? [];

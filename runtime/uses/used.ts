@@ -27,7 +27,7 @@ export interface UsedSource {
   problemOf(key: string, namespace: string | undefined): Promise<UsedProblem | undefined>;
   /** The object, without `metadata.managedFields`. Undefined if there is none. */
   get(key: string, name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** Gives the objects that are selected, without `metadata.managedFields`, few of them in memory at once. */
+  /** Passes on the selected objects, without `metadata.managedFields`, few of them in memory at once. */
   list(key: string, reference: LabelReference, take: Take): Promise<void>;
 }
 

@@ -14,7 +14,7 @@ export interface OutsideObjectsOptions {
   readonly resource: Resource;
   /** The namespaces that the operator lists. */
   readonly namespaces: readonly string[];
-  /** Our finalizers. An object without any of them needs nothing of us. */
+  /** Our finalizers. An object without any of them needs nothing from us. */
   readonly finalizers: readonly string[];
   /** An object is being deleted, and waits for us. */
   readonly onChange: (change: ObjectChange) => void;
@@ -31,7 +31,7 @@ interface Facts {
 /**
  * The custom resources with one of our finalizers outside of the namespaces that an operator lists, in namespaces that it listed
  * before. They are left alone until they are deleted. Then they wait for us: without us, neither they nor their namespace could
- * ever go. Only the metadata is watched, and next to nothing of it is kept.
+ * ever go. Only the metadata is watched, and hardly any of it is kept.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a finalizer can be removed wherever it is.
  */

@@ -58,9 +58,9 @@ type WatchEvent =
   | { type: "ERROR"; object: ApiStatus };
 
 /**
- * Whether only a new list helps: the version is too old (410), or newer than any that there is (504 "Too large resource version", of
- * which the reason is Timeout), as after a restore of etcd. A gateway before a busy API server says 504 too: a list would be the
- * last straw.
+ * Whether only a new list helps: the version is too old (410), or newer than any existing version (504 "Too large resource
+ * version", of which the reason is Timeout), as after a restore of etcd. A gateway before a busy API server says 504 too: a list
+ * would be the last straw.
  */
 function isVersionUseless({ code, reason }: ApiError): boolean {
   return code === 410 || (code === 504 && reason === "Timeout");
@@ -102,7 +102,7 @@ export class Reflector {
   private resourceVersion: string | undefined;
   /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
-  /** Whether a watch was cut off, or could not be opened: the API server that answers next may be another one. */
+  /** Whether a watch was cut off, or could not be opened: another API server may answer next. */
   private isDoubtful = false;
   private retryMs = FIRST_RETRY_MS;
   private refusal: ApiError | undefined;

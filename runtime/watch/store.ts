@@ -164,7 +164,7 @@ export class Store<Facts> {
    * Takes in an object.
    * @param isReset whether it counts although a newer version is known
    * @param isOutdated whether a newer version may be there, so that the object is read when it is needed
-   * @returns the stored object of that name now. Undefined if we do not own it
+   * @returns the stored object with that name now. Undefined if we do not own it
    */
   set(
     resource: Resource,
@@ -307,11 +307,11 @@ export function storeKey({ apiVersion, kind }: Resource, { namespace, name }: Ob
 
 /** How an object compares to the stored one of its name. */
 type Standing =
-  /** It is outdated, or about an object that another one of this name has replaced. */
+  /** It is outdated, or about an object that another one with this name has replaced. */
   | "older"
   /** It is the stored version. Only its content may have been missing. */
   | "same"
-  /** It is to be taken in: a later version, another object of this name, or other content under the same version. */
+  /** It must be taken in: a later version, another object with this name, or other content under the same version. */
   | "newer";
 
 /** @param mayDiffer whether it may have other content under the same version, as after a default was added to a CRD */

@@ -30,7 +30,7 @@ export function partsOf(object: KubernetesObject, on: readonly WatchedPart[]): u
 }
 
 /**
- * The uids of the objects of which an object was made, by its owner references, or by Argosy's label if no reference can be set.
+ * The uids of the objects that led to an object, by its owner references, or by Argosy's label if no reference can be set.
  */
 export function madeOf({ metadata }: KubernetesObject): string[] {
   const label = metadata.labels?.[OWNER_UID_LABEL];

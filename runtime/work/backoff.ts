@@ -16,7 +16,7 @@ export interface History {
    * waited out.
    */
   doublings: number;
-  /** Whether the key waits for the end of the pause after a failure, or has waited for that before the work in progress. */
+  /** Whether the key waits for the end of the pause after a failure, or waited for it before the work in progress. */
   isPausing: boolean;
   /** How often in a row the key had to be tried again without a failure. */
   repeats: number;

@@ -54,7 +54,7 @@ export class Contests {
 
   /**
    * A child of the object has drifted: somebody changed or deleted fields that we applied.
-   * @returns whether the object has become contested by that
+   * @returns whether this makes the object contested
    */
   drifted(key: string): boolean {
     const contest = this.contests.get(key);

@@ -36,7 +36,7 @@ export class Pace {
   }
 
   /**
-   * Takes the key's next turn. Whoever asks before it comes has the same turn: all of them are one event.
+   * Takes the key's next turn. Whoever asks before the turn comes shares it: all of them are one event.
    * @returns the time until it comes, in milliseconds
    */
   turn(key: string): number {

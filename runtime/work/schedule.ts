@@ -3,11 +3,11 @@ import { DueTimes } from "./dueTimes";
 import { Pace, type PaceOptions } from "./pace";
 
 /**
- * Why a key is to be worked on, the most urgent first: its object changed, a child of the object changed, or it is time again.
+ * Why a key must be worked on, the most urgent first: its object changed, a child of the object changed, or it is time again.
  */
 const PRIORITIES = ["change", "child", "routine"] as const;
 
-/** Why a key is to be worked on. The reason also decides how soon its turn comes. */
+/** Why a key must be worked on. The reason also decides how soon its turn comes. */
 export type Priority = (typeof PRIORITIES)[number];
 
 /** How {@link Schedule.add} adds a key. */
@@ -22,7 +22,7 @@ export interface AddOptions {
 
 /** The state of a key. */
 export interface KeyState {
-  /** "idle": nothing is to be done. "ready": it waits for its turn. */
+  /** "idle": there is nothing to do. "ready": it waits for its turn. */
   readonly state: "idle" | "delayed" | "ready" | "working";
   /** The number of the attempt that is in progress, or else of the next one. */
   readonly attempt: number;
@@ -100,7 +100,7 @@ export class Schedule {
     this.pace = new Pace(this.options.pace, this.options.now);
   }
 
-  /** The key is to be worked on. */
+  /** The key must be worked on. */
   add(key: string, options: AddOptions = {}): void {
     const { priority = "change", afterMs = 0, endsBackoff = priority !== "child" } = options;
     const now = this.options.now();

@@ -30,7 +30,7 @@ const USERS_AT_ONCE = 100;
 const USER_GAP_MS = 2;
 /**
  * An object is in a cycle if its own changes come back to it by an object that it uses: soon after each change, this many times
- * in a row. From then on it follows less and less often.
+ * in a row. From then on it reacts less and less often.
  */
 const CYCLE = { patience: 5, firstDelayMs: 1_000, longestDelayMs: 60_000, quietMs: 5_000 };
 
@@ -60,7 +60,7 @@ export class Triggers {
     this.finalizerPace = new Pace(FINALIZER_PACE, options.now);
   }
 
-  /** The object is to be reconciled. */
+  /** The object must be reconciled. */
   add(key: string, priority: Priority, afterMs = 0): void {
     this.options.schedule.add(key, { priority, afterMs });
     this.options.wake();
@@ -84,7 +84,7 @@ export class Triggers {
 
   /**
    * Somebody else changed or deleted fields that we applied to a child of the object.
-   * @returns whether the object has become contested by that
+   * @returns whether this makes the object contested
    */
   childDrifted(key: string): boolean {
     const isNewlyContested = this.contests.drifted(key);
@@ -102,14 +102,14 @@ export class Triggers {
     this.contests.changed(key);
   }
 
-  /** A reconcile has changed the object's status or its children. By that, objects that it uses may change. */
+  /** A reconcile has changed the object's status or its children. This may change objects that it uses. */
   ownChanged(key: string): void {
     this.cycles.changed(key);
   }
 
   /**
    * An object that these objects use has changed. An object that failed is tried again at once, because it may have waited for
-   * that.
+   * this.
    * @param isByOperator whether an operator of Argosy changed it, as in a cycle
    * @returns the objects that have been found to be in a cycle
    */

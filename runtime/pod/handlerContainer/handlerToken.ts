@@ -98,7 +98,9 @@ async function comes(instant: number, { signal, lookMs = LOOK_MS }: KeepTokenOpt
   } while (Date.now() < instant && performance.now() < until);
 }
 
-/** The authority of a connection. Without one of its own, a connection trusts Node's. A pod's connection has its own. */
+/**
+ * The certificate authority of a connection. A pod's connection has its own. If a connection has none, it trusts those of Node.
+ */
 function authorityOf({ certificateAuthority }: ClusterConnection): string | Buffer {
   return certificateAuthority ?? `${rootCertificates.join("\n")}\n`;
 }

@@ -8,9 +8,9 @@ const PATIENCE_MS = 60_000;
 
 /**
  * Resolves when a handler can be started: its container has started, and its token exists if it has one. The token is then
- * renewed until the pod is to end. If reconciling started earlier, every object would fail.
+ * renewed until the pod must end. If reconciling started earlier, every object would fail.
  * @param withinSeconds how long the container may take
- * @throws AbortError if the pod is to end before that
+ * @throws AbortError if the pod must end before that
  * @throws Error if the container is not there in time
  */
 export async function prepareHandler(

@@ -76,7 +76,7 @@ export class Announcements {
     return changed !== undefined;
   }
 
-  /** The object is gone: no hint of it will come. */
+  /** The object is gone: no hint about it will arrive. */
   gone(name: ObjectName): void {
     this.open.delete(keyOf(name));
   }

@@ -8,7 +8,7 @@ export class Following {
   private readonly watches = new Map<string, Reflector>();
   private waiting: (() => void)[] = [];
 
-  /** Begins to watch, unless a watch of that name is open. */
+  /** Begins to watch, unless a watch with that name is open. */
   open(name: string, options: Omit<ReflectorOptions, "onSynced" | "onInterruption">): void {
     if (this.watches.has(name)) return;
     const watch = new Reflector({ ...options, onSynced: () => this.wake() });

@@ -188,7 +188,7 @@ export class ObjectRun {
     return this.wait(ms, this.changesUntil);
   }
 
-  /** Waits. False if the wait would be longer than the run's patience, or if the pod is to end. */
+  /** Waits. False if the wait would be longer than the run's patience, or if the pod must end. */
   private async wait(ms: number, until = this.until): Promise<boolean> {
     const { signal } = this.options;
     if (performance.now() + ms > until || signal?.aborted) return false;

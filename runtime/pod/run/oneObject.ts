@@ -50,7 +50,7 @@ export interface OneObjectOptions {
   readonly runName: (report: ReconcileReport) => string | undefined;
   /** A fingerprint of the program that runs: see `programOfRun`. */
   readonly program: string | undefined;
-  /** The uids of deleted objects of this name that have children left: these are deleted too. */
+  /** The uids of deleted objects with this name that have children left: these are deleted too. */
   readonly formerUids: readonly string[];
   /** Whether the run will have ended after this many milliseconds. */
   readonly isBeyondRun: (afterMs: number) => boolean;
@@ -85,7 +85,7 @@ export class OneObject {
   /** The objects that it uses, as the handler sees them. */
   private used: Used = {};
   private readonly direct: DirectUse;
-  /** The version of the list of children, by kind. Undefined if they are to be listed. */
+  /** The version of the list of children, by kind. Undefined if they must be listed. */
   private listed: Map<string, string> | undefined;
   /** Whether the last reconcile was interrupted. */
   private wasInterrupted = false;

@@ -21,7 +21,7 @@ export interface RunOnceOptions extends ObjectRunOptions {
   readonly transport: HandlerTransport;
   /** Called at the beginning. Resolves when a handler can be started. If it rejects, the run fails. @default at once */
   readonly handlerReady?: () => Promise<void>;
-  /** The Workflow that this pod belongs to, in {@link namespace}: its parameters say what is to be done. */
+  /** The Workflow that this pod belongs to, in {@link namespace}: its parameters say what to do. */
   readonly workflow: string;
   /** How often the run checks whether its Workflow still runs: see {@link RunFence}, in milliseconds. @default 10000 */
   readonly lookMs?: number;

@@ -36,7 +36,7 @@ export function contentFingerprint(object: KubernetesObject, { watch }: Pick<Ope
   return fingerprint([content, labels, annotations]);
 }
 
-/** A fingerprint of the objects that an object uses. It differs if one of them came, went or was written to. */
+/** A fingerprint of the objects that an object uses. It differs if one of them was created, deleted or written. */
 export function usedFingerprint(used: Used): string | undefined {
   const keys = Object.entries(used);
   if (keys.length === 0) return undefined;

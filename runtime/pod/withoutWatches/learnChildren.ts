@@ -21,7 +21,7 @@ export interface LearnChildrenOptions {
   readonly memory: Pick<Memory, "kinds">;
   /** Whether the object may have children outside of its own namespace. */
   readonly hasElsewhere: boolean;
-  /** The uids of deleted objects of this name that have children left: these are listed too. @default none */
+  /** The uids of deleted objects with this name that have children left: these are listed too. @default none */
   readonly formerUids?: readonly string[];
   /** Whether a reconcile of this run was interrupted, so that it may have applied what nobody remembers. @default false */
   readonly wasInterrupted?: boolean;

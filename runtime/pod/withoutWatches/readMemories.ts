@@ -28,7 +28,7 @@ export class ReadMemories implements MemoryShelf {
     return known;
   }
 
-  /** The uid of the run's object. The object may have left children even if nothing is remembered of it. */
+  /** The uid of the run's object. The object may have left children even if nothing is remembered about it. */
   async uidsOf(name: ObjectName): Promise<string[]> {
     const { uid } = this.options;
     if (uid === undefined) return [];
