@@ -1,124 +1,24 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse, parseAllDocuments, stringify } from "yaml";
-import { main } from "../../cli/argosy";
 import type { ObjectPreview } from "../../cli/diff/preview";
 import { connectionAs } from "../../cli/serviceAccountToken";
-import type { HandlerRequest } from "../../runtime/handler/contract";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { requestToken } from "../../runtime/kubernetes/tokenRequest";
-import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
 import { eventually } from "../support/eventually";
-import { captured } from "../unit/support/captured";
 import { Api } from "./support/api";
 import { configMap, deployment, inNamespace, job, namespace } from "./support/manifests";
-import { askForCluster } from "./support/sharedCluster";
 import type { ObjectPlan } from "./support/testOperator";
-import { answering, useOperator } from "./support/useOperator";
+import { useDiff } from "./support/useDiff";
+import { answering } from "./support/useOperator";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 describe("argosy diff and argosy try", function () {
   this.timeout(60_000);
-  const bench = useOperator({
-    name: "previewed",
-    children: [
-      "v1/ConfigMap",
-      "v1/Secret",
-      "v1/Namespace",
-      "apps/v1/Deployment",
-      { apiVersion: "batch/v1", kind: "Job", update: "recreate" },
-      { apiVersion: "v1", kind: "ServiceAccount", update: "never" },
-    ],
-    uses: { credentials: { apiVersion: "v1", kind: "Secret", name: "spec.secret" } },
-  });
-  let kubeconfig: string;
-  /** The working tree: a copy of the operator's folder, whose handler may answer otherwise. */
-  let tree: string;
-  const folder = () => path.join(tree, "previewed");
-
-  before(async () => {
-    kubeconfig = await askForCluster();
-    const { operator, runnerNamespace } = bench.operator;
-    await bench.api.apply({
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: {
-        name: "previewed-definition",
-        namespace: runnerNamespace,
-        labels: { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" },
-      },
-      data: { [DEFINITION_FILE]: definitionFileContent(operator) },
-    });
-  });
-  beforeEach(() => {
-    tree = mkdtempSync(path.join(tmpdir(), "argosy-tree-"));
-    cpSync(bench.operator.operator.folder, folder(), { recursive: true });
-    rmSync(path.join(folder(), "calls.jsonl"), { force: true });
-  });
-  afterEach(() => rmSync(tree, { recursive: true, force: true }));
-
-  const kind = () => bench.operator.operator.customResource.kind;
-
-  /** What the working tree's handler answers for an object. */
-  function answers(name: string, plan: ObjectPlan): void {
-    mkdirSync(path.join(folder(), "plans"), { recursive: true });
-    writeFileSync(path.join(folder(), `plans/${name}.json`), JSON.stringify(plan));
-  }
-
-  /** What the working tree's handler was asked. */
-  function asked(): HandlerRequest[] {
-    const text = readFileSync(path.join(folder(), "calls.jsonl"), "utf8");
-    return text
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as HandlerRequest);
-  }
-
-  async function argosy(
-    expectedCode: number,
-    ...args: string[]
-  ): Promise<{ stdout: string; stderr: string }> {
-    const before = await everything();
-    const { result, stdout, stderr } = await captured(() =>
-      main([...args, "--kubeconfig", kubeconfig, "--namespace", bench.namespace, "--handlers", tree]),
-    );
-    assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
-    assert.deepEqual(await everything(), before, "something was written");
-    return { stdout, stderr };
-  }
-
-  async function previewed(expectedCode: number, ...args: string[]): Promise<ObjectPreview[]> {
-    const { stdout } = await argosy(expectedCode, ...args, "--json");
-    return stdout
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as ObjectPreview);
-  }
-
-  /** All that is in the test's namespace, in its versions. */
-  async function everything(): Promise<string[]> {
-    const { group, version } = bench.operator.operator.customResource;
-    const kinds = [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "v1", kind: "Secret" },
-      { apiVersion: "v1", kind: "ServiceAccount" },
-      { apiVersion: "apps/v1", kind: "Deployment" },
-      { apiVersion: "batch/v1", kind: "Job" },
-      { apiVersion: `${group}/${version}`, kind: kind() },
-    ];
-    const lists = await Promise.all(kinds.map((each) => bench.api.list(each, bench.namespace)));
-    // Simulated nodes write the status of what runs on them.
-    const isClusters = (name: string) => ["kube-root-ca.crt", "default"].includes(name);
-    return lists
-      .flat()
-      .filter(({ metadata }) => !isClusters(metadata.name))
-      .map(({ kind: each, metadata, spec, data }) =>
-        JSON.stringify([each, metadata.uid, metadata.name, spec, data]),
-      );
-  }
+  const diff = useDiff();
+  const { bench, folder, kind, answers, asked, argosy, previewed } = diff;
 
   const childrenIn = ([preview]: ObjectPreview[]) =>
     preview?.children.map(({ fate, kind: each, name }) => `${fate} ${each} ${name}`);
@@ -149,8 +49,8 @@ describe("argosy diff and argosy try", function () {
       const other = inNamespace(configMap("other"), bench.namespace);
       await eventually(() => assert.rejects(theirs.apply(other), /for dry runs only/));
       const { text: token } = await requestToken(account, cluster.connection);
-      const file = path.join(tree, "kubeconfig");
-      const theirsOnly = parse(readFileSync(kubeconfig, "utf8"));
+      const file = path.join(diff.tree, "kubeconfig");
+      const theirsOnly = parse(readFileSync(diff.kubeconfig, "utf8"));
       theirsOnly.users = theirsOnly.users.map(({ name }: { name: string }) => ({ name, user: { token } }));
       writeFileSync(file, stringify(theirsOnly));
       const object = `${kind().toLowerCase()}/careful`;
@@ -356,7 +256,7 @@ describe("argosy diff and argosy try", function () {
 
   describe("of a file", () => {
     const write = (...objects: object[]) => {
-      const file = path.join(tree, "object.yaml");
+      const file = path.join(diff.tree, "object.yaml");
       writeFileSync(file, objects.map((each) => JSON.stringify(each)).join("\n---\n"));
       return file;
     };
@@ -387,7 +287,10 @@ describe("argosy diff and argosy try", function () {
       assert.match((await argosy(2, "try", "-f", nothing)).stderr, /no operator here handles Pod \(v1\)/);
       const broken = write({ kind: "Pod" });
       assert.match((await argosy(1, "try", "-f", broken)).stderr, /object\.yaml.*is no object/);
-      assert.match((await argosy(1, "try", "-f", path.join(tree, "absent.yaml"))).stderr, /absent\.yaml/);
+      assert.match(
+        (await argosy(1, "try", "-f", path.join(diff.tree, "absent.yaml"))).stderr,
+        /absent\.yaml/,
+      );
     });
   });
 

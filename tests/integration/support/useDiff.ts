@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { main } from "../../../cli/argosy";
+import type { ObjectPreview } from "../../../cli/diff/preview";
+import type { HandlerRequest } from "../../../runtime/handler/contract";
+import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
+import { captured } from "../../unit/support/captured";
+import { askForCluster } from "./sharedCluster";
+import type { ObjectPlan } from "./testOperator";
+import { useOperator } from "./useOperator";
+
+/**
+ * Hooks for the tests of a `describe`: an operator in the cluster, and a working tree beside it whose handler may answer otherwise.
+ * Each command of Argosy there is checked to write nothing.
+ */
+export function useDiff() {
+  const bench = useOperator({
+    name: "previewed",
+    children: [
+      "v1/ConfigMap",
+      "v1/Secret",
+      "v1/Namespace",
+      "apps/v1/Deployment",
+      { apiVersion: "batch/v1", kind: "Job", update: "recreate" },
+      { apiVersion: "v1", kind: "ServiceAccount", update: "never" },
+    ],
+    uses: { credentials: { apiVersion: "v1", kind: "Secret", name: "spec.secret" } },
+  });
+  let kubeconfig: string;
+  /** The working tree: a copy of the operator's folder, whose handler may answer otherwise. */
+  let tree: string;
+  const folder = () => path.join(tree, "previewed");
+
+  before(async () => {
+    kubeconfig = await askForCluster();
+    const { operator, runnerNamespace } = bench.operator;
+    await bench.api.apply({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: {
+        name: "previewed-definition",
+        namespace: runnerNamespace,
+        labels: { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" },
+      },
+      data: { [DEFINITION_FILE]: definitionFileContent(operator) },
+    });
+  });
+  beforeEach(() => {
+    tree = mkdtempSync(path.join(tmpdir(), "argosy-tree-"));
+    cpSync(bench.operator.operator.folder, folder(), { recursive: true });
+    rmSync(path.join(folder(), "calls.jsonl"), { force: true });
+  });
+  afterEach(() => rmSync(tree, { recursive: true, force: true }));
+
+  const kind = () => bench.operator.operator.customResource.kind;
+
+  /** What the working tree's handler answers for an object. */
+  function answers(name: string, plan: ObjectPlan): void {
+    mkdirSync(path.join(folder(), "plans"), { recursive: true });
+    writeFileSync(path.join(folder(), `plans/${name}.json`), JSON.stringify(plan));
+  }
+
+  /** What the working tree's handler was asked. */
+  function asked(): HandlerRequest[] {
+    const text = readFileSync(path.join(folder(), "calls.jsonl"), "utf8");
+    return text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as HandlerRequest);
+  }
+
+  async function argosy(
+    expectedCode: number,
+    ...args: string[]
+  ): Promise<{ stdout: string; stderr: string }> {
+    const before = await everything();
+    const { result, stdout, stderr } = await captured(() =>
+      main([...args, "--kubeconfig", kubeconfig, "--namespace", bench.namespace, "--handlers", tree]),
+    );
+    assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
+    assert.deepEqual(await everything(), before, "something was written");
+    return { stdout, stderr };
+  }
+
+  async function previewed(expectedCode: number, ...args: string[]): Promise<ObjectPreview[]> {
+    const { stdout } = await argosy(expectedCode, ...args, "--json");
+    return stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as ObjectPreview);
+  }
+
+  /** All that is in the test's namespace, in its versions. */
+  async function everything(): Promise<string[]> {
+    const { group, version } = bench.operator.operator.customResource;
+    const kinds = [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: "v1", kind: "Secret" },
+      { apiVersion: "v1", kind: "ServiceAccount" },
+      { apiVersion: "apps/v1", kind: "Deployment" },
+      { apiVersion: "batch/v1", kind: "Job" },
+      { apiVersion: `${group}/${version}`, kind: kind() },
+    ];
+    const lists = await Promise.all(kinds.map((each) => bench.api.list(each, bench.namespace)));
+    // Simulated nodes write the status of what runs on them.
+    const isClusters = (name: string) => ["kube-root-ca.crt", "default"].includes(name);
+    return lists
+      .flat()
+      .filter(({ metadata }) => !isClusters(metadata.name))
+      .map(({ kind: each, metadata, spec, data }) =>
+        JSON.stringify([each, metadata.uid, metadata.name, spec, data]),
+      );
+  }
+
+  return {
+    bench,
+    folder,
+    kind,
+    answers,
+    asked,
+    argosy,
+    previewed,
+    /** The working tree. */
+    get tree(): string {
+      return tree;
+    },
+    get kubeconfig(): string {
+      return kubeconfig;
+    },
+  };
+}
