@@ -80,86 +80,19 @@ export class Watches {
   private readonly memoryScopes: Scopes | undefined;
   private readonly sought = new SoughtKinds();
   private readonly stopping = new AbortController();
+  /** Whether the API server answers the lists of the objects. */
+  private readonly answersOthers = (signal: AbortSignal) => this.objectScopes.answers(signal);
 
   constructor(private readonly options: WatchesOptions) {
-    const { client, operator, resource, onChange, onGone, onChild, onSynced, onInterruption } = options;
-    const { namespace, onLost } = options;
-    const { watch } = operator;
-    const identities = allIdentitiesOf(operator);
-    const names = identities.map(identityOf).join(",");
-    this.memories =
-      watch &&
-      new MemoryStore({
-        client,
-        identities,
-        assertKnown: () => this.completeness.assertRemembers(),
-        onLost,
-      });
-    const answersOthers = (signal: AbortSignal) => this.objectScopes.answers(signal);
-    this.used = new UsedObjects({
-      client,
-      answersOthers,
-      operator,
-      onChange: options.onUsed,
-      onInterruption,
-      isActive: options.isActive,
-      ...(options.usedPollMs !== undefined && { pollMs: options.usedPollMs }),
-    });
-    const onSeen: CustomResourcesOptions["onSeen"] = (name, object) => this.used.see(name, object);
-    this.objects = new CustomResources({
-      client,
-      resource,
-      finalizers: watch ? [] : finalizersOf(operator),
-      onChange,
-      onGone,
-      onSeen,
-      ...(watch && { watched: this.watched(watch) }),
-    });
-    const { namespaces } = operator;
-    if (namespaces !== "all" && resource.namespaced && !watch) {
-      const finalizers = identities.flatMap(finalizersOf);
-      this.outside = new OutsideObjects({
-        client,
-        resource,
-        namespaces,
-        finalizers,
-        onChange,
-        onGone,
-        onInterruption,
-      });
-    }
+    const { client, operator, resource, onChild } = options;
+    this.memories = this.newMemories();
+    this.used = this.newUsed();
+    this.objects = this.newObjects();
+    this.outside = this.newOutside();
     this.children = childStoreOf(operator, { client, ownerKind: resource, onChange: onChild });
-    const shared = {
-      client,
-      namespaces: operator.namespaces,
-      onSynced,
-      onInterruption: ({ kind }: Resource, error: Error) => onInterruption(kind, error),
-    };
-    const labelSelector = watch && labelSelectorOf(watch);
-    this.objectScopes = new Scopes({
-      ...shared,
-      ...(labelSelector !== undefined && { labelSelector }),
-      sink: (_, namespace) => this.objects.sink(namespace),
-    });
-    const { memories } = this;
-    this.memoryScopes =
-      memories &&
-      new Scopes({
-        ...shared,
-        namespaces: [namespace],
-        answersOthers,
-        labelSelector: `${OPERATOR_LABEL} in (${names})`,
-        sink: (_, where) => memories.sink(where),
-      });
-    this.childScopes = new Scopes({
-      ...shared,
-      answersOthers,
-      labelSelector: `${CHILD_OF_LABEL} in (${names})`,
-      sink: (kind, namespace) => this.children.sink(kind, namespace),
-      onRefused: (kind, error, namespace) => {
-        if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));
-      },
-    });
+    this.objectScopes = this.newObjectScopes();
+    this.memoryScopes = this.newMemoryScopes();
+    this.childScopes = this.newChildScopes();
     this.completeness = new Completeness({
       sought: this.sought,
       objects: this.objectScopes,
@@ -289,6 +222,101 @@ export class Watches {
         kindKey(child.resource) === kindKey(kind) &&
         (namespace === undefined || child.namespace === namespace),
     );
+  }
+
+  private newMemories(): MemoryStore | undefined {
+    const { client, operator, onLost } = this.options;
+    if (!operator.watch) return undefined;
+    return new MemoryStore({
+      client,
+      identities: allIdentitiesOf(operator),
+      assertKnown: () => this.completeness.assertRemembers(),
+      onLost,
+    });
+  }
+
+  private newUsed(): UsedObjects {
+    const { client, operator, onUsed, onInterruption, isActive, usedPollMs } = this.options;
+    return new UsedObjects({
+      client,
+      answersOthers: this.answersOthers,
+      operator,
+      onChange: onUsed,
+      onInterruption,
+      isActive,
+      ...(usedPollMs !== undefined && { pollMs: usedPollMs }),
+    });
+  }
+
+  private newObjects(): CustomResources {
+    const { client, operator, resource, onChange, onGone } = this.options;
+    const { watch } = operator;
+    return new CustomResources({
+      client,
+      resource,
+      finalizers: watch ? [] : finalizersOf(operator),
+      onChange,
+      onGone,
+      onSeen: (name, object) => this.used.see(name, object),
+      ...(watch && { watched: this.watched(watch) }),
+    });
+  }
+
+  private newOutside(): OutsideObjects | undefined {
+    const { client, operator, resource, onChange, onGone, onInterruption } = this.options;
+    const { namespaces, watch } = operator;
+    if (namespaces === "all" || !resource.namespaced || watch) return undefined;
+    const finalizers = allIdentitiesOf(operator).flatMap(finalizersOf);
+    return new OutsideObjects({ client, resource, namespaces, finalizers, onChange, onGone, onInterruption });
+  }
+
+  private newObjectScopes(): Scopes {
+    const { watch } = this.options.operator;
+    const labelSelector = watch && labelSelectorOf(watch);
+    return new Scopes({
+      ...this.scopeOptions(),
+      ...(labelSelector !== undefined && { labelSelector }),
+      sink: (_, namespace) => this.objects.sink(namespace),
+    });
+  }
+
+  private newMemoryScopes(): Scopes | undefined {
+    const { memories } = this;
+    if (!memories) return undefined;
+    return new Scopes({
+      ...this.scopeOptions(),
+      namespaces: [this.options.namespace],
+      answersOthers: this.answersOthers,
+      labelSelector: `${OPERATOR_LABEL} in (${this.ownNames()})`,
+      sink: (_, where) => memories.sink(where),
+    });
+  }
+
+  private newChildScopes(): Scopes {
+    return new Scopes({
+      ...this.scopeOptions(),
+      answersOthers: this.answersOthers,
+      labelSelector: `${CHILD_OF_LABEL} in (${this.ownNames()})`,
+      sink: (kind, namespace) => this.children.sink(kind, namespace),
+      onRefused: (kind, error, namespace) => {
+        if (isApiError(error, 404)) this.options.onUnserved(this.ownersOf(kind, namespace));
+      },
+    });
+  }
+
+  private scopeOptions() {
+    const { client, operator, onSynced, onInterruption } = this.options;
+    return {
+      client,
+      namespaces: operator.namespaces,
+      onSynced,
+      onInterruption: ({ kind }: Resource, error: Error) => onInterruption(kind, error),
+    };
+  }
+
+  /** The names of the operator as its labels have them. */
+  private ownNames(): string {
+    return allIdentitiesOf(this.options.operator).map(identityOf).join(",");
   }
 
   private watched({ labels, on }: Watch): WatchedObjects {
