@@ -4,7 +4,7 @@ import { fingerprint } from "../fingerprint";
 import type { Manifest } from "../kubernetes/objects";
 import { secretDataOf } from "../kubernetes/secretData";
 import type { Outcome } from "../reconcile/outcome";
-import type { RunTiming } from "../reconcile/timeline";
+import type { ReconcileTiming } from "../reconcile/timeline";
 import { SecretValues, SHORTEST_VALUE } from "./secretValues";
 
 /** Stands for a value that is not reported. */
@@ -141,7 +141,7 @@ export class Scrubber {
     };
   }
 
-  private timing(timing: RunTiming): RunTiming {
+  private timing(timing: ReconcileTiming): ReconcileTiming {
     const steps = timing.steps.map((step) =>
       step.error === undefined ? step : { ...step, error: this.text(step.error) },
     );

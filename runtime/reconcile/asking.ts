@@ -46,7 +46,7 @@ export interface AskingOptions {
 }
 
 /**
- * The size of a large answer, in characters, together with the Secrets that are masked in its reports. A run with a large answer
+ * The size of a large answer, in characters, together with the Secrets that are masked in its reports. A reconcile with a large answer
  * keeps its place until it ends, because answer and Secrets are in memory until then, and the number of places limits that
  * memory.
  */

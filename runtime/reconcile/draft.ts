@@ -8,7 +8,7 @@ import { type Consequence, SHORTEST_WAIT_MS } from "./errors";
 import type { Mandate } from "./mandate";
 import type { ObjectEvent, Outcome } from "./outcome";
 import type { ReconcileReport } from "./report";
-import type { RunTiming } from "./timeline";
+import type { ReconcileTiming } from "./timeline";
 
 /**
  * The outcome of a reconcile that is in progress. Only `Reconciler` and `Finalization` fill it in, with what the steps
@@ -87,7 +87,7 @@ export class Draft {
   }
 
   /** The outcome, when the reconcile has ended. */
-  outcome(timing: RunTiming): Outcome {
+  outcome(timing: ReconcileTiming): Outcome {
     const { events, again, verdict, nextLook } = this;
     this.note({ timing, durationMs: timing.to - timing.from });
     return {

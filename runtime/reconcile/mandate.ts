@@ -13,9 +13,9 @@ export interface Mandate {
   readonly due?: readonly DueSchedule[] | undefined;
   /** Called when the handler has given an answer that is not large. The rest of the reconcile waits only for the API server. */
   readonly onAnswer?: () => void;
-  /** How the run came about. @default nobody noted that */
+  /** How the reconcile came about. @default nobody noted that */
   readonly arrival?: Arrival | undefined;
-  /** The trace that the run belongs to. @default none */
+  /** The trace that the reconcile belongs to. @default none */
   readonly trace?: TraceContext | undefined;
 }
 

@@ -42,7 +42,8 @@ function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number
  * Reported Events that their object may or may not remember. The write of that memory failed, and it may be there all the same:
  * its answer may have been lost.
  *
- * Guarantee (tests/unit/reconcileReports.test.ts): if it is there, the next run of the object reports them, whatever its handler answers.
+ * Guarantee (tests/unit/reconcileReports.test.ts): if it is there, the next reconcile of the object reports them, whatever its
+ * handler answers.
  */
 export class EventsInDoubt {
   private readonly byObject = new Map<string, NewEvents>();

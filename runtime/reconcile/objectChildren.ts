@@ -183,7 +183,7 @@ export class ObjectChildren {
     const { scope } = writing;
     const groups = inApplyOrder(children);
     for (const group of groups) {
-      // Nothing in this run waits for its last group. So in that group, children that are ready at once let the Deployments of
+      // Nothing in this reconcile waits for its last group. So in that group, children that are ready at once let the Deployments of
       // other objects go first.
       const isLast = group === groups.at(-1);
       const scopeOf = ({ manifest }: DesiredChild) =>
@@ -196,7 +196,7 @@ export class ObjectChildren {
   }
 
   /**
-   * Notes every change, then throws the first error. The run must not end before that: another run of the object would begin
+   * Notes every change, then throws the first error. The reconcile must not end before that: another one of the object would begin
    * while requests are still on their way.
    */
   private async all(changes: readonly Promise<ChildChange | undefined>[], writing: Writing): Promise<void> {

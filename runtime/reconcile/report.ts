@@ -3,7 +3,7 @@ import type { ReconcileFailure } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
 import { formatName } from "../kubernetes/objects";
 import type { Arrival } from "../work/arrivals";
-import type { RunTiming } from "./timeline";
+import type { ReconcileTiming } from "./timeline";
 
 /** How a reconcile ended. */
 export const RECONCILE_RESULTS = [
@@ -19,7 +19,7 @@ export type ReconcileResult = (typeof RECONCILE_RESULTS)[number];
 
 /** The result of one reconcile. `npm run dev` prints it, and in a cluster it is recorded as a Workflow. */
 export interface ReconcileReport {
-  /** Tells this run from every other: a UUID. */
+  /** Tells this reconcile from every other: a UUID. */
   readonly id: string;
   readonly operator: string;
   /** The custom resource's kind. */
@@ -51,22 +51,22 @@ export interface ReconcileReport {
   /** The end of the handler's standard error. */
   readonly log: string;
   readonly durationMs: number;
-  /** How the run came about, and how long it waited for its turn. Undefined if nobody noted that. */
+  /** How the reconcile came about, and how long it waited for its turn. Undefined if nobody noted that. */
   readonly arrival?: Arrival | undefined;
   /** How long its steps took. */
-  readonly timing?: RunTiming | undefined;
-  /** The trace of the run, as 32 hexadecimal digits. Undefined if it is not traced. */
+  readonly timing?: ReconcileTiming | undefined;
+  /** The trace of the reconcile, as 32 hexadecimal digits. Undefined if it is not traced. */
   readonly traceId?: string | undefined;
   /** How long the handler took to answer, including the wait for a free process. Undefined if it was not asked. */
   readonly handlerMs?: number | undefined;
   /** When the object is due again by itself, in milliseconds, because the handler asked for it. */
   readonly againAfterMs?: number | undefined;
-  /** Whether every child is applied and ready. Undefined if the run ended before it could judge that. */
+  /** Whether every child is applied and ready. Undefined if the reconcile ended before it could judge that. */
   readonly ready?: boolean | undefined;
-  /** How many children are there and not ready. Undefined if the run ended before it could judge that. */
+  /** How many children are there and not ready. Undefined if the reconcile ended before it could judge that. */
   readonly unready?: number | undefined;
   /**
-   * How many children are ready, of how many, with those that wait until another one is ready. Undefined if the run ended
+   * How many children are ready, of how many, with those that wait until another one is ready. Undefined if the reconcile ended
    * before it could judge that.
    */
   readonly children?: { readonly ready: number; readonly total: number } | undefined;

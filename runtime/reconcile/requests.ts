@@ -10,12 +10,12 @@ interface Request {
 }
 
 /**
- * The callers that asked for a reconcile and wait for its report. A run that began before they asked does not count, because it
+ * The callers that asked for a reconcile and wait for its report. A reconcile that began before they asked does not count, because it
  * may have seen an older object.
  */
 export class ReconcileRequests {
   private readonly waiting = new Map<string, Request[]>();
-  /** Why no run begins. Undefined: runs begin. */
+  /** Why no reconcile begins. Undefined: reconciles begin. */
   private refusal: Error | undefined;
 
   /** Runs begin again. */
@@ -24,34 +24,38 @@ export class ReconcileRequests {
   }
 
   /**
-   * Resolves with the report of the next run of this key that begins.
-   * @param due a schedule that the run is to start
-   * @throws the error of {@link refuse} if no run begins
+   * Resolves with the report of the next reconcile of this key that begins.
+   * @param due a schedule that the reconcile is to start
+   * @throws the error of {@link refuse} if no reconcile begins
    */
   ask(key: string, due?: DueSchedule): Promise<ReconcileReport> {
     return new Promise((resolve, reject) => this.add(key, [{ due, resolve, reject }]));
   }
 
-  /** Whether anybody waits for a run of this key to begin. */
+  /** Whether anybody waits for a reconcile of this key to begin. */
   has(key: string): boolean {
     return this.waiting.has(key);
   }
 
-  /** A run begins. @returns the callers that wait for one */
+  /** A reconcile begins. @returns the callers that wait for one */
   take(key: string): readonly Request[] {
     const requests = this.waiting.get(key) ?? [];
     this.waiting.delete(key);
     return requests;
   }
 
-  /** The run for which these callers waited has ended. If it came to nothing, they wait for the next one, with their schedules. */
+  /**
+   * The reconcile for which these callers waited has ended. If it came to nothing, they wait for the next one, with their schedules.
+   */
   answer(key: string, requests: readonly Request[], report: ReconcileReport): void {
     const cameToNothing = report.skipped !== undefined && !["gone", "paused"].includes(report.skipped);
     if (cameToNothing && requests.length > 0) this.add(key, requests);
     else for (const { resolve } of requests) resolve(report);
   }
 
-  /** No run begins until {@link open}. Rejects every caller that waits, and those whose run in progress comes to nothing. */
+  /**
+   * No reconcile begins until {@link open}. Rejects every caller that waits, and those whose reconcile in progress comes to nothing.
+   */
   refuse(error: Error): void {
     this.refusal = error;
     for (const requests of this.waiting.values()) for (const { reject } of requests) reject(error);

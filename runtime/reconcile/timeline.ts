@@ -1,7 +1,7 @@
 import type { ChildVerb } from "../children/childApplier";
 import { cut } from "../cut";
 
-/** A part of a run that takes time. */
+/** A part of a reconcile that takes time. */
 export const STEPS = [
   /** The object is read, from the store of the watch or from the API server. */
   "read",
@@ -28,7 +28,7 @@ export interface StepChild {
   readonly name: string;
 }
 
-/** One step of a run. */
+/** One step of a reconcile. */
 export interface Step {
   readonly name: StepName;
   /** When it began and ended, on the monotonic clock, in milliseconds. */
@@ -41,9 +41,9 @@ export interface Step {
   readonly error?: string | undefined;
 }
 
-/** How long a run's steps took. */
-export interface RunTiming {
-  /** When the run began and ended, on the monotonic clock, in milliseconds. */
+/** How long a reconcile's steps took. */
+export interface ReconcileTiming {
+  /** When the reconcile began and ended, on the monotonic clock, in milliseconds. */
   readonly from: number;
   readonly to: number;
   /** In the order in which they ended. */
@@ -54,12 +54,12 @@ export interface RunTiming {
   readonly writtenAt?: number | undefined;
 }
 
-/** The most steps of a run that are kept, and the most of those that changed nothing. A run may have thousands of children. */
+/** The most steps that are kept of a reconcile, and the most of those that changed nothing: it may have thousands of children. */
 const MOST_STEPS = 100;
 const MOST_UNCHANGED = 50;
 const LONGEST_ERROR = 1024;
 
-/** Notes how long the steps of one run take, in bounded memory. */
+/** Notes how long the steps of one reconcile take, in bounded memory. */
 export class Timeline {
   private readonly steps: Step[] = [];
   private omitted = 0;
@@ -104,7 +104,7 @@ export class Timeline {
   }
 
   /** The steps until now. */
-  timing(writtenAt: number | undefined): RunTiming {
+  timing(writtenAt: number | undefined): ReconcileTiming {
     const { from, steps, omitted } = this;
     return { from, to: this.now(), steps, omitted, ...(writtenAt !== undefined && { writtenAt }) };
   }

@@ -1,6 +1,6 @@
 import { groupOf } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
-import type { RunTiming, Step, StepChild } from "../reconcile/timeline";
+import type { ReconcileTiming, Step, StepChild } from "../reconcile/timeline";
 import { clean } from "../status/conditions";
 import type { Cause } from "../work/arrivals";
 import { newSpanId, type TraceContext } from "./context";
@@ -110,7 +110,7 @@ export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string =
 }
 
 /** The parts of a run in the order in which they began. */
-function partsOf({ trace, report, reportTime }: TracedRun, timing: RunTiming, epochOf: Epoch): Part[] {
+function partsOf({ trace, report, reportTime }: TracedRun, timing: ReconcileTiming, epochOf: Epoch): Part[] {
   return [
     ...beforeRun(report, timing, epochOf),
     ...timing.steps.map((step) => partOfStep(step, trace, epochOf)),
@@ -126,7 +126,7 @@ function partsOf({ trace, report, reportTime }: TracedRun, timing: RunTiming, ep
  */
 export function beforeRun(
   { arrival, attempt }: ReconcileReport,
-  { writtenAt }: RunTiming,
+  { writtenAt }: ReconcileTiming,
   epochOf: Epoch,
 ): Part[] {
   if (!arrival) return [];
@@ -170,7 +170,7 @@ function partOfStep(step: Step, { handlerId }: TraceContext, epochOf: Epoch): Pa
   };
 }
 
-function attributesOf({ report, run }: TracedRun, { omitted }: RunTiming): Attributes {
+function attributesOf({ report, run }: TracedRun, { omitted }: ReconcileTiming): Attributes {
   const { operator, kind, namespace, name, uid, generation, event, attempt, result, failure, arrival } =
     report;
   return {
