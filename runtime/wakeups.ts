@@ -86,7 +86,7 @@ export class Wakeups {
     this.options.onGone?.(name);
   }
 
-  /** Somebody deleted the Memory of an object that is not ours. */
+  /** Somebody deleted the Memory of an object that we do not own. */
   memoryLost(name: ObjectName): void {
     if (this.parts?.watches.objects.has(name)) this.options.triggers.add(keyOf(name), "routine");
     else this.clearUp(keyOf(name), "routine");

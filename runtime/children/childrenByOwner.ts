@@ -33,7 +33,7 @@ export class ChildrenByOwner<Child extends Owned> {
     return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
   }
 
-  /** The owner of the child with that uid. Undefined if it is no child. */
+  /** The owner of the child with that uid. Undefined if it is not a child. */
   ownerOf(childUid: string): Owner | undefined {
     return this.ownerByChild.get(childUid);
   }

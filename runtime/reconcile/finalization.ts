@@ -73,7 +73,7 @@ export class Finalization {
       if (left.length > 0) events.push(childrenLeft(left));
     }
     await timeline.step("finalizer", () => finalizers.removeAll(client, object));
-    // Until the watch shows that, another reconcile would ask the handler once more.
+    // Until the watch shows this, another reconcile would ask the handler again.
     objects.invalidate(object.metadata);
     draft.events.push(...events);
   }
@@ -87,5 +87,5 @@ function childrenLeft(namespaces: readonly string[]): ObjectEvent {
 const FINALIZE_SKIPPED: ObjectEvent = {
   type: "Warning",
   reason: "FinalizeSkipped",
-  note: `deleted without asking the handler, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: what only the handler knows of is still there`,
+  note: `deleted without asking the handler, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: things that only the handler knows still exist`,
 };

@@ -60,7 +60,7 @@ export interface ReconcilerOptions
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
  * - Outside of the namespaces that the operator lists, an object is finalized, and nothing else (hostile/namespaces.test.ts).
- * - Nothing is written on an object that is not ours, no finalizer either (engineWatch.test.ts).
+ * - Nothing is written on an object that we do not own, no finalizer either (engineWatch.test.ts).
  *
  * Assumption: one reconcile of an object at a time, by one leader.
  *
@@ -136,7 +136,9 @@ export class Reconciler {
     return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
   }
 
-  /** Clears up after objects that are not ours, had this name and are no longer watched. @param uid that of the name's object now */
+  /**
+   * Cleans up after objects that we do not own, had this name and are no longer watched. @param uid that of the name's object now
+   */
   private async clearUp(
     name: ObjectName,
     uid: string | undefined,
@@ -167,7 +169,7 @@ export class Reconciler {
     } else if (deletionTimestamp) {
       await this.finalization.finalize(object, memory, reconciliation, draft);
     } else if (!isListed(this.options.operator.namespaces, namespace)) {
-      // The object is not ours any more. When it is deleted, only a finalizer of ours is removed.
+      // We no longer own the object. When it is deleted, we only remove our finalizers.
       draft.skip("gone");
     } else if (await this.isExpired(object, reconciliation)) {
       await this.expire(object, reconciliation);
@@ -178,8 +180,8 @@ export class Reconciler {
   }
 
   /**
-   * Whether an object that was made of an event has lasted long enough, by our clock and by the API server's. The clock of one machine
-   * may be wrong by years, and what is deleted does not come back.
+   * Whether an object that was created from an event has lasted long enough, by our clock and by the API server's. The clock of
+   * one machine may be wrong by years, and what is deleted does not come back.
    */
   private async isExpired(object: KubernetesObject, { client }: Reconciliation): Promise<boolean> {
     const { operator, resource } = this.options;
@@ -188,7 +190,7 @@ export class Reconciler {
     return time === undefined || isExpired(object, operator, time);
   }
 
-  /** Deletes an object that was made of an event, in exactly the version that was seen to have lasted long enough. */
+  /** Deletes an object that was created from an event, in exactly the version that was seen to have lasted long enough. */
   private async expire(object: KubernetesObject, { client }: Reconciliation): Promise<void> {
     const { uid, resourceVersion } = object.metadata;
     const { resource, objects } = this.options;

@@ -101,8 +101,8 @@ function conditionsAfter(
 
 /**
  * The operations that remove the handler's fields, whatever type they have. They are no apply: of an object that does not fit its
- * schema, the API server refuses every one. With any other write it forgets who wrote what, so all that is not known as another's is
- * taken for ours.
+ * schema, the API server refuses every one. With any other write it forgets who wrote what, so every field that is not known as
+ * another's is treated as ours.
  */
 export function clearingOf(object: KubernetesObject, fieldManager: string): JsonPatchOperation[] {
   const { uid, managedFields = [] } = object.metadata;

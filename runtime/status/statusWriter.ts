@@ -24,10 +24,10 @@ export interface StatusWriterOptions {
 
 /**
  * Writes statuses by server-side apply: the handler's own fields, the engine's memory, `observedGeneration` and the standard
- * conditions. Fields of other writers survive, and earlier fields of ours are removed.
+ * conditions. Fields of other writers survive, and our earlier fields are removed.
  *
  * Guarantees, each with a test in tests/unit/statusWriter.test.ts:
- * - Nothing is written that is there already.
+ * - Nothing is written that exists already.
  * - A verdict is written with the generation that was handled, even if there is a newer one. It never lowers
  *   `observedGeneration`, unless that is more than the object's own generation.
  * - A write is for one uid: never for an object that has taken the name since.

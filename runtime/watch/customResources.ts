@@ -10,7 +10,7 @@ import { type Change, Store, type StoredObject } from "./store";
 export interface KnownObjects {
   /** The object as it is now, to reconcile it. Undefined if it is gone. */
   readToReconcile(name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** Takes in the API server's answer to a write of ours, before the watch brings it. */
+  /** Takes in the API server's answer to one of our writes, before the watch brings it. */
   learn(object: KubernetesObject): void;
   /** The stored object is outdated: it is read again when it is needed. */
   invalidate(name: ObjectName): void;
@@ -49,9 +49,9 @@ export interface ObjectChange {
   readonly resourceVersion: string;
   /** Whether the object is new here and its status says that it is ready. Its turn then comes after the others'. */
   readonly isReady: boolean;
-  /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of ours. */
+  /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of Argosy's. */
   readonly isAnnounced: boolean;
-  /** Whether nothing else has changed but that somebody took a finalizer of ours away. @default false */
+  /** Whether nothing else has changed but that somebody removed one of our finalizers. @default false */
   readonly isStripped?: boolean;
 }
 

@@ -2,7 +2,7 @@ import { fingerprint } from "../fingerprint";
 import { isTrue, type KubernetesObject } from "../kubernetes/objects";
 import { annotationsOf, madeOf, ownAnnotationsOf } from "./watched";
 
-/** The differences for objects of a kind that is not ours. */
+/** The differences for objects of a kind that we do not own. */
 export interface WatchedObjects {
   /** Whether an object is one of those that are watched. All others count as gone. */
   readonly isWatched: (object: KubernetesObject) => boolean;
@@ -19,9 +19,9 @@ export interface ObjectFacts {
   /** The part of {@link trigger} that the event path announces. */
   readonly announced: string;
   readonly isReady: boolean;
-  /** The finalizers of ours that the object has. */
+  /** Our finalizers that the object has. */
   readonly finalizers: readonly string[];
-  /** The uids of the objects of which the object was made. Only of objects that are not ours. */
+  /** The uids of the objects of which the object was made. Only for objects that we do not own. */
   readonly madeOf?: readonly string[];
 }
 

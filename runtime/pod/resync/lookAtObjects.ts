@@ -32,7 +32,7 @@ export interface LookOptions extends ListOfAllOptions, NeedsOptions {}
  * - those whose generation was not observed, and those that are being deleted and have a finalizer of ours;
  * - those that are not ready;
  * - those whose handler asked to be asked again by now, and those for which a schedule is due;
- * - those that were made of an event and are to be deleted by now;
+ * - those that were created from an event and are to be deleted by now;
  * - those that differ from what the handler saw, or that another version of engine or handler ran for;
  * - those that use something which was written to, came or went since their last run;
  * - those of which a child is gone, has lost its labels, or was changed by somebody else;
@@ -98,7 +98,7 @@ class Look {
         for (const object of items) this.take(object);
       });
       await listing.catch((error: Error) => {
-        // Rights to objects that are not ours go with their namespace. Objects in other namespaces are still served.
+        // Rights to objects that we do not own go with their namespace. Objects in other namespaces are still served.
         if (!operator.watch || namespace === undefined || !isApiError(error, 403)) throw error;
         this.unseen.add(namespace);
         onError(`objects in namespace ${namespace}`, error);

@@ -44,7 +44,7 @@ export class Needs {
   constructor(
     private readonly options: NeedsOptions,
     private readonly children: ChildStore,
-    /** Of objects that are not ours, by their uid. */
+    /** Of objects that we do not own, by their uid. */
     private readonly memories: ReadonlyMap<string, KubernetesObject> | undefined,
   ) {
     const { operator, now = new Date() } = options;
@@ -95,7 +95,7 @@ export class Needs {
   }
 
   /**
-   * The uids of deleted objects of this name that have children left. For objects that are not ours, each deleted object has a
+   * The uids of deleted objects of this name that have children left. For objects that we do not own, each deleted object has a
    * run of its own: see `departed` in lookAtObjects.ts.
    */
   formerUidsOf({ metadata }: KubernetesObject): string[] {
