@@ -15,7 +15,7 @@ describe("prepareHandler", () => {
   it("says in the end how long it has waited in all, and where to look", async () => {
     await assert.rejects(
       prepareHandler(pod, never, 45),
-      /container "handler" was not there within 45 s: the pod's events tell/,
+      /container "handler" was not there within 45 s: the pod's events show/,
     );
     assert.deepStrictEqual(logged, []);
   });
