@@ -271,7 +271,10 @@ describe("the engine in a pod of its own", () => {
     try {
       const { exitCode, message } = await bench.submitted({ namespace, name: "demo" }, { client });
       assert.equal(exitCode, 1);
-      assert.match(message, /^ChildRefused: since \S+ the API server has failed to write ConfigMap .*settings, although it answers/);
+      assert.match(
+        message,
+        /^ChildRefused: since \S+ the API server has failed to write ConfigMap .*settings, although it answers/,
+      );
       assert.equal((await bench.readyOf(manifest)).reason, "ChildRefused");
     } finally {
       client.close();

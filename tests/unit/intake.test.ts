@@ -118,7 +118,10 @@ describe("the intake", () => {
     assert.equal(await intake.take(SUBJECT, eventOf({ text: "other-s3cret" })), "contradicted");
     assert.deepStrictEqual(cluster.of("commands")[0]?.["spec"], { text: "first-s3cret" });
     assert.equal(cluster.notes.length, 1);
-    assert.match(cluster.notes[0] ?? "", /^an event of command with the id "1" came again with other content/);
+    assert.match(
+      cluster.notes[0] ?? "",
+      /^an event of command with the id "1" came again with other content/,
+    );
     assert.ok(!JSON.stringify([cluster.of("events"), notices]).includes("s3cret"));
   });
 

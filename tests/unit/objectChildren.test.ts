@@ -68,7 +68,10 @@ describe("ObjectChildren", () => {
     given(17, 500_000);
     const { reason, message, permanent } = await failureOf(() => children.observe(OWNER, "reconcile"));
     assert.deepEqual([reason, permanent], ["ChildrenTooLarge", false]);
-    assert.match(message, /more than 8388608 characters .* ConfigMap shop\/c-000 with 500\d\d\d characters\./);
+    assert.match(
+      message,
+      /more than 8388608 characters .* ConfigMap shop\/c-000 with 500\d\d\d characters\./,
+    );
   });
 
   it("are judged however large they have become since the handler was asked, few of them at once", async () => {
