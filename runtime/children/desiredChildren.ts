@@ -53,7 +53,7 @@ export function desiredChildren(
     if (!resource && update) {
       throw new ReconcileFailure(
         "KindMissing",
-        `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler answered a child of this kind. Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.`,
+        `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler answered a child of this kind. ${remedyFor(child, answered)}`,
         { retryAfterSeconds: 30 },
       );
     }
@@ -98,6 +98,21 @@ export function desiredChildren(
   });
   const order = orderOf(answered, children);
   return children.map((child, index) => ({ ...child, ...order[index] }));
+}
+
+/** What to do if the cluster does not serve a child's kind. The answer itself may have its CustomResourceDefinition. */
+function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]): string {
+  const brings = answered.find((each) => {
+    const spec = each["spec"] as { group?: unknown; names?: { kind?: unknown } } | undefined;
+    const isCrd = each.kind === "CustomResourceDefinition";
+    return isCrd && spec?.group === groupOf(apiVersion) && spec.names?.kind === kind;
+  });
+  if (!brings)
+    return "Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.";
+  return (
+    `The same answer has its CustomResourceDefinition, and nothing of the answer is applied. Answer ${kind} only ` +
+    `if ${brings.metadata.name} is among the observed children and has the condition Established.`
+  );
 }
 
 /** Whether the operator would watch the child too, once it exists. */

@@ -57,6 +57,34 @@ describe("desiredChildren", () => {
     assert.match(refusal([{ ...configMap(), apiVersion: "v2" }]), /ConfigMap \(v2\)/);
   });
 
+  it("says what brings a kind that the cluster does not serve, if the answer itself has its CRD", () => {
+    const gadget = { ...configMap(), apiVersion: "g.example.com/v1", kind: "Gadget" };
+    const crd = (group: string): Manifest => ({
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: `gadgets.${group}` },
+      spec: { group, names: { kind: "Gadget" } },
+    });
+    const children = [gadget, crd("g.example.com")].map(({ apiVersion, kind }) => {
+      return { apiVersion, kind, update: "apply" as const, retired: false };
+    });
+    const missing = (answered: Manifest[]) => {
+      try {
+        desiredChildren(answered, widget(), operator({ children }), [CONFIG_MAPS]);
+      } catch (error) {
+        assert.ok(error instanceof ReconcileFailure && error.reason === "KindMissing", String(error));
+        return error.message;
+      }
+      assert.fail("it was not missed");
+    };
+    assert.match(
+      missing([gadget, crd("g.example.com")]),
+      /Answer Gadget only if gadgets\.g\.example\.com is among the observed children and has the condition Established\.$/,
+    );
+    assert.match(missing([gadget, crd("other.example.com")]), /Install the software that provides the kind/);
+    assert.match(missing([gadget]), /Install the software that provides the kind/);
+  });
+
   it("refuses a child without a namespace where the object itself has none", () => {
     assert.match(refusal([configMap()], globalWidget()), /needs a metadata\.namespace/);
     assert.equal(desire([configMap({ namespace: "shop" }), clusterRole], globalWidget()).length, 2);
