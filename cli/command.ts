@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { asCommandError, CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { asCommandError, CommandError, complaintOfSystem, EXIT_CODES, UsageError } from "./commandError";
 import { interruptForClosedOutput, interruptible } from "./interruption";
 
 /** A command: its arguments, and its action. */
@@ -51,13 +51,27 @@ function report(thrown: unknown): number {
 /** The program that reads our output may stop early: `argosy render | head`. */
 function endWhenNobodyReads(...streams: readonly NodeJS.WriteStream[]): void {
   for (const stream of streams) {
-    if (!stream.listeners("error").includes(endQuietly)) stream.on("error", endQuietly);
+    if (!stream.listeners("error").includes(endForOutput)) stream.on("error", endForOutput);
   }
 }
 
-function endQuietly(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
+function endForOutput(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") failForOutput(error);
   interruptForClosedOutput();
+}
+
+let hasFailedForOutput = false;
+
+/** The output cannot be written, for instance to a file system that is full: the command fails, even if it has done its work. */
+function failForOutput(error: NodeJS.ErrnoException): void {
+  if (hasFailedForOutput) return;
+  hasFailedForOutput = true;
+  process.stderr.write(
+    `The output cannot be written: ${complaintOfSystem(error) ?? error.message}. Direct it elsewhere.\n`,
+  );
+  process.on("exit", () => {
+    process.exitCode = EXIT_CODES.failed;
+  });
 }
 
 /**

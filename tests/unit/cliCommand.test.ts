@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import path from "node:path";
 import { Command } from "commander";
 import { main } from "../../cli/argosy";
@@ -51,6 +52,21 @@ describe("cli: how a command ends", () => {
   it("without a stack for an error of another copy of this package", async () => {
     const error = Object.assign(new Error("operator.yaml: crd is missing."), { name: "OperatorError" });
     assert.deepEqual(await failing(error), { result: 1, stdout: "", stderr: `${error.message}\n` });
+  });
+
+  it("with 1, and why, where the output cannot be written", function () {
+    if (!existsSync("/dev/full")) this.skip();
+    const full = openSync("/dev/full", "w");
+    const { status, stderr } = spawnSync(process.execPath, ["tools/bootstrap.mjs", "argosy", "errors"], {
+      cwd: ROOT,
+      env: { ...process.env, NODE_OPTIONS: "--conditions=@argosy-dev/source" },
+      stdio: ["ignore", full, "pipe"],
+      encoding: "utf8",
+    });
+    closeSync(full);
+    const expected =
+      "The output cannot be written: no space is left on its file system. Direct it elsewhere.\n";
+    assert.deepEqual([status, stderr], [1, expected]);
   });
 
   it("with the place and the reason, where the system refuses a file", async () => {
