@@ -211,9 +211,15 @@ function formsOf(hidden: readonly string[]): string[] {
     const again = Buffer.from(trimmed, "utf8").toString("base64");
     // In JSON, the ends of lines are escaped.
     const inJson = ownCopy(JSON.stringify(trimmed).slice(1, -1));
-    return raw.includes("\ufffd") ? [encoded] : [raw, trimmed, inJson, encoded, again, ...linesOf(trimmed)];
+    const texts = [raw, trimmed, inJson, inAscii(inJson), ...linesOf(trimmed)];
+    return raw.includes("\ufffd") ? [encoded] : [...texts, encoded, again];
   });
   return [...new Set(values)].filter((value) => value.length >= SHORTEST_VALUE);
+}
+
+/** A text in JSON as Python's json.dumps writes it by default. @see https://docs.python.org/3/library/json.html#json.dumps */
+function inAscii(json: string): string {
+  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** The lines of a value that has several. A short line may be a common word, and the frame of a key is the same in each file. */

@@ -53,6 +53,13 @@ describe("Scrubber", () => {
     assert.equal(scrubber.text(JSON.stringify({ key: "two\nlines" })), '{"key":"***"}');
   });
 
+  it("masks a value in JSON as Python writes it, in ASCII alone", () => {
+    const scrubber = new Scrubber();
+    scrubber.learn([secret("pässwörd-\u{1f600}\n2")]);
+    // python3 -c 'import json; print(json.dumps({"key": "pässwörd-\U0001f600\n2"}))'
+    assert.equal(scrubber.text('{"key": "p\\u00e4ssw\\u00f6rd-\\ud83d\\ude00\\n2"}'), '{"key": "***"}');
+  });
+
   it("masks the base64 of what is no text", () => {
     const scrubber = new Scrubber();
     const bytes = Buffer.from([0xff, 0xfe, 0, 1, 2, 3, 4, 5]);
