@@ -35,6 +35,11 @@ export interface WriteScope {
   readonly confirmOwner: () => Promise<void>;
   /** A text without the values of Secrets. Mask a text before it is shortened, because half of a value is not recognised. */
   readonly masked: (text: string) => string;
+  /**
+   * Called before a child is deleted to be created again. From then on it must count as one that was never created, since the next
+   * run may have to create it. @default nobody remembers which children were created
+   */
+  readonly beforeReplacement?: () => Promise<void>;
 }
 
 /** An object, in the version that was seen. */
@@ -245,6 +250,7 @@ export class ChildApplier {
     await client.create(resource, rehearsalOf(manifest), { dryRun: true }).catch((error: unknown) => {
       throw neverAgain(refused, error);
     });
+    await scope.beforeReplacement?.();
     await this.options.store.write(resource, manifest.metadata, undefined, async () => {
       const isDeleted = await client.delete(resource, manifest.metadata, { uid });
       return { object: isDeleted ? undefined : await client.get(resource, manifest.metadata) };

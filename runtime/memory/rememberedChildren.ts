@@ -8,6 +8,8 @@ import type { Memory } from "./memory";
 export interface Progress {
   /** The children that wait for others, and were not applied. */
   readonly waiting: readonly DesiredChild[];
+  /** The children of which an old one is being deleted. They are created when that is gone, unless they were created before. */
+  readonly going: ReadonlySet<DesiredChild>;
   /**
    * The children for which others wait and that were ready, by their keys, each with a fingerprint of its content: see
    * `Memory.reached`.
@@ -23,9 +25,10 @@ export function memoryAfter(
   before: Memory,
   desired: readonly DesiredChild[],
   there: readonly Child[],
-  { waiting, reached }: Progress,
+  { waiting, going, reached }: Progress,
 ): Memory {
-  const isCreated = (child: DesiredChild) => !waiting.includes(child) || wasCreated(before, child);
+  const isCreated = (child: DesiredChild) =>
+    !(waiting.includes(child) || going.has(child)) || wasCreated(before, child);
   return {
     kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
     created: createdOnce(desired.filter(isCreated)),
@@ -52,6 +55,13 @@ export function memoryOfPart(
     told: before.told,
     schedules: before.schedules,
   };
+}
+
+/** The memory of an object without one of its children, which counts as never created then. */
+export function withoutChild(memory: Memory, child: DesiredChild): Memory {
+  const key = childKey(child);
+  const { [key]: _, ...reached } = memory.reached ?? {};
+  return { ...memory, created: memory.created.filter((each) => each !== key), reached };
 }
 
 /**

@@ -8,10 +8,11 @@ import { whyNotReady } from "../children/readiness";
 import { ReconcileFailure } from "../failure";
 import { jsonOf } from "../flaw";
 import type { HandlerEvent } from "../handler/contract";
+import type { KubernetesClient } from "../kubernetes/client";
 import { isRace } from "../kubernetes/conflicts";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
-import type { Memory } from "../memory/memory";
-import { type Progress, wasReached } from "../memory/rememberedChildren";
+import { isSameMemory, type Memory } from "../memory/memory";
+import { type Progress, wasReached, withoutChild } from "../memory/rememberedChildren";
 import { readInParts } from "../readInParts";
 import type { Verdict } from "../status/conditions";
 import type { ReconcileReport } from "./report";
@@ -25,6 +26,8 @@ export interface ObjectChildrenOptions {
   readonly sweep: Sweep;
   /** Whether a known child is still followed: see `Completeness`. @default all are */
   readonly isFollowed?: ((child: Child) => boolean) | undefined;
+  /** Writes the memory of an object. @default nothing is remembered */
+  readonly remember?: (client: KubernetesClient, object: KubernetesObject, memory: Memory) => Promise<void>;
 }
 
 /** On whose behalf children are written: see `Reconciliation`. */
@@ -39,6 +42,8 @@ export interface Written {
   /** Every change that was made, also if a later one failed. */
   readonly changes: readonly ChildChange[];
   readonly progress: Progress;
+  /** The memory of the object from before, without children that were deleted to be created again. */
+  readonly memory: Memory;
   /** Set if not everything was applied that should be applied now. */
   readonly failure?: { readonly error: unknown };
 }
@@ -52,9 +57,10 @@ export interface Judgement
 
 /** The children of one object while they are written. */
 interface Writing {
+  readonly object: KubernetesObject;
   readonly scope: ChildrenScope;
-  /** The memory of the object. */
-  readonly memory: Memory;
+  /** @see Written.memory */
+  memory: Memory;
   readonly changes: ChildChange[];
   progress: Progress;
 }
@@ -105,16 +111,17 @@ export class ObjectChildren {
     memory: Memory,
     scope: ChildrenScope,
   ): Promise<Written> {
-    const writing: Writing = { scope, memory, changes: [], progress: { waiting: [], reached: new Map() } };
+    const progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
+    const writing: Writing = { object, scope, memory, changes: [], progress };
     try {
       await this.deletePredecessors(object, writing);
       await this.applyInOrder(desired, writing);
       await this.prune(object, desired, writing);
       await this.deleteUndeclared(object, writing);
     } catch (error) {
-      return { changes: writing.changes, progress: writing.progress, failure: { error } };
+      return { ...writing, failure: { error } };
     }
-    return { changes: writing.changes, progress: writing.progress };
+    return writing;
   }
 
   /** Judges the children as they are now. */
@@ -162,6 +169,7 @@ export class ObjectChildren {
   /** Applies the children that wait for nothing, and then those that waited for them. */
   private async applyInOrder(desired: readonly DesiredChild[], writing: Writing): Promise<void> {
     const reached = new Map<string, string>();
+    const going = new Set<DesiredChild>();
     let waiting = desired;
     for (;;) {
       // A child that is as desired waits for nothing, even if the child after which it came is not ready now.
@@ -169,16 +177,21 @@ export class ObjectChildren {
         (child.after ?? []).every((key) => reached.has(key)) || this.options.writer.isDone(child);
       const free = new Set(waiting.filter(isFree));
       waiting = waiting.filter((child) => !free.has(child));
-      writing.progress = { waiting, reached };
+      writing.progress = { waiting, going, reached };
       if (free.size === 0) return;
-      await this.apply([...free], writing);
+      await this.apply([...free], writing, going);
       for (const child of free)
         if (child.isAwaited && (await this.isReady(child, writing)))
           reached.set(childKey(child), contentOf(child));
     }
   }
 
-  private async apply(children: readonly DesiredChild[], writing: Writing): Promise<void> {
+  /** @param going gets the children of which an old one is being deleted */
+  private async apply(
+    children: readonly DesiredChild[],
+    writing: Writing,
+    going: Set<DesiredChild>,
+  ): Promise<void> {
     const { writer } = this.options;
     const { scope } = writing;
     const groups = inApplyOrder(children);
@@ -186,13 +199,33 @@ export class ObjectChildren {
       // Nothing in this reconcile waits for its last group. So in that group, children that are ready at once let the Deployments of
       // other objects go first.
       const isLast = group === groups.at(-1);
-      const scopeOf = ({ manifest }: DesiredChild) =>
-        isLast && whyNotReady(manifest) === undefined ? scope.unhurried : scope;
+      const scopeOf = (child: DesiredChild): WriteScope => {
+        const isUnhurried = isLast && whyNotReady(child.manifest) === undefined;
+        const { client, namespace, masked } = isUnhurried ? scope.unhurried : scope;
+        const confirmOwner = () => scope.confirmOwner();
+        const beforeReplacement = () => this.beforeReplacement(child, writing);
+        return { client, namespace, masked, confirmOwner, beforeReplacement };
+      };
+      const apply = async (child: DesiredChild) => {
+        if (writer.known(child)?.deleting) going.add(child);
+        const change = await writer.apply(child, scopeOf(child));
+        if (change?.verb === "deleted") going.add(child);
+        return change;
+      };
       await this.all(
-        group.map((child) => scope.timeline.child(named(child), () => writer.apply(child, scopeOf(child)))),
+        group.map((child) => scope.timeline.child(named(child), () => apply(child))),
         writing,
       );
     }
+  }
+
+  private async beforeReplacement(child: DesiredChild, writing: Writing): Promise<void> {
+    const { object, scope } = writing;
+    const memory = withoutChild(writing.memory, child);
+    if (isSameMemory(memory, writing.memory)) return;
+    // Before the write, since several children may be replaced at once.
+    writing.memory = memory;
+    await this.options.remember?.(scope.client, object, memory);
   }
 
   /**

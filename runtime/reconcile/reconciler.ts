@@ -85,10 +85,11 @@ export class Reconciler {
     if (departures) this.departures = new Departures(departures, this.sweep);
     else this.finalizers = new Finalizers(resource, operator);
     const { isFollowed } = options;
-    this.children = new ObjectChildren({ children, writer, sweep: this.sweep, isFollowed });
+    this.remembering = new Remembering(options, departures ? [] : formerManagersOf(operator));
+    const remember: ObjectChildrenOptions["remember"] = (...what) => this.remembering.now(...what);
+    this.children = new ObjectChildren({ children, writer, sweep: this.sweep, isFollowed, remember });
     const { children: observed, scrubber } = this;
     this.asking = new Asking({ ...options, observed, scrubber, isOurs: !departures });
-    this.remembering = new Remembering(options, departures ? [] : formerManagersOf(operator));
     const { finalizers, sweep, asking, remembering, inDoubt } = this;
     const parts = { finalizers, sweep, asking, remembering, inDoubt };
     this.finalization = new Finalization({ operator, objects: options.objects, ...parts });
@@ -235,14 +236,10 @@ export class Reconciler {
     }));
     const hasFar = desired.some((child) => isElsewhere(held, child));
     const current = await this.ensureFinalizers(held, reconciliation, hasFar);
-    const { changes, progress, failure } = await this.children.write(
-      current,
-      desired,
-      memory,
-      reconciliation,
-    );
+    const written = await this.children.write(current, desired, memory, reconciliation);
+    const { changes, progress, memory: before, failure } = written;
     draft.changes.push(...changes);
-    const made = { object: current, answer, desired, progress, before: memory };
+    const made = { object: current, answer, desired, progress, before };
     if (failure) {
       await this.remembering.part(client, made);
       throw failure.error;
@@ -257,10 +254,10 @@ export class Reconciler {
     const news = newEventsIn(answer.events ?? [], generation, memory.told);
     const all = { told: news.told, schedules: timetable.after };
     const remember = async () => {
-      const written = await this.remembering.all(client, made, all, masked, draft.report);
-      if (written.metadata.resourceVersion !== current.metadata.resourceVersion)
+      const now = await this.remembering.all(client, made, all, masked, draft.report);
+      if (now.metadata.resourceVersion !== current.metadata.resourceVersion)
         draft.note({ statusChanged: true });
-      await this.remembering.releaseFormer(client, written);
+      await this.remembering.releaseFormer(client, now);
     };
     await timeline.step("status", () => this.inDoubt.while(object.metadata, news, remember));
     draft.events.push(...news.events);

@@ -97,8 +97,10 @@ export class Remembering {
   async part(client: KubernetesClient, made: Made): Promise<void> {
     const { object, desired, progress, before } = made;
     const { children, memories } = this.options;
-    const isThere = ({ resource, manifest, ownerUid }: DesiredChild) =>
-      children.find(resource, manifest.metadata)?.facts.owner.uid === ownerUid;
+    const isThere = ({ resource, manifest, ownerUid }: DesiredChild) => {
+      const found = children.find(resource, manifest.metadata);
+      return found?.facts.owner.uid === ownerUid && !found.deleting;
+    };
     const there = children.of(object.metadata.uid);
     const memory: Memory = {
       ...memoryOfPart(before, desired, there, isThere, progress),
@@ -118,8 +120,13 @@ export class Remembering {
   ): Promise<Memory> {
     const memory = { ...before, schedules };
     if (isSameMemory(memory, before)) return before;
-    await this.options.memories.write(client, nameOf(object), { memory: remembered(memory) });
+    await this.now(client, object, memory);
     return memory;
+  }
+
+  /** Remembers something in the midst of a reconcile. */
+  async now(client: KubernetesClient, object: KubernetesObject, memory: Memory): Promise<void> {
+    await this.options.memories.write(client, nameOf(object), { memory: remembered(memory) });
   }
 
   /** Remembers the answer of a handler that has not finished finalizing. Parts that the answer leaves out stay as they are. */

@@ -240,6 +240,56 @@ describe("children in order", () => {
     });
   });
 
+  describe("that are kept, of a kind that is recreated", () => {
+    const invalid = new ApiError(
+      422,
+      {
+        details: { causes: [{ reason: "FieldValueInvalid", field: "spec", message: "field is immutable" }] },
+      },
+      "PATCH",
+    );
+    const away = new ApiError(503, {}, "PATCH");
+
+    /** Lets the API server refuse that an existing Job is changed, and then the next one with that error. */
+    function refuseChange(next?: Error): void {
+      cluster.refusals.set("apply Job once", invalid);
+      cluster.meanwhile = (step) => {
+        if (step !== "delete Job once") return;
+        cluster.refusals.clear();
+        // From now on the API server takes neither the new Job nor the memory of the run.
+        if (next) for (const each of ["apply Job once", "status"]) cluster.refusals.set(each, next);
+      };
+    }
+
+    beforeEach(async () => {
+      update = "recreate";
+      answer = [job("once", { to: 1 }, true)];
+      await run();
+      answer = [job("once", { to: 2 }, true)];
+    });
+
+    it("are created once the old one is gone, which somebody else's finalizer kept", async () => {
+      const there = cluster.find("Job", { namespace: "shop", name: "once" });
+      assert.ok(there);
+      cluster.put({ ...there, metadata: { ...there.metadata, finalizers: ["example.com/hold"] } });
+      refuseChange();
+      assert.deepEqual((await run())[0].includes("delete Job once"), true);
+      // The old one is still shown.
+      assert.deepEqual(await run(), [[], "Job once is being deleted"]);
+      goes("once");
+      assert.deepEqual(await run(), [["apply Job once"], "Job once is running"]);
+      goes("once");
+      assert.deepEqual(await run(), [[], "ready"]);
+    });
+
+    it("are created after the deletion, although the API server was away soon after it", async () => {
+      refuseChange(away);
+      assert.deepEqual((await run())[0].includes("delete Job once"), true);
+      cluster.refusals.clear();
+      assert.deepEqual(await run(), [["apply Job once"], "Job once is running"]);
+    });
+  });
+
   describe("of a kind that is never updated", () => {
     beforeEach(() => {
       update = "never";

@@ -65,7 +65,7 @@ describe("the engine's memory of an object", () => {
     for (const isAwaited of [false, true]) {
       const before = child("v1beta1", isAwaited);
       const reached = new Map([[childKey(before), contentOf(before)]]);
-      const memory = memoryAfter(NOTHING, [before], [], { waiting: [], reached });
+      const memory = memoryAfter(NOTHING, [before], [], { waiting: [], going: new Set(), reached });
       for (const version of ["v1beta1", "v1"]) {
         assert.ok(wasCreated(memory, child(version, isAwaited)), version);
         assert.equal(wasReached(memory, child(version, isAwaited)), isAwaited);
