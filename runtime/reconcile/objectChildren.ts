@@ -125,7 +125,7 @@ export class ObjectChildren {
   }
 
   /** Judges the children as they are now. */
-  async judge(object: KubernetesObject, { waiting, reached }: Progress): Promise<Judgement> {
+  async judge(object: KubernetesObject, { waiting, going, reached }: Progress): Promise<Judgement> {
     const reasons: string[] = [];
     const expected = new Set(waiting.map(childKey));
     let count = 0;
@@ -137,6 +137,11 @@ export class ObjectChildren {
       count++;
     }
     const unready = reasons.length;
+    // We have deleted it, and no watch has shown yet that it is still there.
+    for (const { resource, manifest } of [...going].filter((child) => !expected.has(childKey(child)))) {
+      reasons.push(`${manifest.kind} ${manifest.metadata.name} is being deleted`);
+      expected.add(childKey({ resource, manifest }));
+    }
     for (const { manifest, after = [] } of waiting) {
       const names = after
         .filter((key) => !reached.has(key))
@@ -207,7 +212,7 @@ export class ObjectChildren {
         return { client, namespace, masked, confirmOwner, beforeReplacement };
       };
       const apply = async (child: DesiredChild) => {
-        if (writer.known(child)?.deleting) going.add(child);
+        if (writer.known(child)?.deleting && !child.isCreated) going.add(child);
         const change = await writer.apply(child, scopeOf(child));
         if (change?.verb === "deleted") going.add(child);
         return change;
