@@ -66,7 +66,7 @@ describe("desiredChildren", () => {
       spec: { group, names: { kind: "Gadget" } },
     });
     const children = [gadget, crd("g.example.com")].map(({ apiVersion, kind }) => {
-      return { apiVersion, kind, update: "apply" as const, retired: false };
+      return { apiVersion, kind, plural: `${kind.toLowerCase()}s`, update: "apply" as const, retired: false };
     });
     const missing = (answered: Manifest[]) => {
       try {
