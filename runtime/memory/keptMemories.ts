@@ -194,9 +194,23 @@ export class KeptMemories implements Memories {
     });
   }
 
+  /** @throws ApiError 409 if a webhook refuses the deletion by a conflict: the Memory is still there, and stays known */
   private async delete(client: KubernetesClient, memory: KubernetesObject): Promise<void> {
-    await client.delete(this.kind, memory.metadata, { uid: memory.metadata.uid });
-    this.options.shelf.drop(memory);
+    const { uid } = memory.metadata;
+    let { resourceVersion } = memory.metadata;
+    const conflicts = new Conflicts(MOST_TRIES);
+    for (;;) {
+      try {
+        await client.deleteVersion(this.kind, memory.metadata, { uid, resourceVersion });
+        return this.options.shelf.drop(memory);
+      } catch (error) {
+        if (!isApiError(error, 409)) throw error;
+        const now = await this.look(client, memory, memory);
+        if (now?.metadata.uid !== uid) return;
+        conflicts.met(error, resourceVersion, now.metadata.resourceVersion);
+        ({ resourceVersion } = now.metadata);
+      }
+    }
   }
 
   private compose(

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { isRace } from "../../runtime/kubernetes/conflicts";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { KeptMemories, memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/keptMemories";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
@@ -193,6 +194,30 @@ describe("the memories of objects that are not ours", () => {
     await write({ memory: { kinds: [] } });
     store.sink("argosy").remove(kept());
     assert.deepEqual(lost, ["widget"]);
+  });
+
+  it("are not forgotten if a webhook refuses their deletion by a conflict", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    const message = 'admission webhook "keep.example.com" denied the request: not now';
+    const denial = new ApiError(409, { message }, "DELETE");
+    cluster.refusals.set("delete Memory argosy.shop.widget-uid", denial);
+    await assert.rejects(memories.forget(cluster.client(), OBJECT.uid), /keep\.example\.com/);
+    assert.deepEqual([(await memories.of(widget())).state, store.size], [{ a: 1 }, 1]);
+    cluster.refusals.clear();
+    await memories.forget(cluster.client(), OBJECT.uid);
+    assert.deepEqual([kept(), store.size], [undefined, 0]);
+  });
+
+  it("are forgotten though somebody has changed one meanwhile, or made another one", async () => {
+    await write({ memory: { kinds: [] } });
+    cluster.put({ ...kept(), conditions: [] });
+    await memories.forget(cluster.client(), OBJECT.uid);
+    assert.deepEqual([kept(), store.size], [undefined, 0]);
+    await write({ memory: { kinds: [] } });
+    const { metadata } = kept();
+    cluster.put({ ...kept(), metadata: { ...metadata, uid: "another" } });
+    await memories.forget(cluster.client(), OBJECT.uid);
+    assert.equal(kept().metadata.uid, "another");
   });
 
   it("are not taken for forgotten while they are not all known", async () => {
