@@ -186,17 +186,9 @@ export class CustomResources implements KnownObjects {
   private async get(name: ObjectName, source: "asked" | "handled"): Promise<KubernetesObject | undefined> {
     const { client, resource, watched } = this.options;
     const stored = this.store.find(resource, name);
-    if (stored) {
-      const object = await this.store.read(stored, source);
-      return object && this.isKnown(stored) ? object : undefined;
-    }
+    if (stored) return this.store.read(stored, source);
     const object = await getUnlessGone(client, resource, name);
     return object && watched?.isWatched(object) === false ? undefined : object;
-  }
-
-  /** The object may have lost the labels that are watched while it was read. */
-  private isKnown(stored: StoredObject<ObjectFacts>): boolean {
-    return !this.options.watched || this.store.find(this.options.resource, stored) === stored;
   }
 
   private changed({ source, before, after, object }: Change<ObjectFacts>): void {

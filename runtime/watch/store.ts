@@ -115,7 +115,7 @@ export class Store<Facts> {
   }
 
   /**
-   * The object as it is now, from the store or read from the API server. Undefined if it is gone.
+   * The object as it is now, from the store or read from the API server. Undefined if it is gone, or no longer ours.
    * @param source whether the caller handles a change that is found by this read
    */
   async read(
@@ -127,7 +127,7 @@ export class Store<Facts> {
     // The object may have been deleted, or forgotten, while it was read.
     const isThere = this.find(stored.resource, stored) === stored;
     if (!isThere || object?.metadata.uid !== stored.uid) return undefined;
-    this.set(stored.resource, object, source);
+    if (this.set(stored.resource, object, source) !== stored) return undefined;
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
   }
 

@@ -232,6 +232,17 @@ describe("Store", () => {
       server.set("a", item("a", 9, "", "another"));
       assert.equal(await store.read(stored), undefined);
     });
+
+    it("gives nothing for an object that this read shows to be none of ours any more", async () => {
+      list(5, [item("a", 1)]);
+      const stored = find("a");
+      assert.ok(stored);
+      store.invalidate(stored);
+      const theirs = item("a", 6);
+      server.set("a", { ...theirs, metadata: { ...theirs.metadata, labels: { theirs: "1" } } });
+      assert.equal(await store.read(stored), undefined);
+      assert.equal(store.size, 0);
+    });
   });
 
   it("keeps nothing of a list that was asked for before everything was outdated, and reads the objects", async () => {
