@@ -21,6 +21,8 @@ export interface StoredObject<Facts> extends ObjectName {
   json: string | undefined;
   /** How long that is, or was when it was last kept, in characters. Undefined: it never was. */
   length: number | undefined;
+  /** When it was last outdated, on the clock of {@link Store}. 0: never. */
+  outdatedAt: number;
 }
 
 /**
@@ -80,7 +82,8 @@ const MOST_KEPT = 24 * 1024 * 1024;
  *   newer than the known version of an object has an older version of the object.
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
- * - No object is kept that is older than the last {@link invalidateAll}, however late a list brings it.
+ * - No object is kept from a list that is older than the last {@link Store.invalidate} of the object, or the last {@link
+ *   Store.invalidateAll}, however late the list brings it. An object that was not known when it was invalidated is an exception.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504), or none of its objects has one.
@@ -88,8 +91,10 @@ const MOST_KEPT = 24 * 1024 * 1024;
 export class Store<Facts> {
   private readonly byKey = new Map<string, StoredObject<Facts>>();
   private readonly allowance: Allowance<StoredObject<Facts>>;
-  /** How often everything was outdated. */
+  /** How often something was outdated: the clock of {@link StoredObject.outdatedAt}. */
   private doubts = 0;
+  /** When everything was last outdated, on that clock. */
+  private outdatedAt = 0;
   /** Requests in progress, with the version that was known when each began. */
   private readonly reading = new Map<
     StoredObject<Facts>,
@@ -148,16 +153,16 @@ export class Store<Facts> {
     return object;
   }
 
-  /** The stored object is outdated: it is read again when it is needed. */
+  /** The stored object is outdated, and so it is in a list that was requested before: it is read again when it is needed. */
   invalidate(stored: StoredObject<Facts>): void {
-    stored.json = undefined;
-    this.allowance.release(stored);
+    stored.outdatedAt = ++this.doubts;
+    this.discard(stored);
   }
 
   /** Every stored object is outdated, and so are the objects of a list that was requested before. */
   invalidateAll(): void {
-    this.doubts++;
-    for (const stored of this.byKey.values()) this.invalidate(stored);
+    this.outdatedAt = ++this.doubts;
+    for (const stored of this.byKey.values()) this.discard(stored);
   }
 
   /**
@@ -202,7 +207,7 @@ export class Store<Facts> {
     stored.facts = facts;
     this.byKey.set(key, stored);
     if (isWhole) this.keep(stored, object);
-    else this.invalidate(stored);
+    else this.discard(stored);
     const isSame = same !== undefined && before?.resourceVersion === resourceVersion;
     if (isSame && json === stored.json) return stored;
     this.options.onChange({ source, before, after: stored, object });
@@ -230,7 +235,8 @@ export class Store<Facts> {
       const [source, reset, version, before] = [listing, isReset, listVersion, doubts];
       return () => {
         const isBack = reset || this.isContradicted(resource, object, version);
-        this.set(resource, object, source, isBack, before !== this.doubts);
+        const { outdatedAt = 0 } = this.find(resource, object.metadata) ?? {};
+        this.set(resource, object, source, isBack, before < Math.max(outdatedAt, this.outdatedAt));
       };
     };
     return {
@@ -285,11 +291,17 @@ export class Store<Facts> {
       facts,
       json: undefined,
       length: undefined,
+      outdatedAt: 0,
     };
   }
 
   private isMetadata(source: Source): boolean {
     return this.options.isMetadataOnly === true && UNASKED.includes(source);
+  }
+
+  private discard(stored: StoredObject<Facts>): void {
+    stored.json = undefined;
+    this.allowance.release(stored);
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {

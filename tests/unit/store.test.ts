@@ -245,6 +245,36 @@ describe("Store", () => {
     });
   });
 
+  it("keeps nothing of a list that was asked for before its object was outdated, and reads that object alone", async () => {
+    const sink = list(5, [item("a", 1, "old"), item("b", 2, "old"), item("c", 3, "old")]);
+    sink.asking?.();
+    sink.listing(false, "7");
+    for (const name of ["a", "b"]) {
+      const stored = find(name);
+      assert.ok(stored);
+      store.invalidate(stored);
+    }
+    // The first has the same version in the list, the second another one, and both have later ones by now.
+    for (const each of [item("a", 1, "old"), item("b", 6, "older"), item("c", 7, "new")])
+      sink.set(each, true);
+    sink.listed("7");
+    const now: Record<string, KubernetesObject> = { a: item("a", 8, "new"), b: item("b", 9, "new") };
+    for (const [name, each] of Object.entries(now)) server.set(name, each);
+    for (const name of ["a", "b", "c"]) {
+      const stored = find(name);
+      assert.ok(stored);
+      assert.deepEqual((await store.read(stored))?.["data"], { data: "new" });
+    }
+    assert.deepEqual(got, ["a", "b"]);
+    // A list that is asked for later is believed.
+    const stored = find("a");
+    assert.ok(stored);
+    store.invalidate(stored);
+    sink.asking?.();
+    list(9, [item("a", 8, "new"), item("b", 9, "new"), item("c", 7, "new")], false, sink);
+    assert.ok(find("a")?.json);
+  });
+
   it("keeps nothing of a list that was asked for before everything was outdated, and reads the objects", async () => {
     const reading: Promise<KubernetesObject | undefined>[] = [];
     store = make(undefined, false, ({ after }) => {
