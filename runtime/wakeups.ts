@@ -74,6 +74,7 @@ export class Wakeups {
   objectGone(name: ObjectName, { uid, isDeleted }: GoneObject): void {
     this.options.alarms.set(keyOf(name), undefined);
     this.parts?.outbox.forget(uid);
+    this.parts?.reconciler.forget(name);
     if (this.options.operator.watch) {
       // The object may still be there, and its children with it.
       this.clearUp(keyOf(name), "change");

@@ -40,7 +40,7 @@ function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number
 
 /**
  * Reported Events that their object may or may not remember. The write of that memory failed, and it may be there all the same:
- * its answer may have been lost.
+ * its answer may have been lost. They are kept until the next reconcile of the object, or until the object is gone.
  *
  * Guarantee (tests/unit/reconcileReports.test.ts): if it is there, the next reconcile of the object reports them, whatever its
  * handler answers.
@@ -62,5 +62,10 @@ export class EventsInDoubt {
     const { events = [], generation = 0 } = this.byObject.get(key) ?? {};
     this.byObject.delete(key);
     return events.filter((event) => told.includes(fingerprintOf(event, generation)));
+  }
+
+  /** The object is gone. */
+  forget(name: ObjectName): void {
+    this.byObject.delete(keyOf(name));
   }
 }

@@ -104,6 +104,11 @@ export class Reconciler {
     return this.scrubber.text(text);
   }
 
+  /** An object is gone. Nothing is kept of it. If it is being reconciled, its last reconcile ends by itself. */
+  forget(name: ObjectName): void {
+    this.inDoubt.forget(name);
+  }
+
   /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. */
   async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
     const { operator, resource, objects } = this.options;
@@ -123,7 +128,7 @@ export class Reconciler {
       const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
       await timeline.step("sweep", clearUp, () => draft.changes.length > 0);
       if (!object) {
-        this.inDoubt.take(name);
+        this.forget(name);
         draft.skip("gone");
       } else {
         const memory = await this.options.memories.of(object);
@@ -204,6 +209,8 @@ export class Reconciler {
     const consequence = consequenceOf(whyEnded(mandate) ?? error, name.namespace);
     const { report, again } = consequence;
     if (again.kind === "again" || report.skipped === "gone") this.options.objects.invalidate(name);
+    // Nobody may ask about it again.
+    if (report.skipped === "gone") this.forget(name);
     draft.fail(consequence);
   }
 

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn } from "../../runtime/kubernetes/objects";
+import { ObjectGoneError } from "../../runtime/reconcile/errors";
 import { configMap } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
+const NAME = { namespace: "shop", name: "widget" };
 const UNREACHABLE = new ApiUnreachableError("PATCH", new Error("socket hang up"));
 
 describe("Reconciler", () => {
@@ -65,6 +67,24 @@ describe("Reconciler", () => {
       assert.deepEqual((await world.reconcileAgain()).events, [backedUp]);
       assert.deepEqual((await world.reconcileAgain()).events, []);
     });
+
+    const ends: Readonly<Record<string, readonly [Error, () => void]>> = {
+      "when its object is gone": [UNREACHABLE, () => world.reconciling.forget(NAME)],
+      "if its object is gone when its status is written": [new ObjectGoneError(), () => {}],
+    };
+    for (const [when, [error, end]] of Object.entries(ends)) {
+      it(`is forgotten ${when}: nobody would ask about that object again`, async () => {
+        world.given();
+        world.answer = { children: [], events: [backedUp] };
+        world.cluster.lost.set("status", error);
+        await world.reconcile();
+        world.cluster.lost.clear();
+        end();
+        // An object that says the same shows that nothing is left.
+        world.answer = { children: [] };
+        assert.deepEqual((await world.reconcileAgain()).events, []);
+      });
+    }
 
     it("is not reported of an answer of which a child was refused, but when the answer is applied", async () => {
       world.given();

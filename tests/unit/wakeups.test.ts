@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ObjectName } from "../../runtime/kubernetes/objects";
 import type { Parts } from "../../runtime/parts";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Wakeups } from "../../runtime/wakeups";
@@ -15,11 +16,18 @@ describe("Wakeups of an operator that watches objects of others", () => {
   let schedule: Schedule;
   let wakeups: Wakeups;
   let isActive: boolean;
+  /** The objects of which the reconciler was told to keep nothing. */
+  let forgotten: string[];
 
   beforeEach(() => {
     schedule = new Schedule();
     isActive = true;
-    const parts = { watches: { objects: { has: () => false } }, outbox: { forget: () => {} } };
+    forgotten = [];
+    const parts = {
+      watches: { objects: { has: () => false } },
+      outbox: { forget: () => {} },
+      reconciler: { forget: ({ name }: ObjectName) => void forgotten.push(name) },
+    };
     wakeups = new Wakeups({
       operator: operator({ watch: { labels: {}, on: ["spec"] } }),
       schedule,
@@ -46,6 +54,11 @@ describe("Wakeups of an operator that watches objects of others", () => {
       assert.ok(schedule.has(KEY));
     });
   }
+
+  it("let the reconciler forget an object that is gone", () => {
+    wakeups.objectGone(NAME, { uid: "uid", isDeleted: true });
+    assert.deepEqual(forgotten, [NAME.name]);
+  });
 
   it("keep nothing of objects that are gone while another process leads", () => {
     isActive = false;
