@@ -193,6 +193,10 @@ function checkChild(child: unknown, index: number): void {
   if (metadata["namespace"] != null) checkName(metadata["namespace"], `${path}.metadata.namespace`);
   for (const key of ["labels", "annotations"]) checkStringMap(metadata[key], `${path}.metadata.${key}`);
   checkOwners(metadata["ownerReferences"], `${path}.metadata.ownerReferences`);
+  const { finalizers } = metadata;
+  const isStrings = Array.isArray(finalizers) && finalizers.every((each) => typeof each === "string");
+  if (finalizers != null && !isStrings)
+    throw invalid(`${path}.metadata.finalizers must be a list of strings`);
 }
 
 function checkName(name: unknown, path: string): void {

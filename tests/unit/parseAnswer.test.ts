@@ -109,6 +109,7 @@ describe("parseAnswer", () => {
       namespace: fc.jsonValue(),
       labels: fc.jsonValue(),
       ownerReferences: fc.jsonValue(),
+      finalizers: fc.jsonValue(),
     });
     const anyChild = fc.record({
       apiVersion: fc.constant("v1"),
@@ -247,6 +248,11 @@ describe("parseAnswer", () => {
       withChild({ metadata: { name: "a", ownerReferences: [null] } }),
       /metadata\.ownerReferences must be a list of objects/,
     ],
+    ...[7, {}, "example.com/wait", [null]].map<[string, unknown, RegExp]>((finalizers) => [
+      `finalizers that are ${JSON.stringify(finalizers)}`,
+      withChild({ metadata: { name: "a", finalizers } }),
+      /children\[0\]\.metadata\.finalizers must be a list of strings/,
+    ]),
     [
       "a status with the field that is the engine's",
       { children: [], status: { argosy: {} } },
