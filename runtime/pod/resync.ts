@@ -20,6 +20,7 @@ export async function resync(pod: Pod): Promise<number> {
       instance: environment.pod,
       signal: stopping,
       onError: (object, error) => log("error", error.message, { object }),
+      onNotice: (object, message) => log("warn", message, { object }),
     });
     const { submitted, running, left, failed } = result;
     const message = `${submitted} runs submitted, ${running} objects had one, ${left} are left for the next resync, ${failed} failed`;

@@ -51,6 +51,7 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
       lookMs: 50,
       withinMs: 300,
       onError: (what, { message }) => void told.push(`${what}: ${message}`),
+      onNotice: (what, message) => void told.push(`${what}: ${message}`),
       ...more,
     });
 

@@ -70,16 +70,19 @@ describe("runs that the Workflow controller has forgotten", () => {
     pods.push(observed("Pod", { status }, { name: of, namespace: NAMESPACE, labels: { [LABEL]: of } }));
   }
 
-  async function wake(...runs: KubernetesObject[]): Promise<{ acted: boolean; told: string[] }> {
-    const told: string[] = [];
+  async function wake(
+    ...runs: KubernetesObject[]
+  ): Promise<{ acted: boolean; told: string[]; failed: string[] }> {
+    const [told, failed]: [string[], string[]] = [[], []];
     const quiet = runs.map((each) => quietRun(each)).filter((each) => each !== undefined);
     const acted = await wakeForgottenRuns(quiet, {
       client,
       namespace: NAMESPACE,
       instanceId: "argosy",
-      onError: (what) => void told.push(what),
+      onNotice: (what) => void told.push(what),
+      onError: (what) => void failed.push(what),
     });
-    return { acted, told };
+    return { acted, told, failed };
   }
   const reminded = () => reminders.map(({ metadata }) => metadata.name);
 
@@ -156,15 +159,15 @@ describe("runs that the Workflow controller has forgotten", () => {
     delete byHand.metadata.labels;
     for (let resync = 1; resync <= 3; resync++) assert.ok((await wake(old, young, byHand)).acted);
     assert.deepEqual([reminders.length, deleted], [9, []]);
-    assert.deepEqual(await wake(old, young, byHand), { acted: true, told: ["Workflow old"] });
+    assert.deepEqual(await wake(old, young, byHand), { acted: true, told: ["Workflow old"], failed: [] });
     assert.deepEqual(deleted, ["old uid-old"]);
-    assert.deepEqual(await wake(young, byHand), { acted: false, told: [] });
+    assert.deepEqual(await wake(young, byHand), { acted: false, told: [], failed: [] });
     assert.equal(reminders.length, 9);
   });
 
   it("are each tried by itself", async () => {
     refusal = new ApiError(403, { reason: "Forbidden" }, "POST");
-    const { acted, told } = await wake(run("one", BEGUN, 5), run("two", BEGUN, 5));
-    assert.deepEqual([acted, told], [false, ["Workflow one", "Workflow two"]]);
+    const { acted, told, failed } = await wake(run("one", BEGUN, 5), run("two", BEGUN, 5));
+    assert.deepEqual([acted, told, failed], [false, [], ["Workflow one", "Workflow two"]]);
   });
 });

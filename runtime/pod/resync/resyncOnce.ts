@@ -23,6 +23,8 @@ export interface ResyncOptions extends LiveRunsOptions {
   readonly instance: string;
   /** Called for each run that could not be submitted, and for each list that failed. All other runs are still submitted. */
   readonly onError?: (what: string, error: Error) => void;
+  /** Called for each run that the Workflow controller has forgotten. The resync mends that by itself. */
+  readonly onNotice?: (what: string, message: string) => void;
   /**
    * For how long runs are submitted, in milliseconds. @default 240000, or three quarters of `resyncSeconds` if that is
    * less

@@ -71,7 +71,9 @@ export interface ForgottenRunsOptions {
   readonly instanceId: string;
   /** See {@link quietRun}, in milliseconds. @default 120000 */
   readonly quietMs?: number | undefined;
-  /** Called for each run that the Workflow controller has forgotten. */
+  /** Called for each run that the Workflow controller is reminded of, or that is replaced. */
+  readonly onNotice?: (what: string, message: string) => void;
+  /** Called for each run that cannot be mended. The others are mended all the same. */
   readonly onError?: (what: string, error: Error) => void;
 }
 
@@ -98,8 +100,9 @@ export interface ForgottenRunsOptions {
  */
 export async function wakeForgottenRuns(
   runs: readonly QuietRun[],
-  { client, namespace, instanceId, quietMs = QUIET_MS, onError = () => {} }: ForgottenRunsOptions,
+  options: ForgottenRunsOptions,
 ): Promise<boolean> {
+  const { client, namespace, instanceId, quietMs = QUIET_MS, onNotice, onError } = options;
   let hasActed = false;
   for (const { run, since } of await forgottenOf(runs, client, namespace)) {
     if (since > Date.now() - quietMs) continue;
@@ -107,17 +110,14 @@ export async function wakeForgottenRuns(
     try {
       if (await remind(run, { client, namespace, instanceId })) {
         hasActed = true;
-        onError(
-          what,
-          new Error("its pod has ended, but it has not: the Workflow controller is reminded of it"),
-        );
+        onNotice?.(what, "its pod has ended, but it has not: the Workflow controller is reminded of it");
       } else if (run.isReplaceable && since < Date.now() - HOPELESS_MS) {
         const spared = await deleteRuns(client, [run]);
         hasActed ||= spared.length === 0;
-        if (spared.length === 0) onError(what, new Error("it did not end after its pod, and is replaced"));
+        if (spared.length === 0) onNotice?.(what, "it did not end after its pod, and is replaced");
       }
     } catch (error) {
-      onError(what, error as Error);
+      onError?.(what, error as Error);
     }
   }
   return hasActed;
