@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ReconcileFailure } from "../../runtime/failure";
-import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import {
   type Condition,
   conditionsIn,
@@ -12,7 +11,7 @@ import {
 import type { StatusChange } from "../../runtime/status/composeStatus";
 import type { Statement, Verdict } from "../../runtime/status/conditions";
 import { type StatusClient, StatusWriter } from "../../runtime/status/statusWriter";
-import { errorOf, failureOf } from "./support/failures";
+import { errorOf } from "./support/failures";
 import { MANAGER, WIDGETS, widget } from "./support/objects";
 
 type Status = Record<string, unknown>;
@@ -295,63 +294,6 @@ describe("StatusWriter", () => {
     now = new Date("2026-02-02T00:00:00Z");
     await write(verdict(READY));
     assert.deepEqual([since("Ready"), since("Stalled")], ["2026-02-02T00:00:00Z", "2026-01-01T00:00:00Z"]);
-  });
-
-  describe("if the API server refuses:", () => {
-    it("an object that is gone, or another one of its name, gets nothing", async () => {
-      for (const code of [404, 409]) {
-        refusal = new ApiError(code, {}, "PATCH");
-        const before = object;
-        object = widget({ uid: "another" });
-        assert.equal(await writer.write(client, before, verdict(READY)), undefined);
-        object = before;
-      }
-    });
-
-    it("a CRD without the status subresource is named as such, and not taken for a deletion", async () => {
-      refusal = new ApiError(404, {}, "PATCH");
-      const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
-      assert.equal(failure.reason, "StatusRefused");
-      assert.match(failure.message, /widgets .* has no status subresource/);
-      // It may be the CRD of another operator, with its objects.
-      assert.match(failure.message, /has not taken it over from another operator/);
-    });
-
-    it("an object whose namespace is not there gets nothing", async () => {
-      const { namespace: name = "" } = object.metadata;
-      refusal = new ApiError(404, { reason: "NotFound", details: { kind: "namespaces", name } }, "PATCH");
-      assert.equal(await writer.write(client, object, verdict(READY)), undefined);
-    });
-
-    it("a status that is not accepted is a failure of the object's", async () => {
-      refusal = new ApiError(422, { message: "status.replicas is bad" }, "PATCH");
-      const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: -1 } }));
-      assert.equal(failure.reason, "StatusRefused");
-      assert.match(failure.message, /status\.replicas is bad/);
-    });
-
-    it("what is not in the status is not mended by removing that: the status stays as it is", async () => {
-      const message =
-        "failed to create typed live object (shop/widget): .spec.size: expected numeric, got string";
-      refusal = new ApiError(500, { kind: "Status", message }, "PATCH");
-      const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: 1 } }));
-      assert.equal(failure.reason, "StatusRefused");
-      assert.match(failure.message, /\.spec\.size: expected numeric/);
-    });
-
-    it("an API server that is busy or out of reach is nobody's failure", async () => {
-      refusal = new ApiError(429, {}, "PATCH");
-      await errorOf(ApiError, () => writer.write(client, object, verdict(READY)));
-      refusal = new ApiUnreachableError("PATCH", new Error("refused"));
-      await errorOf(ApiUnreachableError, () => writer.write(client, object, verdict(READY)));
-    });
-  });
-
-  it("says so if the CRD drops the conditions", async () => {
-    client = { ...client, apply: async () => ({ object: widget({}, { status: {} }), created: false }) };
-    const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
-    assert.ok(failure instanceof ReconcileFailure);
-    assert.match(failure.message, /dropped status\.observedGeneration and status\.conditions: .*widgets/);
   });
 
   it("does not take an older verdict that is not told for dropped conditions", async () => {
