@@ -5,7 +5,7 @@ import type { Operator, Watch } from "./definition/definition";
 import type { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
-import { isUnserved, UnknownKindError } from "./kubernetes/discovery";
+import { UnknownKindError } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
@@ -271,13 +271,10 @@ export class Watches {
   }
 
   private newObjectScopes(): Scopes {
-    const { client, operator } = this.options;
-    const { watch } = operator;
+    const { watch } = this.options.operator;
     const labelSelector = watch && labelSelectorOf(watch);
     return new Scopes({
       ...this.scopeOptions(),
-      // For an object of others that is gone, we would clear up. It may still be there, in another version of its kind.
-      ...(!watch && { isUnserved: (kind: Resource) => isUnserved(client, kind) }),
       ...(labelSelector !== undefined && { labelSelector }),
       sink: (_, namespace) => this.objects.sink(namespace),
     });

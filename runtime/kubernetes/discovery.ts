@@ -58,14 +58,3 @@ export async function discover(
   if (!found) throw new UnknownKindError(apiVersion, kind);
   return { apiVersion, kind, plural: found.name, namespaced: found.namespaced };
 }
-
-/** Whether the API server says that it does not serve a kind. False if it does not answer, or is busy. */
-export function isUnserved(
-  client: KubernetesClient,
-  { apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">,
-): Promise<boolean> {
-  return discover(client, apiVersion, kind).then(
-    () => false,
-    (error: unknown) => error instanceof UnknownKindError,
-  );
-}

@@ -47,11 +47,6 @@ export interface ReflectorOptions extends Selection {
    * If the API server answers others, the failure counts as a refusal. @default only 403 and 404 count as refusals
    */
   readonly answersOthers?: (signal: AbortSignal) => Promise<boolean>;
-  /**
-   * Whether the cluster says that it no longer serves the kind. It is called when the API server answers 404 although the kind was
-   * listed before. If it is true, the known objects are gone. @default nobody knows, and they stay known
-   */
-  readonly isUnserved?: () => Promise<boolean>;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
   /** Waits this many milliseconds before another try. Rejects when the signal ends it. @default a timer */
@@ -204,10 +199,8 @@ export class Reflector {
     if (isUnwatched) this.resourceVersion = undefined;
     else if (error instanceof ApiError) {
       if (isVersionUseless(error)) this.resourceVersion = undefined;
-      if (REFUSAL_CODES.includes(error.code)) {
-        this.refused(error);
-        if (error.code === 404) await this.forgetIfUnserved();
-      } else if (isListed) this.unwatched();
+      if (REFUSAL_CODES.includes(error.code)) this.refused(error);
+      else if (isListed) this.unwatched();
       else if (!BUSY_CODES.includes(error.code) && (await this.isOwnFault(signal))) this.refused(error);
     } else this.failing.count = 0;
     if (signal.aborted) return;
@@ -226,16 +219,6 @@ export class Reflector {
     this.resourceVersion = undefined;
     // A refusal may last for days. Nobody waits for that long, since other kinds and namespaces are served meanwhile.
     this.endWaits(false);
-  }
-
-  /** Forgets the objects of a kind that is gone. If the watch was cut off meanwhile, it did not report that they were deleted. */
-  private async forgetIfUnserved(): Promise<void> {
-    const { sink, isUnserved } = this.options;
-    const { latest } = this;
-    if (latest === undefined || !(await isUnserved?.()) || this.stopping.signal.aborted) return;
-    sink.listing(true, latest);
-    sink.listed(latest);
-    this.latest = undefined;
   }
 
   /** A watch cannot be opened. If that lasts, a list shows the changes, or fails too. */

@@ -20,8 +20,6 @@ export interface ScopesOptions {
   readonly onSynced: (resource: Resource, namespace: string | undefined) => void;
   /** @see ReflectorOptions.answersOthers */
   readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
-  /** @see ReflectorOptions.isUnserved */
-  readonly isUnserved?: (resource: Resource) => Promise<boolean>;
   /** Called when the API server no longer gives a kind, or never did. {@link Scopes.notSynced} has its refusal. */
   readonly onRefused?: (resource: Resource, error: ApiError, namespace: string | undefined) => void;
 }
@@ -57,7 +55,7 @@ export class Scopes {
   /** Begins to watch a kind. */
   add(resource: Resource): void {
     const { client, namespaces, labelSelector, fieldSelector, metadataOnly, sink } = this.options;
-    const { onInterruption, onSynced, onRefused, answersOthers, isUnserved } = this.options;
+    const { onInterruption, onSynced, onRefused, answersOthers } = this.options;
     for (const namespace of scopesOf(namespaces, resource)) {
       const reflector = new Reflector({
         client,
@@ -67,7 +65,6 @@ export class Scopes {
         onSynced: () => onSynced(resource, namespace),
         ...(onRefused && { onRefused: (error: ApiError) => onRefused(resource, error, namespace) }),
         ...(answersOthers && { answersOthers }),
-        ...(isUnserved && { isUnserved: () => isUnserved(resource) }),
         ...(labelSelector !== undefined && { labelSelector }),
         ...(fieldSelector !== undefined && { fieldSelector }),
         ...(metadataOnly && { metadataOnly }),

@@ -127,34 +127,4 @@ describe("Watches", () => {
     const more = { uid: `child-${name}`, resourceVersion: "1", managedFields: [entryOf(manifest, MANAGER)] };
     return { ...manifest, metadata: { ...manifest.metadata, ...more } };
   }
-
-  it("forgets its objects if their kind went while the watch was cut off, and only if the cluster says so", async () => {
-    const { answer } = api;
-    let discovery = 503;
-    let isServed = true;
-    let watching: ServerResponse | undefined;
-    api.answer = (call, response) => {
-      if (call.path === `/apis/${WIDGETS.apiVersion}`) return refuse(response, discovery);
-      if (!call.path.endsWith("/widgets")) return answer(call, response);
-      if (!isServed) return refuse(response, 404);
-      if (!call.query.has("watch"))
-        return json(response, { metadata: { resourceVersion: "9" }, items: [widget()] });
-      watching = response;
-      sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "9" } });
-    };
-    void watches.start();
-    await eventually(() => assert.ok(watching));
-    assert.equal(watches.names().length, 1);
-    isServed = false;
-    watching?.destroy();
-    const asked = () => api.calls.filter(({ path }) => path === `/apis/${WIDGETS.apiVersion}`).length;
-    await eventually(() => assert.ok(asked() > 1));
-    assert.equal(watches.names().length, 1);
-    discovery = 404;
-    await eventually(() => assert.deepEqual(watches.names(), []));
-    const before = asked();
-    isServed = true;
-    await eventually(() => assert.equal(watches.names().length, 1));
-    assert.equal(asked(), before);
-  });
 });
