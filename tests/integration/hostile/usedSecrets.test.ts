@@ -70,12 +70,12 @@ for (const { form, namespaces } of [
         const events = (await Promise.all([there, absent].map((each) => bench.eventsOf(each)))).flat();
         const told = events
           .map(({ note }) => note)
-          .filter((note) => note.startsWith("uses.credentials: there is no"));
+          .filter((note) => note.startsWith("uses.credentials: this operator gets no Secret"));
         assert.equal(told.length, 2);
         return told;
       });
       assert.match(notes.join(), new RegExp(`argosy.dev/used-by: argosy.${name}`));
-      const [one, other] = notes.map((note) => note.replace(/\/(there|absent) /, "/X "));
+      const [one, other] = notes.map((note) => note.replace(/\/(there|absent)\b/, "/X"));
       assert.equal(one, other);
     });
 
