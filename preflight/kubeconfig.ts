@@ -35,7 +35,7 @@ export async function connectionFromKubeconfig(
   } catch (error) {
     const file = isText(source) ? undefined : (source ?? process.env.KUBECONFIG);
     throw new KubeconfigError(
-      `${file ?? "the kubeconfig"} is no kubeconfig: ${complaint(error as Error)}. Correct it, or name another one.`,
+      `${file ?? "the kubeconfig"} is not a valid kubeconfig: ${complaint(error as Error)}. Correct it, or name another one.`,
     );
   }
   if (config.getCurrentContext() === MADE_UP) {

@@ -99,7 +99,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
 
     it(`${command} with a kubeconfig that is missing`, async () => {
       const text = await complaint(1, command ?? "", ...args(), "--kubeconfig", within("none"));
-      assert.match(text, /none is no kubeconfig: .*no such file/);
+      assert.match(text, /none is not a valid kubeconfig: .*no such file/);
     });
 
     it(`${command} with a cluster that does not answer`, async () => {

@@ -84,7 +84,7 @@ describe("the components and the cluster", function () {
     const lines = await logged(() =>
       run(() => void operators({ cluster: { kubeconfig: "/none" } }), { preview: true }),
     );
-    assert.match(lines, /\/none is no kubeconfig: .*no such file/);
+    assert.match(lines, /\/none is not a valid kubeconfig: .*no such file/);
     assert.doesNotMatch(lines, /--kubeconfig/);
   });
 

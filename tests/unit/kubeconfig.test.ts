@@ -33,7 +33,7 @@ describe("the connection of a kubeconfig", () => {
       const file = path.join(root, name);
       await assert.rejects(connectionFromKubeconfig(file), (error) => {
         assert.ok(error instanceof KubeconfigError);
-        assert.ok(error.message.startsWith(`${file} is no kubeconfig: `), error.message);
+        assert.ok(error.message.startsWith(`${file} is not a valid kubeconfig: `), error.message);
         return true;
       });
     }
@@ -56,7 +56,10 @@ describe("the connection of a kubeconfig", () => {
 
   it("is refused without a word of what is in it", async () => {
     for (const source of ["users:\n  - token: SECRET\n   x: {", '{"users": [{"token": "SECRET"']) {
-      assert.match((await refusal(source)).message, /^the kubeconfig is no kubeconfig: (?!.*SECRET)/s);
+      assert.match(
+        (await refusal(source)).message,
+        /^the kubeconfig is not a valid kubeconfig: (?!.*SECRET)/s,
+      );
     }
   });
 
