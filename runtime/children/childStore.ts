@@ -329,7 +329,8 @@ export class ChildStore {
  */
 export function childStoreOf(
   operator: OperatorIdentity & { readonly formerNames: readonly string[] },
-  options: Pick<ChildStoreOptions, "client" | "ownerKind"> & Partial<Pick<ChildStoreOptions, "onChange">>,
+  options: Pick<ChildStoreOptions, "client" | "ownerKind" | "mostKept"> &
+    Partial<Pick<ChildStoreOptions, "onChange">>,
 ): ChildStore {
   const [fieldManager, managers] = [fieldManagerOf(operator), managersOf(operator)];
   return new ChildStore({ onChange: () => {}, ...options, fieldManager, managers });

@@ -138,6 +138,12 @@ export function isNewer(a = "", b = ""): boolean {
   return a.length === b.length ? a > b : a.length > b.length;
 }
 
+/** The latest of some times in RFC 3339, in milliseconds since 1970. Undefined if there is none. */
+export function latestOf(times: readonly (string | undefined)[]): number | undefined {
+  const known = times.map((time) => Date.parse(time ?? "")).filter((time) => !Number.isNaN(time));
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
 /** A moment as Kubernetes writes it (`metav1.Time`): RFC 3339, whole seconds. */
 export function timeOf(date: Date): string {
   return date.toISOString().replace(/\.\d+Z$/, "Z");

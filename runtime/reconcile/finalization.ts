@@ -25,8 +25,8 @@ export interface FinalizationOptions {
   readonly inDoubt: EventsInDoubt;
 }
 
-/** When a handler that has not finished finalizing is asked again, unless it says when. */
-const FINALIZE_AGAIN_MS = 5_000;
+/** When a handler that has not finished finalizing is asked again, in seconds, unless it says when. */
+const FINALIZE_AGAIN_SECONDS = 5;
 
 /**
  * What is done for an object that is being deleted: its handler is asked to finalize, children that no owner reference covers are
@@ -62,7 +62,7 @@ export class Finalization {
         const remember = () => remembering.unfinished(client, object, answer, memory, news.told);
         await timeline.step("status", () => inDoubt.while(object.metadata, news, remember));
         draft.events.push(...events);
-        draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000);
+        draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_SECONDS) * 1000);
         return;
       }
     }

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../kubernetes/objects";
+import { type KubernetesObject, latestOf } from "../kubernetes/objects";
 import { MANAGER_PREFIX } from "../names";
 
 /**
@@ -9,16 +9,10 @@ import { MANAGER_PREFIX } from "../names";
  */
 export function lastWriteOf({ metadata }: KubernetesObject): number | undefined {
   const { creationTimestamp, deletionTimestamp, managedFields } = metadata;
-  if (deletionTimestamp !== undefined) return timeIn(deletionTimestamp);
+  if (deletionTimestamp !== undefined) return latestOf([deletionTimestamp]);
   if (!managedFields) return undefined;
   const times = managedFields
     .filter(({ manager = "", subresource }) => !subresource && !manager.startsWith(MANAGER_PREFIX))
     .map(({ time }) => time);
-  const known = [creationTimestamp, ...times].map(timeIn).filter((time) => time !== undefined);
-  return known.length === 0 ? undefined : Math.max(...known);
-}
-
-function timeIn(text: string | undefined): number | undefined {
-  const time = Date.parse(text ?? "");
-  return Number.isNaN(time) ? undefined : time;
+  return latestOf([creationTimestamp, ...times]);
 }

@@ -1,6 +1,5 @@
 import { resourceOf } from "../../argo/runTarget";
-import { ChildStore } from "../../children/childStore";
-import { ownManagers } from "../../children/marks";
+import { type ChildStore, childStoreOf } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource } from "../../kubernetes/discovery";
@@ -8,14 +7,7 @@ import { isApiError } from "../../kubernetes/errors";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { scopesOf } from "../../kubernetes/resource";
 import { memoryResourceOf, uidIn } from "../../memory/keptMemories";
-import {
-  allIdentitiesOf,
-  CHILD_OF_LABEL,
-  fieldManagerOf,
-  formerManagersOf,
-  identityOf,
-  OPERATOR_LABEL,
-} from "../../names";
+import { allIdentitiesOf, CHILD_OF_LABEL, identityOf, OPERATOR_LABEL } from "../../names";
 
 /** Of which operator everything is listed, and where. */
 export interface ListOfAllOptions {
@@ -36,14 +28,10 @@ export async function listChildrenOfAll({
   client,
   onError,
 }: Omit<ListOfAllOptions, "namespace">): Promise<ChildStore> {
-  const fieldManager = fieldManagerOf(operator);
-  const children = new ChildStore({
+  // The facts suffice, so no content is kept.
+  const children = childStoreOf(operator, {
     client,
     ownerKind: resourceOf(operator.customResource),
-    fieldManager,
-    managers: ownManagers(fieldManager, formerManagersOf(operator)),
-    onChange: () => {},
-    // The facts suffice, so no content is kept.
     mostKept: 0,
   });
   const labelSelector = `${CHILD_OF_LABEL}=${identityOf(operator)}`;

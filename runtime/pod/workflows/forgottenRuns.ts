@@ -8,7 +8,7 @@ import {
 import { isRecord } from "../../json";
 import { type KubernetesClient, PODS } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
-import type { KubernetesObject } from "../../kubernetes/objects";
+import { type KubernetesObject, latestOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
 import { deleteRuns, type Version } from "./liveRuns";
 import { isOverdue, isSuspended } from "./stuckRuns";
@@ -52,7 +52,7 @@ export function quietRun(run: KubernetesObject, quietMs = QUIET_MS): QuietRun | 
     managedFields = [],
   } = run.metadata;
   if (isSuspended(run) || isOverdue(run) || name.length > LONGEST_LABEL) return undefined;
-  const changedAt = latest([creationTimestamp, ...managedFields.map(({ time }) => time)]) ?? 0;
+  const changedAt = latestOf([creationTimestamp, ...managedFields.map(({ time }) => time)]) ?? 0;
   if (changedAt > Date.now() - quietMs) return undefined;
   return {
     metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
@@ -165,7 +165,7 @@ function endOf(pod: KubernetesObject): number {
     const terminated = isRecord(state) && isRecord(state["terminated"]) ? state["terminated"] : {};
     return typeof terminated["finishedAt"] === "string" ? terminated["finishedAt"] : undefined;
   });
-  return latest(times) ?? 0;
+  return latestOf(times) ?? 0;
 }
 
 /**
@@ -192,10 +192,4 @@ async function remind(
     }
   }
   return false;
-}
-
-/** The latest of some times in RFC 3339, in milliseconds since 1970. Undefined if there is none. */
-function latest(times: readonly (string | undefined)[]): number | undefined {
-  const known = times.map((time) => Date.parse(time ?? "")).filter((time) => !Number.isNaN(time));
-  return known.length > 0 ? Math.max(...known) : undefined;
 }
