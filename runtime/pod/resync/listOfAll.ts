@@ -3,11 +3,10 @@ import { type ChildStore, childStoreOf } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource } from "../../kubernetes/discovery";
-import { isApiError } from "../../kubernetes/errors";
 import type { KubernetesObject } from "../../kubernetes/objects";
-import { scopesOf } from "../../kubernetes/resource";
 import { memoryResourceOf, uidIn } from "../../memory/keptMemories";
 import { allIdentitiesOf, CHILD_OF_LABEL, identityOf, OPERATOR_LABEL } from "../../names";
+import { listByNamespace } from "./listByNamespace";
 
 /** Of which operator everything is listed, and where. */
 export interface ListOfAllOptions {
@@ -40,15 +39,13 @@ export async function listChildrenOfAll({
     const metadataOnly = update === "never";
     try {
       const resource = await findResource(client, apiVersion, kind);
-      for (const namespace of scopesOf(operator.namespaces, resource)) {
-        const selection = { labelSelector, metadataOnly, ...(namespace !== undefined && { namespace }) };
-        const listing = client.list(resource, selection, (items) => children.learn(resource, items));
-        await listing.catch((error: Error) => {
-          // Rights go with their namespace. Children in other namespaces are still listed.
-          if (namespace === undefined || !isApiError(error, 403)) throw error;
-          onError(`children of kind ${kind} in namespace ${namespace}`, error);
-        });
-      }
+      await listByNamespace(
+        client,
+        resource,
+        { labelSelector, metadataOnly, namespaces: operator.namespaces },
+        (items) => children.learn(resource, items),
+        (namespace, error) => onError(`children of kind ${kind} in namespace ${namespace}`, error),
+      );
     } catch (error) {
       onError(`children of kind ${kind}`, error as Error);
     }

@@ -6,10 +6,10 @@ import { findResource, UnknownKindError } from "../../kubernetes/discovery";
 import { isApiError } from "../../kubernetes/errors";
 import { isSecretKind } from "../../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
-import { scopesOf } from "../../kubernetes/resource";
 import { USED_BY_LABEL } from "../../names";
 import { gatherReferences, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "../../uses/used";
 import { usedFingerprint } from "../withoutWatches/footprint";
+import { listByNamespace } from "./listByNamespace";
 
 /** What {@link ListedUse} lists. */
 export interface ListedUseOptions {
@@ -94,27 +94,22 @@ export class ListedUse implements UsedSource {
     const resource = await findResource(client, apiVersion, kind);
     const objects = this.objects.get(key) ?? new Map<string, KubernetesObject>();
     this.objects.set(key, objects);
-    const use = operator.uses[key];
-    for (const namespace of scopesOf(namespaces, resource)) {
-      const selected = {
-        ...(namespace !== undefined && { namespace }),
-        ...(labelSelector !== undefined && { labelSelector }),
-        ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
-        // Whether a Secret is given depends on its type.
-        metadataOnly: use !== undefined && !isSecretKind(use),
-      };
-      const listing = client.list(resource, selected, (items) => {
-        for (const item of items) {
-          const trace = this.traceOf(key, item);
-          if (trace) objects.set(formatName(item.metadata), trace);
-        }
-      });
-      await listing.catch((error: Error) => {
-        // Rights go with their namespace. What is used in other namespaces is still known.
-        if (namespace === undefined || !isApiError(error, 403)) throw error;
-        this.fail(key, namespace, error);
-      });
-    }
+    const selected = {
+      namespaces,
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+      // Whether a Secret is given depends on its type.
+      metadataOnly: !isSecretKind(useOf(operator, key)),
+    };
+    const take = (items: readonly KubernetesObject[]) => {
+      for (const item of items) {
+        const trace = this.traceOf(key, item);
+        if (trace) objects.set(formatName(item.metadata), trace);
+      }
+    };
+    await listByNamespace(client, resource, selected, take, (namespace, error) =>
+      this.fail(key, namespace, error),
+    );
   }
 
   private poll({ key, apiVersion, kind }: UsedSelection, name: ObjectName) {

@@ -3,15 +3,15 @@ import type { ChildStore } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
 import { type Reference, referencesOf } from "../../definition/references";
 import type { KubernetesClient } from "../../kubernetes/client";
-import { isApiError } from "../../kubernetes/errors";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
-import { isListed, scopesOf } from "../../kubernetes/resource";
+import { isListed } from "../../kubernetes/resource";
 import { nameIn } from "../../memory/keptMemories";
 import { annotated, PAUSED_ANNOTATION } from "../../names";
 import { Finalizers } from "../../reconcile/finalizers";
 import { labelSelectorOf } from "../../watch/watched";
 import { isWatched } from "../withoutWatches/watchedObjects";
 import type { Unaware } from "../workflows/silentRuns";
+import { listByNamespace } from "./listByNamespace";
 import { ListedUse } from "./listedUse";
 import { type ListOfAllOptions, listChildrenOfAll, listMemories } from "./listOfAll";
 import { type Need, Needs, type NeedsOptions } from "./needs";
@@ -89,21 +89,16 @@ class Look {
     const { operator, client, onError } = this.options;
     const resource = resourceOf(operator.customResource);
     const labelSelector = operator.watch && labelSelectorOf(operator.watch);
-    for (const namespace of scopesOf(operator.namespaces, resource)) {
-      const selection = {
-        ...(namespace !== undefined && { namespace }),
-        ...(labelSelector && { labelSelector }),
-      };
-      const listing = client.list(resource, selection, (items) => {
-        for (const object of items) this.take(object);
-      });
-      await listing.catch((error: Error) => {
-        // Rights to objects that we do not own go with their namespace. Objects in other namespaces are still served.
-        if (!operator.watch || namespace === undefined || !isApiError(error, 403)) throw error;
-        this.unseen.add(namespace);
-        onError(`objects in namespace ${namespace}`, error);
-      });
-    }
+    const selection = { namespaces: operator.namespaces, ...(labelSelector && { labelSelector }) };
+    const take = (items: readonly KubernetesObject[]) => {
+      for (const object of items) this.take(object);
+    };
+    const onForbidden = (namespace: string, error: Error) => {
+      this.unseen.add(namespace);
+      onError(`objects in namespace ${namespace}`, error);
+    };
+    // The rights to our own custom resources are cluster-wide, so no namespace takes them with it.
+    await listByNamespace(client, resource, selection, take, operator.watch && onForbidden);
   }
 
   /** Finds, among the objects that need no run by themselves, those that use something which has changed. */
