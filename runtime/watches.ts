@@ -1,18 +1,15 @@
-import { type ChildStore, type ChildStoreOptions, childStoreOf } from "./children/childStore";
+import type { ChildStore, ChildStoreOptions } from "./children/childStore";
+import { ChildWatches, type ChildWatchesOptions } from "./children/childWatches";
 import { managersOf } from "./children/marks";
-import { isOwnWork, type Owner } from "./children/ownership";
+import { isWatchedBy } from "./children/ownership";
 import type { Operator, Watch } from "./definition/definition";
 import type { ReconcileFailure } from "./failure";
-import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
-import { UnknownKindError } from "./kubernetes/discovery";
-import { isApiError } from "./kubernetes/errors";
-import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
-import { isListed, kindKey, type Resource } from "./kubernetes/resource";
+import { isListed, type Resource } from "./kubernetes/resource";
 import { memoryResourceOf } from "./memory/keptMemories";
 import { MemoryStore } from "./memory/memoryStore";
-import { allIdentitiesOf, CHILD_OF_LABEL, finalizersOf, identityOf, OPERATOR_LABEL } from "./names";
+import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "./names";
 import { keyOf } from "./objectKey";
 import { Completeness } from "./reconcile/completeness";
 import { whyCycling } from "./reconcile/watchCycle";
@@ -21,12 +18,13 @@ import { CustomResources, type CustomResourcesOptions } from "./watch/customReso
 import type { WatchedObjects } from "./watch/objectFacts";
 import { OutsideObjects } from "./watch/outsideObjects";
 import { Scopes } from "./watch/scopes";
-import { SoughtKinds } from "./watch/soughtKinds";
-import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
+import { labelSelectorOf, partsOf } from "./watch/watched";
 import { within } from "./within";
 
 /** The options of {@link Watches}, and the callbacks that they call. */
-export interface WatchesOptions extends Pick<CustomResourcesOptions, "onChange" | "onGone"> {
+export interface WatchesOptions
+  extends Pick<CustomResourcesOptions, "onChange" | "onGone">,
+    Pick<ChildWatchesOptions, "onSynced" | "onUnserved" | "onInterruption"> {
   readonly client: KubernetesClient;
   readonly operator: Operator;
   /** The kind of the objects. */
@@ -40,24 +38,16 @@ export interface WatchesOptions extends Pick<CustomResourcesOptions, "onChange" 
   readonly isActive: () => boolean;
   /** How often that is done, in milliseconds. */
   readonly usedPollMs?: number;
-  /** Called when a kind was listed in a namespace for the first time: objects that wait for it can be reconciled. */
-  readonly onSynced: () => void;
-  /** Called once when the cluster no longer serves a kind of which these owners have children. */
-  readonly onUnserved: (owners: readonly Owner[]) => void;
-  readonly onInterruption: (kind: string, error: Error) => void;
   /** Somebody deleted the Memory of an object that we do not own. */
   readonly onLost: (name: ObjectName) => void;
 }
 
-type DeclaredChild = Operator["children"][number];
-
 /** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
-const LISTING_PATIENCE_MS = 5_000;
+const START_PATIENCE_MS = 5_000;
 
 /**
- * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, and their
- * children. Watches keep that up to date. Children are selected by the label that all of them have, so that other objects are
- * not even read.
+ * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, their children,
+ * the objects that they use, and their memories. Watches keep that up to date.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
  * objects that need it, and {@link Watches.completeness} says which.
@@ -74,29 +64,28 @@ export class Watches {
   /** Whether everything that an object needs is known. */
   readonly completeness: Completeness;
   /** The kinds of the children that were found in the cluster so far. */
-  readonly childResources: Resource[] = [];
+  readonly childResources: readonly Resource[];
   private readonly objectScopes: Scopes;
-  private readonly childScopes: Scopes;
+  private readonly childWatches: ChildWatches;
   private readonly memoryScopes: Scopes | undefined;
-  private readonly sought = new SoughtKinds();
   private readonly stopping = new AbortController();
   /** Whether the API server answers the lists of the objects. */
   private readonly answersOthers = (signal: AbortSignal) => this.objectScopes.answers(signal);
 
   constructor(private readonly options: WatchesOptions) {
-    const { client, operator, resource, onChild } = options;
     this.memories = this.newMemories();
     this.used = this.newUsed();
     this.objects = this.newObjects();
     this.outside = this.newOutside();
-    this.children = childStoreOf(operator, { client, ownerKind: resource, onChange: onChild });
     this.objectScopes = this.newObjectScopes();
     this.memoryScopes = this.newMemoryScopes();
-    this.childScopes = this.newChildScopes();
+    this.childWatches = this.newChildWatches();
+    this.children = this.childWatches.store;
+    this.childResources = this.childWatches.resources;
     this.completeness = new Completeness({
-      sought: this.sought,
+      sought: this.childWatches.sought,
       objects: this.objectScopes,
-      children: this.childScopes,
+      children: this.childWatches.scopes,
       memories: this.memoryScopes,
     });
   }
@@ -107,59 +96,22 @@ export class Watches {
    */
   async start(): Promise<void> {
     const { operator, resource } = this.options;
-    const { signal } = this.stopping;
-    const sought = Promise.all(operator.children.map((declared) => this.seek(declared)));
-    const usedListed = this.used.start();
+    const begun = [this.childWatches.start(), this.used.start()];
     this.memoryScopes?.add(memoryResourceOf(operator));
     this.objectScopes.add(resource);
     this.outside?.start();
-    const listed = sought.then(() =>
-      Promise.all([
-        this.objectScopes.whenListed(),
-        this.childScopes.whenListed(),
-        this.memoryScopes?.whenListed(),
-        usedListed,
-      ]),
-    );
+    const listed = [...begun, this.objectScopes.whenListed(), this.memoryScopes?.whenListed()];
     await within(
-      LISTING_PATIENCE_MS,
-      listed.catch(() => {}),
+      START_PATIENCE_MS,
+      Promise.all(listed).catch(() => {}),
     );
-    signal.throwIfAborted();
-  }
-
-  /**
-   * Looks for a kind of children until the cluster serves it, and begins to watch it then. Resolves when the cluster has said for
-   * the first time whether it serves the kind.
-   */
-  private seek(declared: DeclaredChild): Promise<void> {
-    const { client, onInterruption } = this.options;
-    const { apiVersion, kind, retired } = declared;
-    const { signal } = this.stopping;
-    this.sought.seek(declared);
-    const found = (resource: Resource) => {
-      // The answer may come after the stop. Nobody would end a watch that begins then.
-      signal.throwIfAborted();
-      this.childResources.push(resource);
-      this.childScopes.add(resource);
-      this.sought.ended(declared);
-    };
-    return new Promise((resolve, reject) => {
-      const onWait = (reason: Error) => {
-        this.sought.failed(declared, reason);
-        const isUnserved = reason instanceof UnknownKindError;
-        // Nothing can be left of a retired kind that the cluster does not serve.
-        if (!isUnserved || !retired) onInterruption(kind, isUnserved ? unserved(declared) : reason);
-        if (isUnserved) resolve();
-      };
-      awaitKind(client, apiVersion, kind, { signal, onWait }).then(found).then(resolve, reject);
-    });
+    this.stopping.signal.throwIfAborted();
   }
 
   async stop(): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
-    const scopes = [this.objectScopes, this.childScopes, this.memoryScopes, this.used, this.outside];
-    await Promise.all(scopes.map((each) => each?.stop()));
+    const parts = [this.objectScopes, this.childWatches, this.memoryScopes, this.used, this.outside];
+    await Promise.all(parts.map((each) => each?.stop()));
   }
 
   /**
@@ -201,7 +153,7 @@ export class Watches {
   /** Lists everything again. That finds changes that no watch reports, such as a default that was added to a CRD. */
   async relist(): Promise<void> {
     await this.refreshObjects();
-    await this.childScopes.relist();
+    await this.childWatches.scopes.relist();
     await this.used.relist();
   }
 
@@ -213,15 +165,6 @@ export class Watches {
       ownerOf: (uid) => children.ownerOf(uid),
       madeOf: (name) => objects.madeOf(name),
     });
-  }
-
-  /** The owners of the known children of a kind. @param namespace of the children. Undefined: all of them */
-  private ownersOf(kind: Resource, namespace: string | undefined): Owner[] {
-    return this.children.owners(
-      (child) =>
-        kindKey(child.resource) === kindKey(kind) &&
-        (namespace === undefined || child.namespace === namespace),
-    );
   }
 
   private newMemories(): MemoryStore | undefined {
@@ -282,25 +225,28 @@ export class Watches {
 
   private newMemoryScopes(): Scopes | undefined {
     const { memories } = this;
+    const { operator } = this.options;
     if (!memories) return undefined;
     return new Scopes({
       ...this.scopeOptions(),
       namespaces: [this.options.namespace],
       answersOthers: this.answersOthers,
-      labelSelector: `${OPERATOR_LABEL} in (${this.ownNames()})`,
+      labelSelector: `${OPERATOR_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`,
       sink: (_, where) => memories.sink(where),
     });
   }
 
-  private newChildScopes(): Scopes {
-    return new Scopes({
-      ...this.scopeOptions(),
+  private newChildWatches(): ChildWatches {
+    const { client, operator, resource, onChild, onSynced, onUnserved, onInterruption } = this.options;
+    return new ChildWatches({
+      client,
+      operator,
+      ownerKind: resource,
       answersOthers: this.answersOthers,
-      labelSelector: `${CHILD_OF_LABEL} in (${this.ownNames()})`,
-      sink: (kind, namespace) => this.children.sink(kind, namespace),
-      onRefused: (kind, error, namespace) => {
-        if (isApiError(error, 404)) this.options.onUnserved(this.ownersOf(kind, namespace));
-      },
+      onChange: onChild,
+      onSynced,
+      onUnserved,
+      onInterruption,
     });
   }
 
@@ -314,24 +260,12 @@ export class Watches {
     };
   }
 
-  /** The names of the operator as its labels have them. */
-  private ownNames(): string {
-    return allIdentitiesOf(this.options.operator).map(identityOf).join(",");
-  }
-
   private watched({ labels, on }: Watch): WatchedObjects {
     const managers = managersOf(this.options.operator);
     return {
-      isWatched: (object) =>
-        isSelected(object, labels) && !isOwnWork(object, managers) && !isNeverGiven(object),
+      isWatched: (object) => isWatchedBy(object, labels, managers),
       partsOf: (object) => partsOf(object, on),
       isReady: (object) => this.memories?.isReady(object) ?? false,
     };
   }
-}
-
-function unserved({ apiVersion, kind }: DeclaredChild): Error {
-  return new Error(
-    `operator.yaml declares ${kind} (${apiVersion}) under "children", but the cluster does not serve this kind. Check the spelling, or install the software that provides it. Objects without such children do not wait for it.`,
-  );
 }

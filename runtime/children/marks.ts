@@ -1,5 +1,13 @@
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
-import { DOMAIN, fieldManagerOf, formerManagersOf, type OperatorIdentity } from "../names";
+import {
+  allIdentitiesOf,
+  CHILD_OF_LABEL,
+  DOMAIN,
+  fieldManagerOf,
+  formerManagersOf,
+  identityOf,
+  type OperatorIdentity,
+} from "../names";
 
 /** The field manager that restores the marks of a child which is never updated. */
 export function markManagerOf(fieldManager: string): string {
@@ -16,6 +24,13 @@ export function managersOf(
   operator: OperatorIdentity & { readonly formerNames: readonly string[] },
 ): string[] {
   return ownManagers(fieldManagerOf(operator), formerManagersOf(operator));
+}
+
+/** Selects all children of an operator, those under its former names too. */
+export function childSelectorOf(
+  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
+): string {
+  return `${CHILD_OF_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`;
 }
 
 /** The part of a child's manifest that marks it as its owner's: the owner reference, and our labels and annotations. */

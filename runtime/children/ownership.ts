@@ -1,5 +1,6 @@
+import type { Watch } from "../definition/definition";
 import { isRecord } from "../json";
-import { isSecretKind } from "../kubernetes/kinds";
+import { isNeverGiven, isSecretKind } from "../kubernetes/kinds";
 import type {
   JsonObject,
   KubernetesObject,
@@ -21,6 +22,7 @@ import {
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
 } from "../names";
+import { isSelected } from "../watch/watched";
 
 /** The custom resource that owns a child, as named on the child. */
 export interface Owner extends ObjectName {
@@ -194,6 +196,19 @@ export function bearsOurMark(object: KubernetesObject, managers: readonly string
   return ourEntries(object, managers).some(
     ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
   );
+}
+
+/**
+ * Whether an operator with `watch` watches an object: the object has these labels, the operator did not make it itself, and it is
+ * not a Secret that no handler is given.
+ * @param managers all field managers of the operator
+ */
+export function isWatchedBy(
+  object: KubernetesObject,
+  labels: Watch["labels"],
+  managers: readonly string[],
+): boolean {
+  return isSelected(object, labels) && !isOwnWork(object, managers) && !isNeverGiven(object);
 }
 
 /**

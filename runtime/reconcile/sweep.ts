@@ -1,23 +1,18 @@
 import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
+import { childSelectorOf } from "../children/marks";
 import { canReference } from "../children/ownership";
 import { GRANT_REMEDY, isRightMissing } from "../children/refusals";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { findResource } from "../kubernetes/discovery";
+import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
-import {
-  allIdentitiesOf,
-  CHILD_OF_LABEL,
-  identityOf,
-  OWNER_UID_LABEL,
-  SKIP_FINALIZE_ANNOTATION,
-} from "../names";
+import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
 
 /** What {@link Sweep} work with. */
 export interface SweepOptions {
@@ -58,14 +53,13 @@ export class Sweep {
     changes: ChildChange[],
   ): Promise<void> {
     const { store, operator } = this.options;
-    const identities = allIdentitiesOf(operator).map(identityOf).join(",");
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) {
         this.forgetGone(object.metadata.uid, kindOfKey(kind), undefined);
         continue;
       }
-      await this.learn(client, resource, object, `${CHILD_OF_LABEL} in (${identities})`);
+      await this.learn(client, resource, object, childSelectorOf(operator));
       const left = store
         .of(object.metadata.uid)
         .filter((child) => kindKey(child.resource) === kind && !child.deleting);
@@ -223,7 +217,7 @@ export class Sweep {
     const { apiVersion, kind } = kindOfKey(key);
     // A kind that the API server no longer serves has no objects.
     return findResource(client, apiVersion, kind).catch((error: Error) => {
-      if (error.name === "UnknownKindError") return undefined;
+      if (error instanceof UnknownKindError) return undefined;
       throw error;
     });
   }

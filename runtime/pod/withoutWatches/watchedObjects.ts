@@ -1,19 +1,16 @@
 import { managersOf } from "../../children/marks";
-import { isOwnWork } from "../../children/ownership";
+import { isWatchedBy } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource } from "../../kubernetes/discovery";
-import { isNeverGiven } from "../../kubernetes/kinds";
 import { apiVersionOf, type KubernetesObject } from "../../kubernetes/objects";
-import { isSelected } from "../../watch/watched";
 
 /**
  * Whether the operator looks after an object: after every custom resource of its own, and after others' objects that it watches.
  */
 export function isWatched(object: KubernetesObject, operator: Operator): boolean {
   if (!operator.watch) return true;
-  const managers = managersOf(operator);
-  return isSelected(object, operator.watch.labels) && !isOwnWork(object, managers) && !isNeverGiven(object);
+  return isWatchedBy(object, operator.watch.labels, managersOf(operator));
 }
 
 /**

@@ -1,0 +1,115 @@
+import type { Operator } from "../definition/definition";
+import { awaitKind } from "../kubernetes/awaitKind";
+import type { KubernetesClient } from "../kubernetes/client";
+import { UnknownKindError } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
+import { kindKey, type Resource } from "../kubernetes/resource";
+import { Scopes, type ScopesOptions } from "../watch/scopes";
+import { SoughtKinds } from "../watch/soughtKinds";
+import { type ChildStore, type ChildStoreOptions, childStoreOf } from "./childStore";
+import { childSelectorOf } from "./marks";
+import type { Owner } from "./ownership";
+
+/** The operator whose children {@link ChildWatches} watch, and the callbacks that they call. */
+export interface ChildWatchesOptions extends Pick<ScopesOptions, "answersOthers"> {
+  readonly client: KubernetesClient;
+  readonly operator: Operator;
+  /** The kind of the objects that own the children. */
+  readonly ownerKind: Resource;
+  readonly onChange: ChildStoreOptions["onChange"];
+  /** Called when a kind was listed in a namespace for the first time: objects that wait for it can be reconciled. */
+  readonly onSynced: () => void;
+  /** Called once when the cluster no longer serves a kind of which these owners have children. */
+  readonly onUnserved: (owners: readonly Owner[]) => void;
+  readonly onInterruption: (kind: string, error: Error) => void;
+}
+
+type DeclaredChild = Operator["children"][number];
+
+/**
+ * The children of an operator's objects, kept up to date by watches. They are selected by the label that all of them have, so that
+ * other objects are not even read. A declared kind that the cluster does not serve is looked for until it does, beside the work.
+ */
+export class ChildWatches {
+  readonly store: ChildStore;
+  readonly scopes: Scopes;
+  /** The declared kinds that were not found in the cluster yet. */
+  readonly sought = new SoughtKinds();
+  /** The declared kinds that were found so far. */
+  readonly resources: Resource[] = [];
+  private readonly stopping = new AbortController();
+
+  constructor(private readonly options: ChildWatchesOptions) {
+    const { client, operator, ownerKind, onChange, onSynced, onInterruption, answersOthers } = options;
+    this.store = childStoreOf(operator, { client, ownerKind, onChange });
+    this.scopes = new Scopes({
+      client,
+      namespaces: operator.namespaces,
+      labelSelector: childSelectorOf(operator),
+      answersOthers,
+      sink: (kind, namespace) => this.store.sink(kind, namespace),
+      onSynced,
+      onInterruption: ({ kind }, error) => onInterruption(kind, error),
+      onRefused: (kind, error, namespace) => {
+        if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));
+      },
+    });
+  }
+
+  /**
+   * Begins to watch. Resolves when every kind was listed that the cluster serves.
+   * @throws Error if it was stopped meanwhile
+   */
+  async start(): Promise<void> {
+    await Promise.all(this.options.operator.children.map((declared) => this.seek(declared)));
+    await this.scopes.whenListed();
+  }
+
+  stop(): Promise<void> {
+    this.stopping.abort(new Error("stopped before it watched"));
+    return this.scopes.stop();
+  }
+
+  /**
+   * Looks for a kind until the cluster serves it, and begins to watch it then. Resolves when the cluster has said for the first
+   * time whether it serves the kind.
+   */
+  private seek(declared: DeclaredChild): Promise<void> {
+    const { client, onInterruption } = this.options;
+    const { apiVersion, kind, retired } = declared;
+    const { signal } = this.stopping;
+    this.sought.seek(declared);
+    const found = (resource: Resource) => {
+      // The answer may come after the stop. Nobody would end a watch that begins then.
+      signal.throwIfAborted();
+      this.resources.push(resource);
+      this.scopes.add(resource);
+      this.sought.ended(declared);
+    };
+    return new Promise((resolve, reject) => {
+      const onWait = (reason: Error) => {
+        this.sought.failed(declared, reason);
+        const isUnserved = reason instanceof UnknownKindError;
+        // Nothing can be left of a retired kind that the cluster does not serve.
+        if (!isUnserved || !retired) onInterruption(kind, isUnserved ? unserved(declared) : reason);
+        if (isUnserved) resolve();
+      };
+      awaitKind(client, apiVersion, kind, { signal, onWait }).then(found).then(resolve, reject);
+    });
+  }
+
+  /** The owners of the known children of a kind. @param namespace of the children. Undefined: all of them */
+  private ownersOf(kind: Resource, namespace: string | undefined): Owner[] {
+    return this.store.owners(
+      (child) =>
+        kindKey(child.resource) === kindKey(kind) &&
+        (namespace === undefined || child.namespace === namespace),
+    );
+  }
+}
+
+function unserved({ apiVersion, kind }: DeclaredChild): Error {
+  return new Error(
+    `operator.yaml declares ${kind} (${apiVersion}) under "children", but the cluster does not serve this kind. Check the spelling, or install the software that provides it. Objects without such children do not wait for it.`,
+  );
+}
