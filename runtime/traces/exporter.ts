@@ -60,9 +60,7 @@ export class TraceExporter {
       return;
     }
     this.waiting.push(...spans);
-    this.sending ??= this.send().finally(() => {
-      this.sending = undefined;
-    });
+    this.sending ??= this.send();
   }
 
   /** Sends the spans that wait, for at most this long, and takes no more. The rest is dropped. */
@@ -83,6 +81,8 @@ export class TraceExporter {
   private async send(): Promise<void> {
     await this.pause(this.options.delayMs ?? DELAY_MS);
     while (this.waiting.length > 0) await this.sendBatch(this.waiting.slice(0, MOST_IN_A_REQUEST));
+    // In the same step as the last look at what waits, so that spans which come after that look begin to be sent too.
+    this.sending = undefined;
   }
 
   private async sendBatch(batch: readonly Span[]): Promise<void> {

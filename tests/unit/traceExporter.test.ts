@@ -214,6 +214,24 @@ describe("the exporter of traces", () => {
     assert.deepEqual(figures(hanging), [0, 1]);
   });
 
+  it("sends spans that come at the very moment at which it has sent all others", async () => {
+    for (let turns = 0; turns < 10; turns++) {
+      let tries = 0;
+      answer = (_, response) => void response.writeHead(tries++ === 0 ? 503 : 200).end("{}");
+      const exporter: TraceExporter = make({
+        onNotice: async (notice) => {
+          if (notice !== "traces are sent again") return;
+          for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+          exporter.add(spans(1));
+        },
+      });
+      exporter.add(spans(1));
+      await eventually(() => assert.deepEqual(figures(exporter), [2, 0], `after ${turns} turns`), {
+        timeoutMs: 5_000,
+      });
+    }
+  });
+
   it("loses a trace that cannot be made, and nothing else", async () => {
     const exporter = make();
     const tracing = new Tracing(exporter, 1);
