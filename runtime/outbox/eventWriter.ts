@@ -74,10 +74,12 @@ export class EventWriter {
     const now = microTimeOf(new Date());
     const known = this.series.get(key);
     if (known && known.until > this.now()) {
-      known.count++;
-      const series = { count: known.count, lastObservedTime: now };
+      const count = known.count + 1;
+      const series = { count, lastObservedTime: now };
       try {
         await client.mergePatch(EVENTS, { namespace, name: known.name }, { series });
+        // A write that failed is tried again, and is still one Event.
+        known.count = count;
         return;
       } catch (error) {
         // The API server has forgotten the event: a new series begins.

@@ -115,6 +115,19 @@ describe("EventWriter", () => {
     assert.equal(created[0]?.metadata.namespace, "default");
   });
 
+  it("counts an equal Event once, however many tries that takes", async () => {
+    await write("no such size");
+    for (let tries = 0; tries < 3; tries++) {
+      refusals.push(new ApiError(503, {}, "PATCH"));
+      await assert.rejects(write("no such size"));
+    }
+    await write("no such size");
+    assert.deepEqual(
+      patched.map(({ series }) => series.count),
+      [2],
+    );
+  });
+
   it("counts an equal Event in the first one, whatever run it names, for half an hour", async () => {
     for (const run of ["a", "b", "c"]) await write("the same", widget(), { run });
     await write("another");
