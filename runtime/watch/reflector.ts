@@ -111,7 +111,7 @@ export class Reflector {
   /** Since when no watch could be opened. */
   private unwatchedSince: number | undefined;
   private synced = false;
-  /** Ends the watch in progress, so that a list can be made. */
+  /** Ends the watch in progress, or the wait for another try: a list is to be made, or the reflector stops. */
   private interruption = new AbortController();
   private onListed: ((isListed: boolean) => void)[] = [];
 
@@ -159,6 +159,7 @@ export class Reflector {
   /** Ends the watch. The sink is not called afterwards. */
   async stop(): Promise<void> {
     this.stopping.abort();
+    this.interruption.abort();
     await this.running;
     this.endWaits(false);
   }
@@ -207,7 +208,7 @@ export class Reflector {
     this.options.onInterruption?.(error);
     const { pause = pauseByTimer } = this.options;
     // Between half of it and one and a half of it, so that many watches do not try again at once.
-    await pause(this.retryMs * (0.5 + Math.random()), signal).catch(() => {});
+    await pause(this.retryMs * (0.5 + Math.random()), this.interruption.signal).catch(() => {});
     this.retryMs = Math.min(this.retryMs * 2, isUnwatched ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
 
@@ -286,7 +287,7 @@ export class Reflector {
       resourceVersion,
       // Random, so that the watches of many runners do not all end in one second.
       timeoutSeconds: 240 + Math.floor(Math.random() * 240),
-      signal: AbortSignal.any([this.stopping.signal, this.interruption.signal]),
+      signal: this.interruption.signal,
     });
     const lines = new LineSplitter();
     try {
@@ -303,7 +304,7 @@ export class Reflector {
   }
 
   private receive(event: WatchEvent): void {
-    if (this.stopping.signal.aborted || this.interruption.signal.aborted) return;
+    if (this.interruption.signal.aborted) return;
     if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
     const { resourceVersion } = event.object.metadata;
     // etcd was restored from a backup while nobody asked: see isBehind.

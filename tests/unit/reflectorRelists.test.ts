@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { ApiError } from "../../runtime/kubernetes/errors";
+import { within } from "../../runtime/within";
 import { eventually } from "../support/eventually";
 import { item, ReflectorBench, replacingFirstWatch } from "./support/reflectorBench";
 import { refuse, sendEvent } from "./support/testApiServer";
@@ -115,6 +116,20 @@ describe("Reflector, when it must list again", () => {
     await Promise.all([started, relisted]);
     assert.deepStrictEqual(bench.told, ["listing", "listed", "listing", "set a@7", "listed", "listed again"]);
     assert.equal((await bench.watch()).call.query.get("resourceVersion"), "8");
+  });
+
+  it("lists again at once when it is asked to while it waits before another try", async () => {
+    bench.pages = [
+      { items: [item("a", "1")], resourceVersion: "5" },
+      { items: [item("a", "7")], resourceVersion: "8" },
+    ];
+    bench.api.answer = replacingFirstWatch(bench.api.answer, (response) => refuse(response, 503));
+    const untilEnded = (_: number, signal: AbortSignal) =>
+      new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    await bench.start({ pause: untilEnded });
+    await eventually(() => assert.equal(bench.interruptions.length, 1));
+    assert.equal(await within(2_000, bench.reflector?.relist() ?? Promise.resolve(false)), true);
+    assert.deepStrictEqual(bench.told.slice(3), ["listing", "set a@7", "listed"]);
   });
 
   it("lists from the start if the API server is behind what was seen when it is there again: etcd was restored", async () => {
