@@ -66,6 +66,13 @@ export const WARNING_REASONS = [
 /** One of {@link WARNING_REASONS}. */
 export type WarningReason = (typeof WARNING_REASONS)[number];
 
+/** What to do if the cluster does not serve a kind that an object needs. */
+export const MISSING_KIND_REMEDY =
+  "Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.";
+/** What to do if the API server cannot list a kind that an object needs. */
+export const UNLISTED_KIND_REMEDY =
+  "Repair what serves this kind: the object is reconciled again as soon as it can be listed.";
+
 /** The most characters of a message. Nothing shows more, and a handler may send a message of megabytes. */
 const LONGEST_MESSAGE = 4 * 1024;
 

@@ -17,6 +17,12 @@ export interface DueSchedule {
 /** Objects that the definition's `uses` names, by its keys: one object or null, or a list. */
 export type Used = Readonly<Record<string, KubernetesObject | null | readonly KubernetesObject[]>>;
 
+/**
+ * The most that a handler is given of its object's children, and again of the objects that it uses, in characters of JSON. A request
+ * is in memory several times, and others may write into these objects as much as they like.
+ */
+export const MOST_GIVEN = 8 * 1024 * 1024;
+
 /** A question to a handler, without the id that its process is given with it. */
 export interface HandlerQuestion {
   readonly apiVersion: typeof CONTRACT_VERSION;

@@ -1,6 +1,6 @@
 import type { Child } from "../children/childStore";
 import { GRANT_REMEDY } from "../children/refusals";
-import { ReconcileFailure } from "../failure";
+import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
 import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
@@ -27,8 +27,8 @@ const ROLE_REMEDY =
 /**
  * Says whether everything that a reconcile of an object needs is known.
  *
- * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the objects that
- * need it.
+ * Guarantee (tests/integration/hostile/missingKinds.test.ts and namespaces.test.ts): a kind or a namespace that is missing holds up
+ * only the objects that need it.
  */
 export class Completeness {
   constructor(private readonly options: CompletenessOptions) {}
@@ -110,7 +110,7 @@ function isMissing(problem: Error): boolean {
 }
 
 function kindMissing(kind: string, why = "and the object has children of this kind"): ReconcileFailure {
-  const message = `the cluster serves no ${kind}, ${why}. Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.`;
+  const message = `the cluster serves no ${kind}, ${why}. ${MISSING_KIND_REMEDY}`;
   return new ReconcileFailure("KindMissing", message, RETRY);
 }
 
@@ -122,9 +122,7 @@ function notSyncedError(
   if (!problem) return new StillListingError(what);
   if (isMissing(problem)) return kindMissing(kindKey(resource), why);
   if (!isApiError(problem, 403)) {
-    const remedy =
-      "Repair what serves this kind: the object is reconciled again as soon as it can be listed.";
-    const message = `the API server cannot list ${what}: ${problem.message}. ${remedy}`;
+    const message = `the API server cannot list ${what}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
     return new ReconcileFailure("KindNotListed", message, RETRY);
   }
   const message = `the runner may not list ${what}: ${problem.message}.`;

@@ -7,7 +7,7 @@ import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
 import { ReconcileFailure } from "../failure";
 import { jsonOf } from "../flaw";
-import type { HandlerEvent } from "../handler/contract";
+import { type HandlerEvent, MOST_GIVEN } from "../handler/contract";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isRace } from "../kubernetes/conflicts";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
@@ -66,12 +66,6 @@ interface Writing {
 }
 
 /**
- * The most that a handler is given of its object's children, in characters of JSON. The limit for objects that it uses is the
- * same. Others may write into a child as much as they like.
- */
-const MOST_LENGTH = 8 * 1024 * 1024;
-
-/**
  * All children of one custom resource: gives them to the handler as they are, and writes them as the handler answered them.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
@@ -95,7 +89,7 @@ export class ObjectChildren {
     for await (const { state, length } of this.read(object, isMeant)) {
       total += length;
       if (length > largest.length) Object.assign(largest, { name: nameOf(state), length });
-      if (total > MOST_LENGTH) throw tooLarge(largest);
+      if (total > MOST_GIVEN) throw tooLarge(largest);
       children.push(state);
     }
     return children;
@@ -312,7 +306,7 @@ export class ObjectChildren {
 function tooLarge(largest: { readonly name: string; readonly length: number }): ReconcileFailure {
   return new ReconcileFailure(
     "ChildrenTooLarge",
-    `the object's children have more than ${MOST_LENGTH} characters in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.length} characters. Remove what others wrote into it, or answer smaller children.`,
+    `the object's children have more than ${MOST_GIVEN} characters in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.length} characters. Remove what others wrote into it, or answer smaller children.`,
   );
 }
 

@@ -10,9 +10,9 @@ import {
   selectorOf,
 } from "../definition/references";
 import { listedNames, type UsingOperator, useOf } from "../definition/selections";
-import { ReconcileFailure, type WarningReason } from "../failure";
+import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, type WarningReason } from "../failure";
 import { jsonOf } from "../flaw";
-import type { HandlerEvent, Used } from "../handler/contract";
+import { type HandlerEvent, MOST_GIVEN, type Used } from "../handler/contract";
 import { isApiError } from "../kubernetes/errors";
 import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
@@ -57,11 +57,6 @@ export interface GatheredUse {
   readonly secrets: readonly KubernetesObject[];
 }
 
-/**
- * The most that a handler is given of used objects, in characters of JSON, for all uses of one object together. A request is in
- * memory several times.
- */
-const MOST_LENGTH = 8 * 1024 * 1024;
 const RETRY = { retryAfterSeconds: 60 };
 const RIGHTS_REMEDY = "Deploy the operator again: its rights follow from its definition.";
 
@@ -117,7 +112,7 @@ export async function gatherReferences(
   for (const [key, reference] of references) {
     const use = useOf(operator, key);
     used[key] = isList(use) ? [] : null;
-    const given = new Given(use, operator, MOST_LENGTH - length);
+    const given = new Given(use, operator, MOST_GIVEN - length);
     const problem = await read(key, reference, source, (object) => given.take(object));
     if (problem?.kind === "listing") throw new StillListingError(`what uses.${key} names`);
     if (problem) {
@@ -164,7 +159,7 @@ class Given {
     this.length += text.length;
     if (this.length > this.most)
       throw new NotGivenError(
-        `the objects that it uses have more than ${MOST_LENGTH} characters in all. Let it name fewer objects.`,
+        `the objects that it uses have more than ${MOST_GIVEN} characters in all. Let it name fewer objects.`,
       );
     this.objects.push(object);
   }
@@ -221,14 +216,14 @@ function notGiven(
 
 /** Says that a kind is missing, and what to do. */
 export function missingNote({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
-  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.`;
+  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. ${MISSING_KIND_REMEDY}`;
 }
 
 /** Says why a kind cannot be read, and what to do. */
 export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): string {
   if (isApiError(problem, 403))
     return `the runner may not read ${kind}: ${problem.message}. ${RIGHTS_REMEDY}`;
-  return `the API server cannot list ${kind}: ${problem.message}. Repair what serves this kind: the object is reconciled again as soon as it can be listed.`;
+  return `the API server cannot list ${kind}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
 }
 
 /** Whether a reference selects nothing, so that nothing needs to be read for it. */

@@ -19,8 +19,8 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
   [
     "an object's children in a request",
     "8 MiB",
-    "runtime/reconcile/objectChildren.ts",
-    "MOST_LENGTH = 8 * 1024 * 1024;",
+    "runtime/handler/contract.ts",
+    "MOST_GIVEN = 8 * 1024 * 1024;",
   ],
   ["a page of a list", "4 MiB", "runtime/kubernetes/list.ts", "LONGEST_PAGE = 4 * 1024 * 1024;"],
   [
