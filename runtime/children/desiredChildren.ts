@@ -1,8 +1,9 @@
 import type { CustomResourceKind, Operator, UpdatePolicy, Watch } from "../definition/definition";
-import { ReconcileFailure } from "../failure";
+import { MISSING_KIND_REMEDY, ReconcileFailure } from "../failure";
+import { invalid } from "../handler/invalidAnswer";
 import { formatName, groupOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { finalizersOf, formerIdentitiesOf, identityOf } from "../names";
+import { isListed, type Resource } from "../kubernetes/resource";
+import { allIdentitiesOf, finalizersOf, identityOf } from "../names";
 import { isSelected } from "../watch/watched";
 import { type ChildOrder, orderOf } from "./childOrder";
 import { ownedManifest } from "./ownership";
@@ -34,63 +35,15 @@ export function desiredChildren(
   resources: readonly Resource[],
 ): DesiredChild[] {
   const seen = new Set<string>();
-  const ownFinalizers = [operator, ...formerIdentitiesOf(operator)].flatMap(finalizersOf);
   const children = answered.map((child, position) => {
-    const refuse = (problem: string) =>
-      new ReconcileFailure(
-        "InvalidAnswer",
-        `the handler's answer is wrong: children[${position}] ${problem}.`,
-      );
-    const isKind = ({ apiVersion, kind }: { apiVersion: string; kind: string }) =>
-      apiVersion === child.apiVersion && kind === child.kind;
-    const resource = resources.find(isKind);
-    const { update, retired } = operator.children.find(isKind) ?? {};
-    if (retired) {
-      throw refuse(
-        `is a ${child.kind} (${child.apiVersion}), which operator.yaml declares as retired: the remaining objects of this kind are deleted`,
-      );
-    }
-    if (!resource && update) {
-      throw new ReconcileFailure(
-        "KindMissing",
-        `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler answered a child of this kind. ${remedyFor(child, answered)}`,
-        { retryAfterSeconds: 30 },
-      );
-    }
-    if (!resource || !update) {
-      const known = operator.children
-        .filter((each) => !each.retired)
-        .map(({ apiVersion, kind }) => `${kind} (${apiVersion})`)
-        .join(", ");
-      throw refuse(
-        `is a ${child.kind} (${child.apiVersion}), which operator.yaml does not declare under "children": ${known}`,
-      );
-    }
+    const refuse = (problem: string) => invalid(`children[${position}] ${problem}`);
+    const { update, retired } = operator.children.find((each) => isKindOf(each, child)) ?? {};
+    if (!update || retired) throw refuse(undeclared(child, operator));
+    const resource = resources.find((each) => isKindOf(each, child));
+    if (!resource) throw kindMissing(child, answered);
     const manifest = ownedManifest(child, object, resource, identityOf(operator), !operator.watch);
-    const { namespace } = manifest.metadata;
-    if (resource.namespaced && namespace === undefined) {
-      throw refuse(`needs a metadata.namespace, since a ${object.kind} itself has none`);
-    }
-    if (
-      namespace !== undefined &&
-      operator.namespaces !== "all" &&
-      !operator.namespaces.includes(namespace)
-    ) {
-      throw refuse(`is in namespace ${namespace}, which operator.yaml does not list under "namespaces"`);
-    }
-    if (operator.watch && wouldBeWatched(child, operator.customResource, operator.watch)) {
-      throw refuse(
-        `is a ${child.kind} with the labels that operator.yaml lists under "watch": it would be watched too, and each object would lead to another one without end`,
-      );
-    }
-    const foreign = child.metadata.ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
-    if (foreign) throw refuse(`names ${foreign.kind} ${foreign.name} as its owner; Argosy sets the owner`);
-    const finalizer = ownFinalizers.find((own) => child.metadata.finalizers?.includes(own));
-    if (finalizer !== undefined) {
-      throw refuse(
-        `has the finalizer ${finalizer}, which is for objects of the operator itself: nobody would remove it from a child. Leave it out`,
-      );
-    }
+    const problem = misplaced(manifest, object, resource, operator) ?? whyNotOurs(child, object, operator);
+    if (problem !== undefined) throw refuse(problem);
     const name = `${child.kind} (${child.apiVersion}) ${formatName(manifest.metadata)}`;
     if (seen.has(name)) throw refuse(`is ${name}, which is answered twice`);
     seen.add(name);
@@ -100,6 +53,61 @@ export function desiredChildren(
   return children.map((child, index) => ({ ...child, ...order[index] }));
 }
 
+function isKindOf(
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  child: Manifest,
+): boolean {
+  return apiVersion === child.apiVersion && kind === child.kind;
+}
+
+/** Says that a child is of a kind that the operator does not declare, or no longer. */
+function undeclared(child: Manifest, { children }: Operator): string {
+  const what = `is a ${child.kind} (${child.apiVersion})`;
+  if (children.some((each) => each.retired && isKindOf(each, child)))
+    return `${what}, which operator.yaml declares as retired: the remaining objects of this kind are deleted`;
+  const known = children
+    .filter((each) => !each.retired)
+    .map(({ apiVersion, kind }) => `${kind} (${apiVersion})`);
+  return `${what}, which operator.yaml does not declare under "children": ${known.join(", ")}`;
+}
+
+/** Says what is wrong with the namespace of a child. Undefined if nothing is. */
+function misplaced(
+  { metadata: { namespace } }: Manifest,
+  object: KubernetesObject,
+  resource: Resource,
+  { namespaces }: Operator,
+): string | undefined {
+  if (resource.namespaced && namespace === undefined)
+    return `needs a metadata.namespace, since a ${object.kind} itself has none`;
+  if (!isListed(namespaces, namespace))
+    return `is in namespace ${namespace}, which operator.yaml does not list under "namespaces"`;
+  return undefined;
+}
+
+/** Says why a child cannot be the object's: it would be watched itself, or names an owner, or a finalizer of the operator. */
+function whyNotOurs(child: Manifest, object: KubernetesObject, operator: Operator): string | undefined {
+  if (operator.watch && wouldBeWatched(child, operator.customResource, operator.watch))
+    return `is a ${child.kind} with the labels that operator.yaml lists under "watch": it would be watched too, and each object would lead to another one without end`;
+  // A handler may answer null for either.
+  const { ownerReferences, finalizers } = child.metadata;
+  const foreign = ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
+  if (foreign) return `names ${foreign.kind} ${foreign.name} as its owner; Argosy sets the owner`;
+  const ours = allIdentitiesOf(operator).flatMap(finalizersOf);
+  const finalizer = finalizers?.find((each) => ours.includes(each));
+  return finalizer === undefined
+    ? undefined
+    : `has the finalizer ${finalizer}, which is for objects of the operator itself: nobody would remove it from a child. Leave it out`;
+}
+
+function kindMissing(child: Manifest, answered: readonly Manifest[]): ReconcileFailure {
+  return new ReconcileFailure(
+    "KindMissing",
+    `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler answered a child of this kind. ${remedyFor(child, answered)}`,
+    { retryAfterSeconds: 30 },
+  );
+}
+
 /** What to do if the cluster does not serve a child's kind. The answer itself may have its CustomResourceDefinition. */
 function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]): string {
   const brings = answered.find((each) => {
@@ -107,8 +115,7 @@ function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]
     const isCrd = each.kind === "CustomResourceDefinition";
     return isCrd && spec?.group === groupOf(apiVersion) && spec.names?.kind === kind;
   });
-  if (!brings)
-    return "Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.";
+  if (!brings) return MISSING_KIND_REMEDY;
   return (
     `The same answer has its CustomResourceDefinition, and nothing of the answer is applied. Answer ${kind} only ` +
     `if ${brings.metadata.name} is among the observed children and has the condition Established.`

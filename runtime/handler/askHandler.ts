@@ -1,6 +1,7 @@
 import { ReconcileFailure } from "../failure";
 import type { HandlerAnswer, HandlerQuestion, ReconcileAnswer } from "./contract";
 import type { HandlerPool } from "./handlerPool";
+import { invalid } from "./invalidAnswer";
 import { parseAnswer } from "./parseAnswer";
 
 /**
@@ -26,7 +27,7 @@ export async function askHandler<Answer extends HandlerAnswer>(
       throw new ReconcileFailure("HandlerError", message, when);
     }
     const problem = misplaced(answer, isOurs) ?? (answer.status && checkStatus(answer.status));
-    if (problem) throw new ReconcileFailure("InvalidAnswer", `the handler's answer is wrong: ${problem}.`);
+    if (problem) throw invalid(problem);
     return { answer: answer as Exclude<Answer, { error: unknown }>, length, log };
   } catch (error) {
     if (error instanceof ReconcileFailure) error.log = log;

@@ -33,6 +33,12 @@ describe("desiredChildren", () => {
     assert.equal(second?.manifest.metadata.ownerReferences?.[0]?.uid, "widget-uid");
   });
 
+  it("takes null for no owners and no finalizers", () => {
+    const child = configMap();
+    const metadata = { ...child.metadata, ownerReferences: null, finalizers: null };
+    assert.equal(desire([{ ...child, metadata } as unknown as Manifest]).length, 1);
+  });
+
   it("refuses a kind that is not declared, and tells which are", () => {
     const secret = { ...configMap(), kind: "Secret" };
     assert.match(
