@@ -49,8 +49,8 @@ const START_PATIENCE_MS = 5_000;
  * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, their children,
  * the objects that they use, and their memories. Watches keep that up to date.
  *
- * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
- * objects that need it, and {@link Watches.completeness} says which.
+ * Guarantee (tests/integration/hostile/missingKinds.test.ts and namespaces.test.ts): a kind or a namespace that is missing holds up
+ * only the objects that need it, and {@link Watches.completeness} says which.
  */
 export class Watches {
   readonly objects: CustomResources;
@@ -143,7 +143,7 @@ export class Watches {
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
   }
 
-  /** How long an object is together with its children and with what it uses, in characters of JSON, as far as that is known. */
+  /** The length of an object, its children and the objects that it uses, in characters of JSON, as far as it is known. */
   lengthOf(name: ObjectName): number {
     const uid = this.objects.uidOf(name);
     const children = uid === undefined ? 0 : this.children.lengthOf(uid);

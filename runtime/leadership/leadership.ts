@@ -1,7 +1,7 @@
 /**
  * Who may write. One process leads by a Lease, for a term. It hands over without waiting for the runs that it has begun.
  *
- * Guarantees
+ * Guarantees, each with a test in tests/unit/leadership*.test.ts or tests/integration/leadership.test.ts
  * - At most one process may write an object at a time. Test: "never lets two processes write one object, whatever happens".
  * - A term that has ended never begins again. Test: "ends a term for ever, and begins another one".
  * - A handover frees the lease at once, while the old process ends its runs. Test: "hands over at once".

@@ -42,13 +42,13 @@ const LEFT_BY_A_TRIM = 0.9;
 const LONGEST_RETRY_MS = 30_000;
 
 /**
- * Reports the results of reconciles, beside the work: for each object the newest verdict, and the facts meanwhile.
+ * Reports the results of reconciles, beside the work: for each object the newest verdict, and the facts meanwhile. No reconcile
+ * waits for its report.
  *
  * Guarantees, each with a test in tests/unit/outbox.test.ts or outboxFull.test.ts:
  * - A verdict is a state: a newer one replaces it, and it is never dropped while we lead.
  * - Events and records are facts: they are merged, in the order in which they happened. If too many wait, the oldest are dropped:
  *   Normal Events before Warnings, and records of runs that succeeded before those of failures.
- * - Reporting never delays a reconcile.
  *
  * Caveat: reports that wait when the process dies are lost. The next leader reaches the verdicts again, but not the Events and
  * records.

@@ -24,9 +24,10 @@ const MOST_TRIES = 10;
  * The finalizers of one operator on its custom resources. One means that the handler must be asked before the object goes.
  * The other means that the object has children that no owner reference can cover.
  *
- * Guarantees, each with a test in tests/integration/hostile/constantTouching.test.ts and renaming.test.ts:
- * - A finalizer can be added and removed even if somebody writes the object all the time.
- * - Finalizers of others stay as they are. Those of a former name of the operator count as ours.
+ * Guarantees, each with a test in tests/integration:
+ * - A finalizer can be added even if somebody writes the object all the time (hostile/constantTouching.test.ts).
+ * - Finalizers of others stay as they are (engineFinalize.test.ts).
+ * - Those of a former name of the operator count as ours (hostile/renaming.test.ts).
  */
 export class Finalizers {
   private readonly handler: readonly string[];

@@ -44,8 +44,7 @@ export interface NotSynced {
 /**
  * Watches of several kinds, each in all namespaces or in those that are listed.
  *
- * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing, or that we may not read, stops
- * only the objects that need it.
+ * Guarantee (tests/unit/scopes.test.ts): a kind or a namespace that is missing, or that we may not read, holds up no other.
  */
 export class Scopes {
   private readonly scopes: Scope[] = [];

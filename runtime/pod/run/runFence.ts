@@ -31,7 +31,7 @@ const SHORT_MS = 2_000;
  * workflow/controller/exec_control.go, applyExecutionControl; workflow/controller/controller.go, ReleaseAll). But the pod still
  * runs: our controller may not signal a container, and a pod that is deleted has thirty seconds.
  *
- * Guarantees, each with a test in tests/integration/podFence.test.ts:
+ * Guarantees, each with a test in tests/integration/podFence.test.ts, the last one in podRun.test.ts:
  * - No request leaves once the end of the Workflow is known, not for a report either.
  * - An answer for which the handler took longer than two seconds is applied only if the Workflow went on after it.
  * - A handler that works when the Workflow ends is killed within ten seconds and one request, and every wait ends.
