@@ -72,10 +72,10 @@ export class ObjectWork {
 
   private async reconcile(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
     const { client, schedule, arrivals, traces } = this.options;
-    const requests = this.options.requests.take(key);
-    const arrival = arrivals.take(key, attempt, schedule.readySinceOf(key));
     const [parts, term] = [this.options.parts(), this.options.term()];
     if (!parts || !term) return { kind: "done" };
+    const requests = this.options.requests.take(key);
+    const arrival = arrivals.take(key, attempt, schedule.readySinceOf(key));
     const due = requests.flatMap((request) => request.due ?? []);
     const trace = traces?.begin();
     const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };

@@ -1,7 +1,5 @@
 import { Orphans } from "./children/orphans";
-import type { Operator } from "./definition/definition";
 import type { HandlerPool } from "./handler/handlerPool";
-import type { KubernetesClient } from "./kubernetes/client";
 import type { Resource } from "./kubernetes/resource";
 import { KeptMemories } from "./memory/keptMemories";
 import type { Metrics } from "./metrics";
@@ -15,25 +13,7 @@ import { gatherUsed } from "./uses/used";
 import { Watches, type WatchesOptions } from "./watches";
 
 /** The parts of which {@link Parts} are built, and the callbacks of their watches. */
-export interface PartsOptions
-  extends Pick<
-    WatchesOptions,
-    | "onChange"
-    | "onGone"
-    | "onChild"
-    | "onUsed"
-    | "isActive"
-    | "usedPollMs"
-    | "onSynced"
-    | "onUnserved"
-    | "onInterruption"
-    | "onLost"
-    | "namespace"
-  > {
-  readonly operator: Operator;
-  /** The custom resource's kind as the API serves it. */
-  readonly resource: Resource;
-  readonly client: KubernetesClient;
+export interface PartsOptions extends WatchesOptions {
   readonly pool: HandlerPool;
   readonly metrics: Metrics;
   readonly recorder: Recorder | undefined;

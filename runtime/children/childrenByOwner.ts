@@ -67,6 +67,7 @@ export class ChildrenByOwner<Child extends Owned> {
     if (left.length > 0) this.uidsByName.set(formatName(owner), left);
     else this.uidsByName.delete(formatName(owner));
   }
+
   private siblings(ownerUid: string): Iterable<Child> {
     return this.byOwner.get(ownerUid)?.values() ?? [];
   }

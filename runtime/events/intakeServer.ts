@@ -26,7 +26,7 @@ export interface IntakeServerOptions extends ListenAddress {
 }
 
 /**
- * Answers an event, `POST /events` with `{"data": ...}`. 204: the event has its object or its Warning, or is none of ours. 401:
+ * Answers an event, `POST /events` with `{"data": ...}`. 204: the event has its object or its Warning, or does not count. 401:
  * the token is missing. 503: the event must be sent again. No answer has a body: a Sensor reads none, and a body would cost it
  * the connection (argo-events, pkg/sensors/triggers/http).
  * @throws Error if the address cannot be had

@@ -6,7 +6,7 @@ import type { Passage } from "./gate";
 import { listPages, type Selection, selectionQuery, versionOfList } from "./list";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
-import { type ApiAnswer, type ApiRequest, HttpTransport, type RequestReport } from "./transport";
+import { type ApiAnswer, type ApiRequest, HttpTransport, type RequestReport, requestText } from "./transport";
 
 /** How {@link KubernetesClient.apply} writes. */
 export interface ApplyOptions {
@@ -278,9 +278,8 @@ export class KubernetesClient {
     const { code, body } = await this.send<unknown>(request);
     if (isRecord(body) && isRecord(body["metadata"]) && typeof body["metadata"]["name"] === "string")
       return { code, body: body as KubernetesObject };
-    const what = `${request.method} ${request.path.split("?")[0]}`;
     throw new ApiUnreachableError(
-      what,
+      requestText(request),
       new Error("the answer is not an object: something other than the API server answered"),
     );
   }

@@ -14,7 +14,10 @@ export interface ServiceAccountToken {
   readonly renewAt: number;
 }
 
-/** The answer of the TokenRequest API. Its `spec` says how long the token holds (kubernetes, pkg/registry/core/serviceaccount/storage/token.go). */
+/**
+ * The answer of the TokenRequest API. Its `spec` says how long the token holds (kubernetes,
+ * pkg/registry/core/serviceaccount/storage/token.go).
+ */
 interface TokenRequest {
   readonly spec: { readonly expirationSeconds: number };
   readonly status: { readonly token: string };

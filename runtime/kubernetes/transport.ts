@@ -163,7 +163,7 @@ export class HttpTransport {
           code = response.statusCode ?? 0;
           throw error;
         }
-        throw new ApiUnreachableError(describe(request), error);
+        throw new ApiUnreachableError(requestText(request), error);
       });
       code = response.statusCode ?? 0;
       if (code < 200 || code > 299) throw this.settling.taken(toApiError(response, text, request));
@@ -211,7 +211,9 @@ export class HttpTransport {
       outgoing.on("error", (error) => {
         if (!request.signal?.aborted) this.settling.wasAway();
         const stale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
-        reject(new ApiUnreachableError(describe(request), stale ? new StaleConnectionError(error) : error));
+        reject(
+          new ApiUnreachableError(requestText(request), stale ? new StaleConnectionError(error) : error),
+        );
       });
       const send = () => {
         try {
@@ -267,7 +269,7 @@ function decode<T>(text: string, request: ApiRequest): T {
   try {
     return readJson(text) as T;
   } catch (error) {
-    throw new ApiUnreachableError(describe(request), error as Error);
+    throw new ApiUnreachableError(requestText(request), error as Error);
   }
 }
 
@@ -281,7 +283,7 @@ function toApiError(response: IncomingMessage, text: string, request: ApiRequest
   }
   const retryAfter = Number(response.headers["retry-after"]);
   if (retryAfter >= 0) status = { ...status, details: { ...status.details, retryAfterSeconds: retryAfter } };
-  return apiErrorOf(code, status, describe(request));
+  return apiErrorOf(code, status, requestText(request));
 }
 
 /** @throws AnswerTooLongError. The connection is closed then */
@@ -292,11 +294,12 @@ async function readAll(response: IncomingMessage, request: ApiRequest): Promise<
   for await (const chunk of response) {
     chunks.push(chunk as Buffer);
     length += (chunk as Buffer).length;
-    if (length > longestAnswer) throw new AnswerTooLongError(describe(request), longestAnswer);
+    if (length > longestAnswer) throw new AnswerTooLongError(requestText(request), longestAnswer);
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
-function describe({ method, path }: ApiRequest): string {
+/** A request as errors name it: "PATCH /apis/apps/v1/…", without its query. */
+export function requestText({ method, path }: ApiRequest): string {
   return `${method} ${path.split("?")[0]}`;
 }

@@ -1,3 +1,4 @@
+import { pointerOf } from "../kubernetes/applyManifest";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -56,7 +57,7 @@ export const LEASES: Resource = {
   namespaced: true,
 };
 
-/** How the name of an annotation begins in which a process says what it has to finish. */
+/** The beginning of the name of an annotation in which a process names the runs that it has to finish. */
 const FINISHING_PREFIX = "argosy.dev/finishing-";
 /** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
 const LONGEST_ANNOTATIONS = 200 * 1024;
@@ -108,5 +109,5 @@ export function haveRoom(annotations: Readonly<Record<string, string>>): boolean
 
 /** Where an annotation is, for a JSON patch. */
 export function annotationPath(name: string): string {
-  return `/metadata/annotations/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return pointerOf(["metadata", "annotations", name]);
 }

@@ -92,7 +92,7 @@ export class SeenLease {
     return stale;
   }
 
-  /** How long what somebody wrote holds without a renewal, by what it says itself: our own lease's time at least. */
+  /** How long an entry of the Lease holds without a renewal: as long as it says itself, but at least our own lease's time. */
   private holdsMs(seconds = 0): number {
     return Math.max(this.leaseMs, Math.min(seconds, LONGEST_LEASE_SECONDS) * 1000);
   }

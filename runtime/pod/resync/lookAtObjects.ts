@@ -23,13 +23,13 @@ export interface Looked extends Unaware {
   readonly formerUids?: readonly string[];
 }
 
-/** What {@link lookAtObjects} looks at, and by what it judges. */
+/** Where {@link lookAtObjects} looks, and the facts by which it judges. */
 export interface LookOptions extends ListOfAllOptions, NeedsOptions {}
 
 /**
  * Looks at every object of the operator and at all their children, and says which objects need a run:
  *
- * - those whose generation was not observed, and those that are being deleted and have a finalizer of ours;
+ * - those whose generation was not observed, and those that are being deleted and have one of our finalizers;
  * - those that are not ready;
  * - those whose handler asked to be asked again by now, and those for which a schedule is due;
  * - those that were created from an event and are to be deleted by now;
@@ -38,7 +38,7 @@ export interface LookOptions extends ListOfAllOptions, NeedsOptions {}
  * - those of which a child is gone, has lost its labels, or was changed by somebody else;
  * - those from which somebody took a finalizer of the operator;
  * - in each resync another tenth of all objects, in case this list misses something;
- * - those of namespaces that are no longer listed, if they are being deleted and have a finalizer of ours;
+ * - those of namespaces that are no longer listed, if they are being deleted and have one of our finalizers;
  * - those that are remembered or have children left, and are no longer watched;
  * - those that replaced a deleted object of the same name whose children are still there: the garbage collector took both for one.
  *
@@ -159,7 +159,7 @@ function urgent({ namespace, name, uid }: ObjectName & { readonly uid: string })
   return { namespace, name, uid, isReportedOn: false, verdictAt: undefined, need: "urgent" };
 }
 
-/** The objects of namespaces that the operator no longer lists that are being deleted, and that wait for a finalizer of ours. */
+/** The objects in namespaces that the operator no longer lists, if they are being deleted and wait for one of our finalizers. */
 async function outsideObjects(operator: Operator, client: KubernetesClient): Promise<Looked[]> {
   const { namespaces, watch } = operator;
   const resource = resourceOf(operator.customResource);

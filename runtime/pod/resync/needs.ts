@@ -53,7 +53,7 @@ export class Needs {
     this.now = now;
   }
 
-  /** Whether the object is being deleted and has no finalizer of ours. */
+  /** Whether the object is being deleted and has none of our finalizers. */
   isNotOurs(object: KubernetesObject): boolean {
     const { finalizers, memories } = this;
     if (memories) return object.metadata.deletionTimestamp !== undefined;

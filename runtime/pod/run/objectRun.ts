@@ -140,13 +140,13 @@ export class ObjectRun {
    * of it.
    */
   private async clearUp(what: string): Promise<RunOutcome> {
-    const isNothing = done(`nothing to do: ${what} is gone`);
-    if (!this.options.operator.watch) return isNothing;
+    const nothing = done(`nothing to do: ${what} is gone`);
+    if (!this.options.operator.watch) return nothing;
     this.object.forget();
     const report = await this.retried(() => this.object.reconcile(undefined, this.attempt));
     this.options.onReport?.(report);
     if (report.failure || report.problem !== undefined) return outcomeOf(report);
-    return report.changes.length > 0 ? done(`cleaned up after ${what}: ${describeRun(report)}`) : isNothing;
+    return report.changes.length > 0 ? done(`cleaned up after ${what}: ${describeRun(report)}`) : nothing;
   }
 
   /** Waits for an event that is about to happen. False if there is none, or if it is too late. */

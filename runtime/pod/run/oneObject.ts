@@ -222,7 +222,7 @@ export class OneObject {
     return readMemories({ client, operator, resource, namespace, uid }).memories;
   }
 
-  /** The object, if it is one of ours or matches the operator's watch. */
+  /** The object, if it is our own or matches the operator's watch. */
   private ifWatched(object: KubernetesObject | undefined): KubernetesObject | undefined {
     return object && isWatched(object, this.options.operator) ? object : undefined;
   }

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../../kubernetes/client";
 import { UnknownKindError } from "../../kubernetes/discovery";
 import { isApiError } from "../../kubernetes/errors";
 import { isNewer, type KubernetesObject } from "../../kubernetes/objects";
-import { isListed, isSameKind, kindKey, type Resource } from "../../kubernetes/resource";
+import { isListed, isSameKind, kindKey, type Resource, scopesOf } from "../../kubernetes/resource";
 import type { Memory } from "../../memory/memory";
 import { OWNER_UID_LABEL } from "../../names";
 
@@ -28,9 +28,9 @@ export interface LearnChildrenOptions {
 }
 
 /**
- * Lists an object's children by the label with its uid, and lets the store know exactly these. If every generation except the newest was observed, only
- * the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember what it had
- * applied, and every kind is listed.
+ * Lists an object's children by the label with its uid, and lets the store know exactly these. If every generation except the
+ * newest was observed, only the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember
+ * what it had applied, and every kind is listed.
  *
  * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
  * child is found by its name, and everything is listed for another reconcile.
@@ -47,15 +47,14 @@ export async function learnChildren(
   const isComplete = wasInterrupted || formerUids.length > 0;
   const isSure = operator.watch === undefined && isNext(object) && !isComplete;
   const isEverywhere = home === undefined || hasElsewhere || isComplete;
-  const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
   const listed = new Set<string>();
   const versions = new Map<string, string>();
   const lists = childResources.flatMap((resource) => {
     if (isSure && !memory.kinds.some((kind) => isSameKind(kind, kindKey(resource)))) return [];
+    if (!resource.namespaced && !isEverywhere) return [];
     // We may list nothing in a namespace that the operator no longer lists.
     const here = isListed(operator.namespaces, home) ? [home] : [];
-    const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : here;
-    if (!resource.namespaced && !isEverywhere) return [];
+    const scopes = isEverywhere ? scopesOf(operator.namespaces, resource) : here;
     return scopes.map(async (namespace) => {
       const selection = {
         labelSelector: `${OWNER_UID_LABEL} in (${[uid, ...formerUids].join(",")})`,

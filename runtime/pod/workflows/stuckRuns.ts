@@ -6,7 +6,7 @@ import type { KubernetesObject } from "../../kubernetes/objects";
 /** By how much a run may outlast its time until it counts as overdue, in milliseconds: the controller may be away. */
 const GRACE_MS = 5 * 60_000;
 
-/** Whether a run has begun, and somebody has suspended it since or before. */
+/** Whether somebody has suspended a run: the Workflow controller does nothing more for it. */
 export function isSuspended(run: KubernetesObject): boolean {
   return specOf(run).suspend === true;
 }
