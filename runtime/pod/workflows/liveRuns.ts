@@ -80,6 +80,16 @@ export class LiveRuns {
   }
 }
 
+/**
+ * The runs that have not ended.
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function listLiveRuns(options: LiveRunsOptions): Promise<LiveRuns> {
+  const runs = new LiveRuns();
+  await eachLiveRun(options, (run) => runs.add(run));
+  return runs;
+}
+
 /** The object that a run is about, as a key. */
 function objectOf(run: KubernetesObject): string {
   const name = parameterOf(run, RUN_PARAMETERS.name);

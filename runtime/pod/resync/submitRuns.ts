@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { runName } from "../../argo/runName";
+import { RUN_PARAMETERS } from "../../argo/runParameters";
+import { instanceLabel, WORKFLOWS, workflowTemplateOf } from "../../argo/workflows";
+import { formatName, type Manifest } from "../../kubernetes/objects";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
+import { formerAnnotations } from "../withoutWatches/formers";
+import { type LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
+import type { Looked } from "./lookAtObjects";
+
+/** How {@link submitRuns} submits. */
+export interface SubmitRunsOptions extends LiveRunsOptions {
+  /** When the resync began, on the monotonic clock, in milliseconds. */
+  readonly begin: number;
+  /** For how long after that runs are submitted, in milliseconds. */
+  readonly withinMs: number;
+  /** How often to look whether runs have ended, in milliseconds. */
+  readonly lookMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called for each run that could not be submitted. */
+  readonly onError: (what: string, error: Error) => void;
+}
+
+/** How many runs were submitted. */
+export interface Submitted {
+  readonly submitted: number;
+  /** Objects whose turn did not come. */
+  readonly left: number;
+  /** Runs that could not be submitted. */
+  readonly failed: number;
+}
+
+/**
+ * The longest time between the beginnings of two runs that are not urgent, in milliseconds. It is shorter if there are
+ * many.
+ */
+const LONGEST_GAP_MS = 5_000;
+
+/**
+ * Submits a run for each of these objects that needs one.
+ *
+ * Urgent runs come first and at once. The others are spread over `withinMs` in random order. So no object is always the last, and
+ * an object that is created meanwhile need not wait for them.
+ *
+ * At most `concurrency` runs of the operator are in progress at once, no matter who submitted them, so that thousands of objects
+ * make no flood of pods. Runs that are not urgent take half of these places.
+ *
+ * @param objects those that have no run in progress
+ * @param now the runs that are in progress
+ * @throws ApiError, ApiUnreachableError if the runs in progress cannot be listed again
+ */
+export async function submitRuns(
+  objects: readonly Looked[],
+  now: LiveRuns,
+  options: SubmitRunsOptions,
+): Promise<Submitted> {
+  const { operator, client, begin, withinMs, lookMs, signal, onError } = options;
+  const urgent = shuffled(objects.filter(({ need }) => need === "urgent"));
+  const routine = shuffled(objects.filter(({ need }) => need === "routine"));
+  const most = routine.length;
+  const gapMs = Math.min(LONGEST_GAP_MS, withinMs / Math.max(1, most));
+  let runs = now;
+  let [submitted, failed] = [0, 0];
+  const submit = async (object: Looked) => {
+    // An event has submitted a run meanwhile.
+    if (runs.has(object)) return;
+    try {
+      await client.create(WORKFLOWS, runOf(object, options));
+      submitted++;
+    } catch (error) {
+      failed++;
+      onError(formatName(object), error as Error);
+    }
+  };
+  while (urgent.length + routine.length > 0 && !signal?.aborted) {
+    const first = urgent.splice(0, Math.max(0, operator.concurrency - runs.live));
+    for (const object of first) await submit(object);
+    const room = Math.max(1, Math.floor(operator.concurrency / 2)) - runs.live - first.length;
+    const inTime = 1 + Math.floor((performance.now() - begin) / gapMs) - (most - routine.length);
+    for (const object of routine.splice(0, Math.max(0, Math.min(room, inTime)))) await submit(object);
+    const restMs = urgent.length > 0 ? lookMs : Math.max(lookMs, gapMs);
+    if (urgent.length + routine.length === 0 || performance.now() + restMs > begin + withinMs) break;
+    await pause(restMs, undefined, { ...(signal && { signal }) }).catch(() => {});
+    runs = await listLiveRuns(options);
+  }
+  return { submitted, left: urgent.length + routine.length, failed };
+}
+
+function shuffled(objects: readonly Looked[]): Looked[] {
+  const placed = objects.map((object) => ({ object, at: Math.random() }));
+  return placed.sort((a, b) => a.at - b.at).map(({ object }) => object);
+}
+
+function runOf(object: Looked, { operator, namespace, instanceId }: LiveRunsOptions): Manifest {
+  const { formerUids = [] } = object;
+  return {
+    apiVersion: WORKFLOWS.apiVersion,
+    kind: WORKFLOWS.kind,
+    metadata: {
+      name: runName(operator.name, object, [randomUUID()]),
+      namespace,
+      labels: {
+        ...instanceLabel(instanceId),
+        [OPERATOR_LABEL]: identityOf(operator),
+        [OBJECT_UID_LABEL]: object.uid,
+      },
+      annotations: formerAnnotations(formerUids),
+    },
+    spec: {
+      workflowTemplateRef: { name: workflowTemplateOf(operator.name) },
+      arguments: {
+        parameters: [
+          { name: RUN_PARAMETERS.namespace, value: object.namespace ?? "" },
+          { name: RUN_PARAMETERS.name, value: object.name },
+          { name: RUN_PARAMETERS.uid, value: object.uid },
+        ],
+      },
+    },
+  };
+}
