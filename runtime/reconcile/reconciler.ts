@@ -2,7 +2,6 @@ import type { ChildWriter } from "../children/childWriter";
 import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
 import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
-import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
 import type { ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
@@ -16,6 +15,7 @@ import { Asking, type AskingOptions } from "./asking";
 import { Departures, type DeparturesOptions } from "./departures";
 import { Draft } from "./draft";
 import { consequenceOf } from "./errors";
+import { deleteIfExpired } from "./expiry";
 import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
 import { type Mandate, whyEnded } from "./mandate";
@@ -23,10 +23,10 @@ import { EventsInDoubt, newEventsIn } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
 import type { Outcome } from "./outcome";
 import { Reconciliation } from "./reconciliation";
-import { Remembering, type RememberingOptions } from "./remembering";
+import { type Made, Remembering, type RememberingOptions } from "./remembering";
 import { Sweep } from "./sweep";
 import { Timeline } from "./timeline";
-import { timetableOf } from "./timetable";
+import { type Timetable, timetableOf } from "./timetable";
 import { lastWriteOf } from "./written";
 
 /** What {@link Reconciler} works with. */
@@ -46,6 +46,15 @@ export interface ReconcilerOptions
   readonly whyUnknown?: (
     kind: Pick<Resource, "apiVersion" | "kind">,
   ) => ReconcileFailure | StillListingError | undefined;
+}
+
+/** A handler's answer about an object. */
+interface Asked {
+  /** The object as the handler saw it. */
+  readonly object: KubernetesObject;
+  /** Its memory then. */
+  readonly memory: Memory;
+  readonly answer: ReconcileAnswer;
 }
 
 /**
@@ -177,31 +186,11 @@ export class Reconciler {
     } else if (!isListed(this.options.operator.namespaces, namespace)) {
       // We no longer own the object. When it is deleted, we only remove our finalizers.
       draft.skip("gone");
-    } else if (await this.isExpired(object, reconciliation)) {
-      await this.expire(object, reconciliation);
+    } else if (await deleteIfExpired(object, reconciliation, this.options, this.now())) {
       draft.skip("gone");
     } else {
       await this.bringAbout(object, memory, reconciliation, draft);
     }
-  }
-
-  /**
-   * Whether an object that was created from an event has lasted long enough, by our clock and by the API server's. The clock of
-   * one machine may be wrong by years, and what is deleted does not come back.
-   */
-  private async isExpired(object: KubernetesObject, { client }: Reconciliation): Promise<boolean> {
-    const { operator, resource } = this.options;
-    if (!isExpired(object, operator, this.now())) return false;
-    const time = await client.timeAt(resource, object.metadata);
-    return time === undefined || isExpired(object, operator, time);
-  }
-
-  /** Deletes an object that was created from an event, in exactly the version that was seen to have lasted long enough. */
-  private async expire(object: KubernetesObject, { client }: Reconciliation): Promise<void> {
-    const { uid, resourceVersion } = object.metadata;
-    const { resource, objects } = this.options;
-    await client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
-    objects.invalidate(object.metadata);
   }
 
   /** Puts the consequences of an error into the outcome. */
@@ -214,59 +203,85 @@ export class Reconciler {
     draft.fail(consequence);
   }
 
+  /** Makes the object's children and status as its handler wants them. */
   private async bringAbout(
     object: KubernetesObject,
     known: Memory,
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { operator, childResources } = this.options;
-    const { client, timeline } = reconciliation;
-    const timetable = timetableOf(operator, object, known, this.now());
+    const timetable = timetableOf(this.options.operator, object, known, this.now());
     if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
+    const asked = await this.ask(object, known, timetable, reconciliation, draft);
+    const made = await this.write(asked, reconciliation, draft);
+    await this.remember(asked, made, timetable, reconciliation, draft);
+  }
+
+  /** Asks the handler about an object, which has its finalizer by then. */
+  private async ask(
+    object: KubernetesObject,
+    known: Memory,
+    timetable: Timetable,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<Asked> {
     const hasElsewhere = this.finalizers?.forElsewhere(object) ?? known.elsewhere === true;
     this.asking.assertPossible("reconcile", object, known, hasElsewhere);
     draft.events.push(...(this.finalizers?.warnings(object) ?? []));
     const held = await this.ensureFinalizers(object, reconciliation, false);
-    const memory = await this.remembering.firstLook(client, held, known, timetable.before);
-    const { startedByHand } = reconciliation;
-    const byHand = startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
+    const memory = await this.remembering.firstLook(reconciliation.client, held, known, timetable.before);
+    const byHand = reconciliation.startedByHand.filter(
+      ({ name }) => !timetable.due.some((each) => each.name === name),
+    );
     const due = [...timetable.due, ...byHand];
     const subject = { event: "reconcile", object: held, state: memory.state, due } as const;
     const question = await this.asking.prepare<ReconcileAnswer>(subject, reconciliation);
     draft.prepared(question, due);
-    const answer = draft.answered(await question.ask());
+    return { object: held, memory, answer: draft.answered(await question.ask()) };
+  }
+
+  /** Writes the children of an answer, when the whole answer has been checked. */
+  private async write(asked: Asked, reconciliation: Reconciliation, draft: Draft): Promise<Made> {
+    const { operator, childResources } = this.options;
+    const { object: held, memory, answer } = asked;
     await this.assertKnownKinds(answer.children, reconciliation);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
       ...child,
       isCreated: wasCreated(memory, child),
     }));
     const hasFar = desired.some((child) => isElsewhere(held, child));
-    const current = await this.ensureFinalizers(held, reconciliation, hasFar);
-    const written = await this.children.write(current, desired, memory, reconciliation);
-    const { changes, progress, memory: before, failure } = written;
-    draft.changes.push(...changes);
-    const made = { object: current, answer, desired, progress, before };
-    if (failure) {
-      await this.remembering.part(client, made);
-      throw failure.error;
-    }
-    const { verdict, ...found } = await this.children.judge(current, progress);
+    const object = await this.ensureFinalizers(held, reconciliation, hasFar);
+    const written = await this.children.write(object, desired, memory, reconciliation);
+    draft.changes.push(...written.changes);
+    const made = { object, answer, desired, progress: written.progress, before: written.memory };
+    if (!written.failure) return made;
+    await this.remembering.part(reconciliation.client, made);
+    throw written.failure.error;
+  }
+
+  /** Judges the children, and writes what the object must remember, with the verdict. */
+  private async remember(
+    { object: { metadata }, memory, answer }: Asked,
+    made: Made,
+    timetable: Timetable,
+    { client, timeline }: Reconciliation,
+    draft: Draft,
+  ): Promise<void> {
+    const { verdict, ...found } = await this.children.judge(made.object, made.progress);
     draft.note(found);
     // The verdict may be written with the handler's status, before the outcome is complete.
     const masked = this.scrubber.inside(verdict);
     draft.verdict = masked;
     if (answer.requeueAfterSeconds !== undefined) draft.againAfter(answer.requeueAfterSeconds * 1000);
-    const { generation = 1 } = held.metadata;
-    const news = newEventsIn(answer.events ?? [], generation, memory.told);
+    const news = newEventsIn(answer.events ?? [], metadata.generation ?? 1, memory.told);
     const all = { told: news.told, schedules: timetable.after };
-    const remember = async () => {
+    const write = async () => {
       const now = await this.remembering.all(client, made, all, masked, draft.report);
-      if (now.metadata.resourceVersion !== current.metadata.resourceVersion)
+      if (now.metadata.resourceVersion !== made.object.metadata.resourceVersion)
         draft.note({ statusChanged: true });
       await this.remembering.releaseFormer(client, now);
     };
-    await timeline.step("status", () => this.inDoubt.while(object.metadata, news, remember));
+    await timeline.step("status", () => this.inDoubt.while(metadata, news, write));
     draft.events.push(...news.events);
   }
 

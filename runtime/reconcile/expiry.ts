@@ -1,0 +1,36 @@
+import type { Operator } from "../definition/definition";
+import { isExpired } from "../events/eventMarks";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { KnownObjects } from "../watch/customResources";
+import type { Reconciliation } from "./reconciliation";
+
+/** What {@link deleteIfExpired} works with. */
+export interface ExpiryOptions {
+  readonly operator: Operator;
+  /** The custom resource's kind. */
+  readonly resource: Resource;
+  readonly objects: Pick<KnownObjects, "invalidate">;
+}
+
+/**
+ * Deletes an object that was created from an event and has lasted long enough, by our clock and by the API server's. The clock of
+ * one machine may be wrong by years, and what is deleted does not come back. So the object is deleted in exactly the version that
+ * was seen to have lasted long enough.
+ * @param now by our clock, in milliseconds since 1970
+ * @returns whether it was deleted
+ */
+export async function deleteIfExpired(
+  object: KubernetesObject,
+  { client }: Pick<Reconciliation, "client">,
+  { operator, resource, objects }: ExpiryOptions,
+  now: number,
+): Promise<boolean> {
+  if (!isExpired(object, operator, now)) return false;
+  const time = await client.timeAt(resource, object.metadata);
+  if (time !== undefined && !isExpired(object, operator, time)) return false;
+  const { uid, resourceVersion } = object.metadata;
+  await client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
+  objects.invalidate(object.metadata);
+  return true;
+}
