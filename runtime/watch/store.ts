@@ -167,16 +167,18 @@ export class Store<Facts> {
 
   /**
    * Takes in an object.
-   * @param isReset whether it counts although a newer version is known
-   * @param isOutdated whether a newer version may be there, so that the object is read when it is needed
+   * @param how `isReset`: it counts although a newer version is known. `isOutdated`: a newer version may be there, so that the object
+   *   is read when it is needed. @default neither
    * @returns the stored object with that name now. Undefined if we do not own it
    */
   set(
     resource: Resource,
     object: KubernetesObject,
     source: Source,
-    isReset = false,
-    isOutdated = false,
+    {
+      isReset = false,
+      isOutdated = false,
+    }: { readonly isReset?: boolean; readonly isOutdated?: boolean } = {},
   ): StoredObject<Facts> | undefined {
     const key = storeKey(resource, object.metadata);
     const known = this.byKey.get(key);
@@ -232,11 +234,13 @@ export class Store<Facts> {
     let doubts = 0;
     const see = (object: KubernetesObject) => {
       listed?.add(storeKey(resource, object.metadata));
-      const [source, reset, version, before] = [listing, isReset, listVersion, doubts];
+      const [source, wentBack, version, before] = [listing, isReset, listVersion, doubts];
       return () => {
-        const isBack = reset || this.isContradicted(resource, object, version);
         const { outdatedAt = 0 } = this.find(resource, object.metadata) ?? {};
-        this.set(resource, object, source, isBack, before < Math.max(outdatedAt, this.outdatedAt));
+        this.set(resource, object, source, {
+          isReset: wentBack || this.isContradicted(resource, object, version),
+          isOutdated: before < Math.max(outdatedAt, this.outdatedAt),
+        });
       };
     };
     return {
