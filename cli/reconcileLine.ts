@@ -1,6 +1,6 @@
 import { formatName } from "../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../runtime/reconcile/report";
-import { clean } from "../runtime/status/conditions";
+import { clean } from "../runtime/text/clean";
 import { formatDuration, indent, lastLines, type Style } from "./terminal";
 
 /** The most lines of a run's standard error that are shown, from its end. */

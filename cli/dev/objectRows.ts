@@ -1,6 +1,6 @@
 import type { ObjectState } from "../../runtime/engine";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { clean } from "../../runtime/status/conditions";
+import { clean } from "../../runtime/text/clean";
 import type { ObjectRow } from "./objectTable";
 
 /** An operator, and its known objects. */

@@ -1,4 +1,4 @@
-import { clean } from "../../runtime/status/conditions";
+import { clean } from "../../runtime/text/clean";
 import { formatDuration, type Style } from "../terminal";
 import type { Run } from "./runs";
 

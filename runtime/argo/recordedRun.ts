@@ -5,7 +5,7 @@ import type { Manifest } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL, TRACE_ID_LABEL } from "../names";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
-import { clean } from "../status/conditions";
+import { clean } from "../text/clean";
 import { timingText } from "../traces/timings";
 import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "./runParameters";
 import {

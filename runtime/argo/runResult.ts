@@ -3,7 +3,7 @@ import { writeJson } from "../json";
 import { formatName } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
 import type { TrialResult } from "../reconcile/trial";
-import { clean } from "../status/conditions";
+import { clean } from "../text/clean";
 import { describeRun, endOfLog, outputsOf } from "./recordedRun";
 import type { NodeResult } from "./taskSet";
 

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { builtIn } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE } from "../kubernetes/events";
-import { clean } from "../status/conditions";
+import { clean } from "../text/clean";
 import { Pace } from "../work/pace";
 
 const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");

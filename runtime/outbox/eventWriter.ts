@@ -5,7 +5,8 @@ import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE, namespaceOfEvents, type Regarded } from "../kubernetes/events";
 import { microTimeOf } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
-import { clean, withRun } from "../status/conditions";
+import { withRun } from "../status/conditions";
+import { clean } from "../text/clean";
 import { Pace } from "../work/pace";
 
 /** What an {@link EventWriter} needs of a client. */

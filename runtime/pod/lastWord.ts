@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { endOfLog } from "../argo/recordedRun";
 import type { ReconcileReport } from "../reconcile/report";
-import { clean } from "../status/conditions";
+import { clean } from "../text/clean";
 import { timingText } from "../traces/timings";
 import { HANDLER_EXIT_CODE, TERMINATION_LOG, TIMINGS_FILE } from "./layout";
 import type { PodSettings } from "./podSettings";

@@ -1,7 +1,7 @@
 import { escaped } from "../json";
 import { formatName } from "../kubernetes/objects";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
-import { clean } from "../status/conditions";
+import { clean } from "../text/clean";
 
 export type LogLevel = "info" | "warn" | "error";
 

@@ -1,5 +1,6 @@
 import type { ReconcileFailure } from "../failure";
 import type { Condition } from "../kubernetes/objects";
+import { clean } from "../text/clean";
 
 /** The verdict of a reconcile, as far as the conditions show it. */
 export type Verdict =
@@ -10,9 +11,6 @@ export type Verdict =
   /** The object is being deleted and its handler has not finished with it. */
   | { readonly kind: "finalizing" }
   | { readonly kind: "failed"; readonly failure: ReconcileFailure };
-
-/** The longest message of a condition. The API allows 32768 characters, but nobody reads them. */
-const LONGEST_MESSAGE = 1024;
 
 /**
  * The standard conditions of a verdict: Ready, and the two of kstatus that say whether to wait (Reconciling) or to step in
@@ -115,23 +113,4 @@ export function withRun(text: string, run: string | undefined): string {
 function runStillToName(verdict: Verdict, ready: Condition | undefined): string | undefined {
   if (!ready || verdict.kind === "failed" || !REASONS_OF_SUCCESS.includes(ready.reason)) return undefined;
   return / \(run ([a-z0-9-]+)\)$/.exec(ready.message)?.[1];
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
-const ESCAPE_SEQUENCE = /\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g;
-/** Control characters except the newline, and characters that end a line or change the reading direction. */
-const ACTIVE = /[^\P{Cc}\n]|[\u2028\u2029\p{Bidi_Control}]/gu;
-
-/** Half of a character: a surrogate without its other half. The API server would not give it back as it was. */
-const HALF_CHARACTER = /\p{Cs}/gu;
-
-/**
- * Removes characters on which a terminal would act, replaces half of a character by U+FFFD, and cuts a text that is too long to
- * be read.
- */
-export function clean(text: string, longest = LONGEST_MESSAGE): string {
-  const plain = text.replace(ESCAPE_SEQUENCE, "").replace(ACTIVE, "").replace(HALF_CHARACTER, "\ufffd");
-  const cut = plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
-  // The cut itself may have left half of a character.
-  return cut.replace(HALF_CHARACTER, "");
 }

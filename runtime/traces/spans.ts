@@ -1,7 +1,7 @@
 import { groupOf } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
 import type { ReconcileTiming, Step, StepChild } from "../reconcile/timeline";
-import { clean } from "../status/conditions";
+import { clean } from "../text/clean";
 import type { Cause } from "../work/arrivals";
 import { newSpanId, type TraceContext } from "./context";
 

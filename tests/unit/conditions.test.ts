@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { Condition } from "../../runtime/kubernetes/objects";
-import { clean, conditionsOf, type Verdict } from "../../runtime/status/conditions";
+import { conditionsOf, type Verdict } from "../../runtime/status/conditions";
+import { clean } from "../../runtime/text/clean";
 
 const NOW = "2026-01-02T03:04:05Z";
 const BEFORE = "2025-01-01T00:00:00Z";

@@ -77,6 +77,7 @@ const ENGINE: Layers = [
     "notices",
     "readInParts",
     "spread",
+    "text/",
     "turns",
     "within",
   ],

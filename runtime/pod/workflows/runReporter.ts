@@ -6,8 +6,9 @@ import type { Resource } from "../../kubernetes/resource";
 import type { KeptMemories } from "../../memory/keptMemories";
 import { fieldManagerOf } from "../../names";
 import { EventWriter } from "../../outbox/eventWriter";
-import { clean, withRun } from "../../status/conditions";
+import { withRun } from "../../status/conditions";
 import { StatusWriter } from "../../status/statusWriter";
+import { clean } from "../../text/clean";
 import { type ReadMemories, readMemories } from "../withoutWatches/readMemories";
 
 /** The reporter, and the objects on which it reports. */

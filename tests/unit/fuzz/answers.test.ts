@@ -6,7 +6,7 @@ import { ReconcileFailure } from "../../../runtime/failure";
 import type { HandlerEvent } from "../../../runtime/handler/contract";
 import { parseAnswer, readAnswerLine } from "../../../runtime/handler/parseAnswer";
 import { resourcePath } from "../../../runtime/kubernetes/resource";
-import { clean } from "../../../runtime/status/conditions";
+import { clean } from "../../../runtime/text/clean";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileText, mostly } from "../support/hostile";
 import { CLUSTER_ROLES, CONFIG_MAPS, operator, widget } from "../support/objects";

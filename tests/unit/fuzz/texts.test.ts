@@ -18,7 +18,7 @@ import {
 import { LineSplitter } from "../../../runtime/lines";
 import { HintError, parseHint } from "../../../runtime/pod/hints/hint";
 import { formatLogLine } from "../../../runtime/pod/logLine";
-import { clean } from "../../../runtime/status/conditions";
+import { clean } from "../../../runtime/text/clean";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileObject, hostileText, mostly } from "../support/hostile";
 import { MANAGER, observed, operator, WIDGETS } from "../support/objects";
