@@ -8,6 +8,7 @@ import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
 import { appliesNothing } from "./appliesNothing";
 import { ChildrenByOwner } from "./childrenByOwner";
+import { HeldReports } from "./heldReports";
 import { isMarked, managersOf } from "./marks";
 import { ownedValues } from "./ownedValues";
 import { applyEntry, marksOf, type Owner, provenOwner } from "./ownership";
@@ -79,8 +80,7 @@ export class ChildStore {
   private readonly unsure = new Set<string>();
   /** Children that we deleted and that somebody's finalizer, or their grace period, keeps for a while, by uid. */
   private readonly leaving = new Set<string>();
-  /** Children that we are writing, each with the reports of a watch meanwhile. A report may be the echo of our own write. */
-  private readonly writing = new Map<string, (() => void)[]>();
+  private readonly reports = new HeldReports();
 
   constructor(private readonly options: ChildStoreOptions) {
     const { client, ownerKind, managers, mostKept } = options;
@@ -207,13 +207,11 @@ export class ChildStore {
     write: () => Promise<Result>,
   ): Promise<Result> {
     const key = storeKey(resource, name);
-    const held: (() => void)[] = [];
-    this.writing.set(key, held);
-    this.unsure.delete(key);
-    const before = this.store.find(resource, name);
-    // If the answer is lost, the write may have been done. Until an answer comes, we do not know what the object holds.
-    if (before) this.applied.delete(before.uid);
-    try {
+    return this.reports.during(key, async () => {
+      this.unsure.delete(key);
+      const before = this.store.find(resource, name);
+      // If the answer is lost, the write may have been done. Until an answer comes, we do not know what the object holds.
+      if (before) this.applied.delete(before.uid);
       const result = await write();
       if (result.object) {
         this.takeIn(resource, result.object, manifest);
@@ -222,20 +220,14 @@ export class ChildStore {
         if (known) this.store.remove(known, "handled");
       }
       return result;
-    } finally {
-      this.writing.delete(key);
-      for (const event of held) event();
-    }
+    });
   }
 
   /** Takes in what a reflector sees of a kind. */
   sink(resource: Resource, namespace: string | undefined): ReflectorSink {
     const inner = this.store.sink(resource, namespace);
-    const afterWrites = (object: KubernetesObject, event: () => void) => {
-      const held = this.writing.get(storeKey(resource, object.metadata));
-      if (held) held.push(event);
-      else event();
-    };
+    const afterWrites = (object: KubernetesObject, report: () => void) =>
+      this.reports.take(storeKey(resource, object.metadata), report);
     return {
       listing: (isReset, version) => inner.listing(isReset, version),
       set: (object, isListed) => {

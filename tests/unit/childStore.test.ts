@@ -197,6 +197,29 @@ describe("ChildStore", () => {
       assert.equal(isApplied(), true);
     });
 
+    for (const [which, first, last] of [
+      ["earlier", 0, 1],
+      ["later", 1, 0],
+    ] as const) {
+      it(`nobody by two writes of ours at once, of which the ${which} one ends first`, async () => {
+        const answers: ((object: KubernetesObject) => void)[] = [];
+        const write = (wanted: Manifest) =>
+          store.write(CONFIG_MAPS, NAME, wanted, () => {
+            return new Promise<{ object: KubernetesObject }>((resolve) =>
+              answers.push((object) => resolve({ object })),
+            );
+          });
+        const wanted = [manifest({ key: "1" }), manifest({ key: "2" })] as const;
+        const writes = wanted.map(write);
+        answers[first]?.(child(5, wanted[first]));
+        await writes[first];
+        watched(child(6, wanted[last]));
+        answers[last]?.(child(6, wanted[last]));
+        await writes[last];
+        assert.deepEqual(told, []);
+      });
+    }
+
     it("the owner by what somebody else does while we write", async () => {
       await apply(child(5), () => watched(taken(6, "kubectl")));
       assert.deepEqual(told, ["widget-uid ConfigMap settings drifted by kubectl"]);
