@@ -1,6 +1,6 @@
 import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
-import { writeJson } from "../runtime/json";
+import { writeJson } from "../runtime/json/json";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { apiVersionOf, type KubernetesObject } from "../runtime/kubernetes/objects";
 import { EXIT_CODES } from "./commandError";

@@ -1,4 +1,4 @@
-import { isRecord, readJson } from "../runtime/json";
+import { isRecord, readJson } from "../runtime/json/json";
 import { type KubernetesClient, PODS } from "../runtime/kubernetes/client";
 import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects";
 import { HttpTransport } from "../runtime/kubernetes/transport";

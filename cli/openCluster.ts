@@ -1,7 +1,7 @@
 import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { within } from "../runtime/within";
+import { within } from "../runtime/work/within";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
 

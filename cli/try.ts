@@ -4,7 +4,7 @@ import { Problems } from "../definition/problems";
 import { readYaml } from "../definition/readYaml";
 import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator } from "../runtime/definition/definition";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
 import { conclude, deployedAs, type PreviewCommandOptions, show } from "./diff";
 import type { DryRunClient } from "./diff/dryRunClient";

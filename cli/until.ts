@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { within } from "../runtime/within";
+import { within } from "../runtime/work/within";
 
 /** How {@link until} waits. */
 export interface UntilOptions {

@@ -1,5 +1,5 @@
 import type { Operator } from "../runtime/definition/definition";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import type { Json } from "../runtime/kubernetes/objects";
 import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../runtime/names";
 import { clashOf, listenerOf } from "./checkOutsideEvents";

@@ -5,7 +5,7 @@ import { constantOf } from "../runtime/events/mapEvent";
 import { schemaOfField } from "../runtime/events/schemaFields";
 import { SOURCE_TYPES } from "../runtime/events/sources";
 import { typed } from "../runtime/events/typed";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { type CustomResourceDefinition, specSchemaOf } from "./customResourceDefinition";
 import { nearest } from "./nearest";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import type { JsonObject } from "../runtime/kubernetes/objects";
 import { nearest } from "./nearest";
 import type { Report } from "./problems";

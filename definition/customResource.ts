@@ -1,5 +1,5 @@
 import { schemaChecker } from "../runtime/definition/statusSchema";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { versionsOf } from "./customResourceDefinition";
 

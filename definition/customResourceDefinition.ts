@@ -1,6 +1,6 @@
 import type { CustomResourceKind } from "../runtime/definition/definition";
 import { statusChecker } from "../runtime/definition/statusSchema";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
 import type { Problems, Report } from "./problems";

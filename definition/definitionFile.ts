@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import { type Locate, Problems, type Report } from "./problems";
 import { readYaml } from "./readYaml";
 

@@ -7,7 +7,7 @@ import {
   type Watch,
 } from "../runtime/definition/definition";
 import { languageOf } from "../runtime/definition/handlerProgram";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import { pluralOf } from "../runtime/kubernetes/kinds";
 import { DEFAULT_INSTALLATION, type OperatorIdentity } from "../runtime/names";
 import { checkChildren } from "./checkChildren";

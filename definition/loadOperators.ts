@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
-import { isRecord } from "../runtime/json";
+import { isRecord } from "../runtime/json/json";
 import { checkOperators } from "./checkOperators";
 import { definitionFile, overridesOf, signOfOperator } from "./definitionFile";
 import { type LoadOptions, loadOperator } from "./loadOperator";

@@ -11,8 +11,8 @@ import {
   Parser,
   parseAllDocuments,
 } from "yaml";
-import { flawOf, MOST_LEVELS } from "../runtime/flaw";
-import { isRecord } from "../runtime/json";
+import { flawOf, MOST_LEVELS } from "../runtime/json/flaw";
+import { isRecord } from "../runtime/json/json";
 import type { Json } from "../runtime/kubernetes/objects";
 import type { Locate, Position, Problems, Report } from "./problems";
 

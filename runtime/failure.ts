@@ -1,4 +1,4 @@
-import { cut } from "./cut";
+import { cut } from "./text/cut";
 
 /**
  * Why a reconcile failed, in the one word that the Ready condition, the Kubernetes Event and the metrics carry.

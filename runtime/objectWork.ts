@@ -1,8 +1,8 @@
 import type { EngineOptions } from "./engineOptions";
 import type { KubernetesClient } from "./kubernetes/client";
+import { nameOf } from "./kubernetes/objectKey";
 import type { Term } from "./leadership/term";
 import type { Metrics } from "./metrics";
-import { nameOf } from "./objectKey";
 import { messageAbout } from "./outbox/message";
 import type { Parts } from "./parts";
 import { type Mandate, whyEnded } from "./reconcile/mandate";

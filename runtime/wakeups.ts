@@ -1,8 +1,8 @@
 import type { DriftedChild } from "./children/childStore";
 import type { Owner } from "./children/ownership";
 import type { EngineOptions } from "./engineOptions";
+import { keyOf, nameOf } from "./kubernetes/objectKey";
 import { formatName, type ObjectName } from "./kubernetes/objects";
-import { keyOf, nameOf } from "./objectKey";
 import { contestNote, cycleNote, messageAboutContest, messageAboutCycle } from "./outbox/message";
 import type { Parts } from "./parts";
 import type { ReconcileRequests } from "./reconcile/requests";

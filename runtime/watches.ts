@@ -5,12 +5,12 @@ import { isWatchedBy } from "./children/ownership";
 import type { Operator, Watch } from "./definition/definition";
 import type { ReconcileFailure } from "./failure";
 import type { KubernetesClient } from "./kubernetes/client";
+import { keyOf } from "./kubernetes/objectKey";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { isListed, type Resource } from "./kubernetes/resource";
 import { memoryResourceOf } from "./memory/keptMemories";
 import { MemoryStore } from "./memory/memoryStore";
 import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "./names";
-import { keyOf } from "./objectKey";
 import { Completeness } from "./reconcile/completeness";
 import { whyCycling } from "./reconcile/watchCycle";
 import { UsedObjects, type UsedObjectsOptions } from "./uses/usedObjects";
@@ -19,7 +19,7 @@ import type { WatchedObjects } from "./watch/objectFacts";
 import { OutsideObjects } from "./watch/outsideObjects";
 import { Scopes } from "./watch/scopes";
 import { labelSelectorOf, partsOf } from "./watch/watched";
-import { within } from "./within";
+import { within } from "./work/within";
 
 /** The options of {@link Watches}, and the callbacks that they call. */
 export interface WatchesOptions

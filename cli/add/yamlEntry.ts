@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { isMap, isNode, isSeq, type Node, type Pair, parse, parseDocument, stringify } from "yaml";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
 import { yaml } from "../yaml";
 

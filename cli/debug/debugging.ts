@@ -8,7 +8,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import { programOf } from "../../runtime/definition/handlerProgram";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { CommandError, UsageError } from "../commandError";
 import { freePorts } from "../controlPlane/ports";
 import { localHandler } from "../localHandler";

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { applyEdits, modify, type ParseError, parse } from "jsonc-parser";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { DEBUG_HOST, type Debugger } from "./debuggedCommand";
 
 /** An entry of `configurations` in VS Code's launch.json. */

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
 import type { Operator } from "../../runtime/definition/definition";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { knownObject } from "../fixtures";
 import { readFixtures } from "../fixtures/fixture";
 

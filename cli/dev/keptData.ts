@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { CommandError } from "../commandError";
 import { isAtLeast } from "../controlPlane/goInstallation";
 import { takeLock } from "../controlPlane/lock";

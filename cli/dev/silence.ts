@@ -1,5 +1,5 @@
 import type { Operator } from "../../runtime/definition/definition";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { formatName, type ObjectName } from "../../runtime/kubernetes/objects";
 import { secondsInImage } from "../containers/patience";
 

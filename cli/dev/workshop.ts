@@ -4,7 +4,7 @@ import { definitionFile } from "../../definition/definitionFile";
 import type { OperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine";
-import { within } from "../../runtime/within";
+import { within } from "../../runtime/work/within";
 import { AwaitedKindError } from "../awaitedKind";
 import { areOfHandler } from "./handlerEdits";
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 
 /** A field that would change. */
 export interface FieldChange {

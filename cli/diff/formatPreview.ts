@@ -1,4 +1,4 @@
-import { writeJson } from "../../runtime/json";
+import { writeJson } from "../../runtime/json/json";
 import { formatName } from "../../runtime/kubernetes/objects";
 import { safe } from "../inspect/formatRun";
 import { indent, lastLines, type Style } from "../terminal";

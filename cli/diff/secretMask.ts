@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { secretDataOf } from "../../runtime/kubernetes/secretData";
-import { Scrubber } from "../../runtime/outbox/scrubber";
+import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { LAST_APPLIED } from "../../runtime/watch/watched";
 import type { FieldChange } from "./fields";
 

@@ -1,4 +1,4 @@
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { elsewhereFinalizerOf, finalizerOf, SKIP_FINALIZE_ANNOTATION } from "../../runtime/names";
 import type { Known } from "./known";

@@ -4,7 +4,7 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { resourcePath } from "../../runtime/kubernetes/resource";
 import type { HttpTransport } from "../../runtime/kubernetes/transport";
-import { LineSplitter } from "../../runtime/lines";
+import { LineSplitter } from "../../runtime/text/lines";
 
 /** A line that a container wrote. */
 export interface PodLine {

@@ -1,6 +1,6 @@
 import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../../runtime/argo/runParameters";
 import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/workflows";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";

@@ -4,7 +4,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Operator } from "../../runtime/definition/definition";
 import type { HandlerEvent } from "../../runtime/handler/contract";
-import { rounded } from "../../runtime/json";
+import { rounded } from "../../runtime/json/json";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import { type FixtureResult, runFixtures } from "../fixtures";
 import { updateFixtures } from "../fixtures/update";

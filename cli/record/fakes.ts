@@ -1,4 +1,4 @@
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { secretDataOf } from "../../runtime/kubernetes/secretData";
 import { FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";

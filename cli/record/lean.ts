@@ -1,4 +1,4 @@
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { Json, JsonObject, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
 import { DOMAIN, ENGINE_CONDITIONS, OWN_STATUS_FIELDS } from "../../runtime/names";
 import { LAST_APPLIED } from "../../runtime/watch/watched";

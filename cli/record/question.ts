@@ -1,7 +1,7 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
 import type { DueSchedule, HandlerEvent, Used } from "../../runtime/handler/contract";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";

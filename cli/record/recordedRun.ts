@@ -3,7 +3,7 @@ import { type RunTarget, resourceOf, runTargetOf } from "../../runtime/argo/runT
 import { parameterOf } from "../../runtime/argo/workflows";
 import type { Operator } from "../../runtime/definition/definition";
 import type { DueSchedule, HandlerEvent } from "../../runtime/handler/contract";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OPERATOR_LABEL } from "../../runtime/names";

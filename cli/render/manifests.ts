@@ -1,5 +1,5 @@
 import { inApplyOrder } from "../../runtime/children/applyOrder";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
 import type { RegisteredResource } from "./runProgram";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { RunError } from "@pulumi/pulumi";
 import { displayPath } from "../../definition/problems";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { asCommandError, CommandError } from "../commandError";
 import { loadProgram } from "./loadProgram";
 import { type RegisteredResource, runProgram } from "./runProgram";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parseDocument, visit } from "yaml";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { CommandError } from "../commandError";
 
 /** A Pulumi project and one stack's configuration, as Pulumi would give them to the program. */

@@ -1,4 +1,4 @@
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
 import { formatName, groupOf, type Manifest } from "../../runtime/kubernetes/objects";
 

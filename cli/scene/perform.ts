@@ -3,7 +3,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { within } from "../../runtime/within";
+import { within } from "../../runtime/work/within";
 import { renewGarbageCollector } from "../garbageCollector";
 import type { Cluster } from "../openCluster";
 import { formatReconcile } from "../reconcileLine";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { stepsOf } from "../../runtime/events/fieldPath";
 import { constantOf, pathOf } from "../../runtime/events/mapEvent";
 import { SOURCE_TYPES } from "../../runtime/events/sources";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import {
   anyObject,

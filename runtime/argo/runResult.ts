@@ -1,5 +1,5 @@
 import { ReconcileFailure } from "../failure";
-import { writeJson } from "../json";
+import { writeJson } from "../json/json";
 import { formatName } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
 import type { TrialResult } from "../reconcile/trial";

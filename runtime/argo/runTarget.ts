@@ -1,7 +1,7 @@
 import type { CustomResourceKind, Operator } from "../definition/definition";
-import { flawOf } from "../flaw";
 import type { DueSchedule } from "../handler/contract";
-import { readJson } from "../json";
+import { flawOf } from "../json/flaw";
+import { readJson } from "../json/json";
 import {
   apiVersionOf,
   isObjectName,

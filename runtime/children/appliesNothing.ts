@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { readJson } from "../json";
+import { readJson } from "../json/json";
 import { isJsonObject, type JsonObject, type Manifest } from "../kubernetes/objects";
 import { ListEntries } from "./listEntries";
 

@@ -1,5 +1,5 @@
-import { fingerprint } from "../fingerprint";
 import { invalid, quote } from "../handler/invalidAnswer";
+import { fingerprint } from "../json/fingerprint";
 import { formatName, groupOf, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import {

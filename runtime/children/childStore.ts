@@ -1,5 +1,5 @@
-import { fingerprint } from "../fingerprint";
-import { readJson } from "../json";
+import { fingerprint } from "../json/fingerprint";
+import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";

@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 
 /** The values of some fields of an entry of a list. Undefined: the entry does not have the field. */
 type Keys = Readonly<Record<string, unknown>>;

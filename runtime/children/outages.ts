@@ -1,6 +1,6 @@
-import { cut } from "../cut";
 import { ReconcileFailure } from "../failure";
 import { ApiError, ApiUnreachableError, isBusy } from "../kubernetes/errors";
+import { cut } from "../text/cut";
 import type { WriteScope } from "./childApplier";
 
 /** For how long nothing is concluded from writes of a child that fail, in milliseconds: an API server may be busy for so long. */

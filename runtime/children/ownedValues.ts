@@ -1,4 +1,4 @@
-import { readJson } from "../json";
+import { readJson } from "../json/json";
 import {
   isJsonObject,
   type JsonObject,

@@ -1,5 +1,5 @@
 import type { Watch } from "../definition/definition";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { isNeverGiven, isSecretKind } from "../kubernetes/kinds";
 import type {
   JsonObject,

@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { type Condition, conditionsIn, groupOf, type Manifest } from "../kubernetes/objects";
 
 const COUNTS = [

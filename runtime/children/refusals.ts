@@ -1,5 +1,5 @@
 import { ReconcileFailure } from "../failure";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { StandingConflictError } from "../kubernetes/conflicts";
 import {
   ApiError,

@@ -1,5 +1,5 @@
-import { fingerprintForName } from "../fingerprint";
-import { isRecord } from "../json";
+import { fingerprintForName } from "../json/fingerprint";
+import { isRecord } from "../json/json";
 import { ApiError, isBusy } from "../kubernetes/errors";
 import type { Manifest } from "../kubernetes/objects";
 

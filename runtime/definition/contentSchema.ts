@@ -1,5 +1,5 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
-import { rounded } from "../json";
+import { rounded } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 
 /** A part of a value that a schema does not allow. It contains nothing of the value's content. */

@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { isObjectName, type KubernetesObject } from "../kubernetes/objects";
 import type { Use } from "./definition";
 

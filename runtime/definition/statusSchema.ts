@@ -1,5 +1,5 @@
 import type { ErrorObject } from "ajv";
-import { rounded } from "../json";
+import { rounded } from "../json/json";
 import type { JsonObject } from "../kubernetes/objects";
 import { OWN_STATUS_FIELDS } from "../names";
 import { compiled, schemaFlawOf } from "./contentSchema";

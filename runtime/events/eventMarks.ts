@@ -1,5 +1,5 @@
-import { fingerprint } from "../fingerprint";
-import { isRecord } from "../json";
+import { fingerprint } from "../json/fingerprint";
+import { isRecord } from "../json/json";
 import type { KubernetesObject, ObjectMeta } from "../kubernetes/objects";
 import { conditionsIn } from "../kubernetes/objects";
 import { DOMAIN, fieldManagerOf, type OperatorIdentity } from "../names";

@@ -1,11 +1,11 @@
-import { cutBytes } from "../cut";
 import type { WarningReason } from "../failure";
-import { fingerprint } from "../fingerprint";
+import { fingerprint } from "../json/fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { builtIn } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE } from "../kubernetes/events";
 import { clean } from "../text/clean";
+import { cutBytes } from "../text/cut";
 import { Pace } from "../work/pace";
 
 const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");

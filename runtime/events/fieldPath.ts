@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 
 /** A step of a path: a field's name, or the place of a list's entry. */
 type Step = string | number;

@@ -1,5 +1,5 @@
 import type { EventMapping } from "../definition/outsideEvent";
-import { isRecord, readJson } from "../json";
+import { isRecord, readJson } from "../json/json";
 import type { JsonObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { OperatorIdentity } from "../names";

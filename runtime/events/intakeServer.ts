@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type HttpListener, type ListenAddress, listen } from "../http/listen";
-import { isRecord, readJson } from "../json";
+import { isRecord, readJson } from "../json/json";
 import type { Intake, IntakeResult } from "./intake";
 import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeNames";
 

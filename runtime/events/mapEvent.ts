@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { flawFinder } from "../definition/contentSchema";
 import type { EventMapping, EventScalar } from "../definition/outsideEvent";
-import { flawOf } from "../flaw";
-import { isRecord, writeJson } from "../json";
+import { flawOf } from "../json/flaw";
+import { isRecord, writeJson } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 import { valueAt } from "./fieldPath";
 import { schemaOfField } from "./schemaFields";

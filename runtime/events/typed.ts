@@ -1,4 +1,4 @@
-import { isRecord, readJson, writeJson } from "../json";
+import { isRecord, readJson, writeJson } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 import { schemaOfField } from "./schemaFields";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type FailureReason, ReconcileFailure } from "../failure";
-import { jsonOf } from "../flaw";
-import { LineSplitter, LineTooLongError } from "../lines";
+import { jsonOf } from "../json/flaw";
+import { LineSplitter, LineTooLongError } from "../text/lines";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
 import { LogTail } from "./logTail";

@@ -1,5 +1,5 @@
-import { cut } from "../cut";
 import { ReconcileFailure } from "../failure";
+import { cut } from "../text/cut";
 
 /** The most characters of a handler's output that a sentence quotes. */
 const LONGEST_QUOTE = 80;

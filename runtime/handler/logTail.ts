@@ -1,5 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
-import { CUT } from "../cut";
+import { CUT } from "../text/cut";
 
 const NEWLINE = 0x0a;
 

@@ -1,6 +1,6 @@
 import type { ReconcileFailure } from "../failure";
-import { flawOf, halfCharacterIn } from "../flaw";
-import { isRecord, readJson } from "../json";
+import { flawOf, halfCharacterIn } from "../json/flaw";
+import { isRecord, readJson } from "../json/json";
 import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";

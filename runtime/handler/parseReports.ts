@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { ENGINE_CONDITIONS } from "../names";
 import type { AnsweredCondition, AnsweredEvent } from "./contract";
 import { checkKeys, invalid, quote, shown } from "./invalidAnswer";

@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import type { ApplyOptions, KubernetesClient } from "./client";
 import { isApiError } from "./errors";
 import type { KubernetesObject, Manifest } from "./objects";

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import type { ClusterConnection } from "./connection";
 import { ApiUnreachableError, isApiError } from "./errors";
 import type { Passage } from "./gate";

@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 
 /** Any value that JSON can carry. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

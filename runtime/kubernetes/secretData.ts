@@ -1,4 +1,4 @@
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 
 /** All values of a Secret in base64, by key: `stringData` as well, in the form in which the API server stores it. */
 export function secretDataOf({

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { cut } from "../cut";
-import { readJson, writeJson } from "../json";
+import { readJson, writeJson } from "../json/json";
+import { cut } from "../text/cut";
 import type { ClusterConnection } from "./connection";
 import {
   type ApiError,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts } from "../kubernetes/conflicts";
@@ -23,7 +23,7 @@ import {
 } from "../names";
 import type { StatusChange, StatusVerdict } from "../status/composeStatus";
 import { conditionsOf } from "../status/conditions";
-import { Turns } from "../turns";
+import { Turns } from "../work/turns";
 import type { Memories } from "./memories";
 import { type Memory, memoryIn, NOTHING } from "./memory";
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { ScheduleMemory } from "../schedules/due";
 

@@ -1,5 +1,4 @@
-import { cutBytes } from "../cut";
-import { fingerprint, fingerprintForName } from "../fingerprint";
+import { fingerprint, fingerprintForName } from "../json/fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE, namespaceOfEvents, type Regarded } from "../kubernetes/events";
@@ -7,6 +6,7 @@ import { microTimeOf } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
 import { withRun } from "../status/conditions";
 import { clean } from "../text/clean";
+import { cutBytes } from "../text/cut";
 import { Pace } from "../work/pace";
 
 /** What an {@link EventWriter} needs of a client. */

@@ -7,7 +7,7 @@ import type { ObjectEvent } from "../reconcile/outcome";
 import type { StatusVerdict } from "../status/composeStatus";
 import type { Statuses } from "../status/statuses";
 import type { ReportTime } from "../traces/spans";
-import { within } from "../within";
+import { within } from "../work/within";
 import type { EventWriter } from "./eventWriter";
 import type { RunRecord } from "./recorder";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { POD_LAYOUT } from "./layout";
 
 /** The file's name, in the folder {@link POD_LAYOUT} calls "definition". */

@@ -6,7 +6,7 @@ import { INTAKE_FILE, type IntakeFile, parseIntakeFile } from "../events/intakeF
 import { startIntakeServer } from "../events/intakeServer";
 import { KubernetesClient } from "../kubernetes/client";
 import { MANAGER_PREFIX } from "../names";
-import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
 import type { Surroundings } from "./pod";
 import { addressOf, pathOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";

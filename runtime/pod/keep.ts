@@ -1,6 +1,6 @@
 import { Keeper } from "../eventPath/keeper";
 import { KubernetesClient } from "../kubernetes/client";
-import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
 import type { Surroundings } from "./pod";
 import { addressOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";

@@ -1,4 +1,4 @@
-import { escaped } from "../json";
+import { escaped } from "../json/json";
 import { formatName } from "../kubernetes/objects";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { clean } from "../text/clean";

@@ -3,7 +3,7 @@ import { Replay } from "../argo/replay";
 import { RunRecorder } from "../argo/runRecorder";
 import { Engine } from "../engine";
 import { KubernetesClient } from "../kubernetes/client";
-import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
 import { PipeTransport } from "./handlerContainer/pipeTransport";
 import { prepareHandler } from "./handlerContainer/prepareHandler";
 import { Announcements } from "./hints/announcements";

@@ -11,16 +11,16 @@ import {
   type ReconcileAnswer,
 } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { isSecretKind } from "../kubernetes/kinds";
 import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Memory } from "../memory/memory";
-import type { Scrubber } from "../outbox/scrubber";
 import type { GatheredUse } from "../uses/used";
 import type { StillListingError } from "../watch/stillListing";
 import type { ObjectChildren } from "./objectChildren";
 import type { ObjectEvent } from "./outcome";
 import type { Reconciliation } from "./reconciliation";
+import type { Scrubber } from "./scrubber";
 
 /** What {@link Asking} works with. */
 export interface AskingOptions {

@@ -1,5 +1,5 @@
 import type { ChildVerb } from "../children/childApplier";
-import { cut } from "../cut";
+import { cut } from "../text/cut";
 
 /** A part of a reconcile that takes time. */
 export const STEPS = [

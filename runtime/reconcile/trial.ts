@@ -5,7 +5,7 @@ import { statusChecker } from "../definition/statusSchema";
 import { askHandler } from "../handler/askHandler";
 import { type HandlerAnswer, questionAbout, type Used } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 import { apiVersionOf, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 

@@ -1,4 +1,4 @@
-import { Turns } from "../turns";
+import { Turns } from "../work/turns";
 import { type TrialOptions, type TrialResult, tryHandler } from "./trial";
 
 /** The most trials at once. Each takes a handler process from the objects. */

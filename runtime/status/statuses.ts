@@ -1,6 +1,6 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import { Turns } from "../turns";
+import { Turns } from "../work/turns";
 import type { StatusChange } from "./composeStatus";
 import type { StatusWriter } from "./statusWriter";
 

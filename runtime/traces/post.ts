@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { isRecord } from "../json";
+import { isRecord } from "../json/json";
 
 /** The result of a request to a collector. */
 export type Posted =

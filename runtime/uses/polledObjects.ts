@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { jsonOf } from "../flaw";
+import { jsonOf } from "../json/flaw";
 import type { KubernetesClient } from "../kubernetes/client";
 import { builtIn } from "../kubernetes/discovery";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";

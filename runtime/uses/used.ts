@@ -11,14 +11,14 @@ import {
 } from "../definition/references";
 import { listedNames, type UsingOperator, useOf } from "../definition/selections";
 import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, type WarningReason } from "../failure";
-import { jsonOf } from "../flaw";
 import { type HandlerEvent, MOST_GIVEN, type Used } from "../handler/contract";
+import { jsonOf } from "../json/flaw";
 import { isApiError } from "../kubernetes/errors";
 import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { readInParts } from "../kubernetes/readInParts";
 import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
-import { readInParts } from "../readInParts";
 import { StillListingError } from "../watch/stillListing";
 
 /** Where the used objects are read: from the stores of watches, or from the API server. */

@@ -1,4 +1,4 @@
-import { fingerprint } from "../fingerprint";
+import { fingerprint } from "../json/fingerprint";
 import { isTrue, type KubernetesObject } from "../kubernetes/objects";
 import { annotationsOf, madeOf, ownAnnotationsOf } from "./watched";
 

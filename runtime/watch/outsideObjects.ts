@@ -1,4 +1,4 @@
-import { fingerprint } from "../fingerprint";
+import { fingerprint } from "../json/fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";

@@ -1,11 +1,11 @@
 import { setTimeout } from "node:timers/promises";
-import { readJson } from "../json";
+import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, type ApiStatus } from "../kubernetes/errors";
 import type { Selection } from "../kubernetes/list";
 import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { LineSplitter } from "../lines";
+import { LineSplitter } from "../text/lines";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */
 export interface ReflectorSink {

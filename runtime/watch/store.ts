@@ -1,5 +1,5 @@
-import { jsonOf } from "../flaw";
-import { readJson } from "../json";
+import { jsonOf } from "../json/flaw";
+import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { spread } from "../spread";
-import { within } from "../within";
+import { spread } from "../schedules/spread";
+import { within } from "./within";
 
 /** The work of a {@link Resync}. */
 export interface ResyncOptions {

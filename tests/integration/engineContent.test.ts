@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { readJson, writeJson } from "../../runtime/json";
+import { readJson, writeJson } from "../../runtime/json/json";
 import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";

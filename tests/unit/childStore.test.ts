@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ChildStore, type DriftedChild } from "../../runtime/children/childStore";
 import { ownedManifest } from "../../runtime/children/ownership";
-import { readJson } from "../../runtime/json";
+import { readJson } from "../../runtime/json/json";
 import type {
   KubernetesObject,
   ManagedFieldsEntry,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CUT, cutBytes } from "../../runtime/cut";
+import { CUT, cutBytes } from "../../runtime/text/cut";
 
 describe("cutBytes", () => {
   it("leaves a text alone that is short enough", () => {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { EventMapping } from "../../runtime/definition/outsideEvent";
 import { stepsOf, valueAt } from "../../runtime/events/fieldPath";
 import { type EventObject, eventMapper, MOST_SPEC_BYTES, type Refusal } from "../../runtime/events/mapEvent";
-import { readJson, writeJson } from "../../runtime/json";
+import { readJson, writeJson } from "../../runtime/json/json";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 
 const MAPPING: EventMapping = {

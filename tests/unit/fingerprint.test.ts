@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { fingerprint } from "../../runtime/fingerprint";
-import { readJson } from "../../runtime/json";
+import { fingerprint } from "../../runtime/json/fingerprint";
+import { readJson } from "../../runtime/json/json";
 
 /** The same functions as another process has them. */
 function ofAnotherProcess() {
-  const files = ["../../runtime/json", "../../runtime/fingerprint"].map((file) => require.resolve(file));
+  const files = ["../../runtime/json/json", "../../runtime/json/fingerprint"].map((file) =>
+    require.resolve(file),
+  );
   const loaded = files.map((file) => [file, require.cache[file]] as const);
   for (const file of files) delete require.cache[file];
   try {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parse as parseYaml } from "yaml";
-import { readJson, rounded, writeJson } from "../../runtime/json";
+import { readJson, rounded, writeJson } from "../../runtime/json/json";
 
 /** What YAML does not take as it is (1.2, c-printable), and where some reader of lines would see a line end. */
 const UNPRINTABLE = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\ufffd]/;

@@ -30,7 +30,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
     "LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;",
   ],
   ["handler processes", "idle for a minute", "runtime/handler/handlerPool.ts", "idleMs ?? 60_000"],
-  ["values of Secrets", "8 Mi", "runtime/outbox/scrubber.ts", "MOST_REMEMBERED = 8 * 1024 * 1024;"],
+  ["values of Secrets", "8 Mi", "runtime/reconcile/scrubber.ts", "MOST_REMEMBERED = 8 * 1024 * 1024;"],
   [
     "the standard error in a run's outputs",
     "8 KiB",

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { buildEventPath } from "../../components/manifests/eventPath/eventPath";
 import { buildOperator } from "../../components/manifests/operator/operator";
 import { OperatorError } from "../../definition/problems";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import {
   elsewhereFinalizerOf,

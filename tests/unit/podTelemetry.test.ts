@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { Counter, Registry } from "prom-client";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { HttpListener } from "../../runtime/http/listen";
-import { ONCE_A_MINUTE_MS, withoutRepeats } from "../../runtime/notices";
 import { formatLogLine, type LogFields, logReport, logTo } from "../../runtime/pod/logLine";
 import { startTelemetryServer } from "../../runtime/pod/telemetryServer";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../../runtime/text/notices";
 import { FakeClock } from "./support/fakeClock";
 
 describe("the telemetry server", () => {

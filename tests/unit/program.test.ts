@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";

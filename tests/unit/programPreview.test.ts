@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { samplePlatform } from "./support/platform";
 import { runStack } from "./support/program";
 

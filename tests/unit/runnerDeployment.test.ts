@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../runtime/json";
+import { isRecord } from "../../runtime/json/json";
 import { removeFolder } from "./operatorFolder";
 import { run } from "./support/program";
 import { EVERY_FORM, operatorsProgram, type SampleProgram, sampleProgram } from "./support/sampleOperators";

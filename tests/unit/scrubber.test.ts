@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { Scrubber } from "../../runtime/outbox/scrubber";
 import type { Outcome } from "../../runtime/reconcile/outcome";
+import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { withinCpuTime } from "../support/cpuTime";
 
 let uids = 0;

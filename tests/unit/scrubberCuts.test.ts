@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { HandlerWorker } from "../../runtime/handler/handlerWorker";
 import { LogTail } from "../../runtime/handler/logTail";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { Scrubber } from "../../runtime/outbox/scrubber";
+import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { failureOf } from "./support/failures";
 import { question, shellHandler } from "./support/handlers";
 

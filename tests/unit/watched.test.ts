@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOwnWork, marksOf, provenOwner } from "../../runtime/children/ownership";
-import { fingerprint } from "../../runtime/fingerprint";
+import { fingerprint } from "../../runtime/json/fingerprint";
 import { isSelected, labelSelectorOf, partsOf } from "../../runtime/watch/watched";
 import { applied, configMap, MANAGER, WIDGETS, widget } from "./support/objects";
 

@@ -1,5 +1,5 @@
 import type { Operator } from "../../definition/definition";
-import { isRecord } from "../../json";
+import { isRecord } from "../../json/json";
 import type { ObjectName } from "../../kubernetes/objects";
 
 /** Says that an object may have changed. */

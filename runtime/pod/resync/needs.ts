@@ -4,7 +4,7 @@ import type { ChildStore } from "../../children/childStore";
 import { canReference } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import { isExpired } from "../../events/eventMarks";
-import { isRecord } from "../../json";
+import { isRecord } from "../../json/json";
 import { conditionsIn, type KubernetesObject, type ManagedFieldsEntry } from "../../kubernetes/objects";
 import { kindKey } from "../../kubernetes/resource";
 import { type Memory, memoryIn, memoryOf } from "../../memory/memory";

@@ -1,9 +1,9 @@
 import { statusOf } from "../../argo/workflows";
 import type { Child } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
-import { fingerprint } from "../../fingerprint";
 import type { Used } from "../../handler/contract";
-import { isRecord } from "../../json";
+import { fingerprint } from "../../json/fingerprint";
+import { isRecord } from "../../json/json";
 import { formatName, type KubernetesObject } from "../../kubernetes/objects";
 import { storeKey } from "../../watch/store";
 import { partsOf } from "../../watch/watched";

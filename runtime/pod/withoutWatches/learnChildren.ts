@@ -1,6 +1,6 @@
 import type { ChildStore } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
-import { isRecord } from "../../json";
+import { isRecord } from "../../json/json";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { UnknownKindError } from "../../kubernetes/discovery";
 import { isApiError } from "../../kubernetes/errors";

@@ -5,7 +5,7 @@ import {
   WORKFLOW_TASK_RESULTS,
   WORKFLOWS,
 } from "../../argo/workflows";
-import { isRecord } from "../../json";
+import { isRecord } from "../../json/json";
 import { type KubernetesClient, PODS } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
 import { type KubernetesObject, latestOf } from "../../kubernetes/objects";

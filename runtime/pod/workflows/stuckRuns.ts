@@ -1,6 +1,6 @@
 import { specOf, statusOf } from "../../argo/workflows";
 import { ReconcileFailure } from "../../failure";
-import { isRecord } from "../../json";
+import { isRecord } from "../../json/json";
 import type { KubernetesObject } from "../../kubernetes/objects";
 
 /** By how much a run may outlast its time until it counts as overdue, in milliseconds: the controller may be away. */

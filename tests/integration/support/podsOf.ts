@@ -1,6 +1,6 @@
 import { parse } from "yaml";
 import { IMAGES } from "../../../components/manifests/images";
-import { isRecord } from "../../../runtime/json";
+import { isRecord } from "../../../runtime/json/json";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 
 type Tree = Record<string, unknown>;

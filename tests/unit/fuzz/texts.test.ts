@@ -7,7 +7,7 @@ import { openTasksOf } from "../../../runtime/argo/taskSet";
 import { isOver } from "../../../runtime/argo/workflows";
 import { conflictWith, provenOwner } from "../../../runtime/children/ownership";
 import { whyNotReady } from "../../../runtime/children/readiness";
-import { fingerprint } from "../../../runtime/fingerprint";
+import { fingerprint } from "../../../runtime/json/fingerprint";
 import {
   conditionsIn,
   isObjectName,
@@ -15,10 +15,10 @@ import {
   microTimeOf,
   timeOf,
 } from "../../../runtime/kubernetes/objects";
-import { LineSplitter } from "../../../runtime/lines";
 import { HintError, parseHint } from "../../../runtime/pod/hints/hint";
 import { formatLogLine } from "../../../runtime/pod/logLine";
 import { clean } from "../../../runtime/text/clean";
+import { LineSplitter } from "../../../runtime/text/lines";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileObject, hostileText, mostly } from "../support/hostile";
 import { MANAGER, observed, operator, WIDGETS } from "../support/objects";

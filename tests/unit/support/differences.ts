@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../../runtime/json";
+import { isRecord } from "../../../runtime/json/json";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 
 /** Every difference between two sets of manifests, a line each below the name of its object. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../../runtime/json";
+import { isRecord } from "../../../runtime/json/json";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 
 /** What the `restricted` Pod Security Standard looks at of a pod. */

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../runtime/json";
+import { isRecord } from "../../../runtime/json/json";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 
 type Tree = Record<string, unknown>;

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../runtime/json";
+import { isRecord } from "../../../runtime/json/json";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";
 import { type Form, type FormName, OPERATOR_NAMESPACE } from "./form";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { buildAccount, buildRole } from "../../../components/manifests/access";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/pods";
 import type { Operator } from "../../../runtime/definition/definition";
-import { isRecord } from "../../../runtime/json";
+import { isRecord } from "../../../runtime/json/json";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { inGroups, structuredCloneWith, WORKFLOWS_PATH } from "./argosyForms";
 import { type Form, OPERATOR_NAMESPACE as namespace } from "./form";

@@ -1,11 +1,11 @@
-import { CUT, cut } from "../cut";
 import { ReconcileFailure } from "../failure";
-import { fingerprint } from "../fingerprint";
+import { fingerprint } from "../json/fingerprint";
 import type { Manifest } from "../kubernetes/objects";
 import { secretDataOf } from "../kubernetes/secretData";
-import type { Outcome } from "../reconcile/outcome";
-import type { ReconcileTiming } from "../reconcile/timeline";
+import { CUT, cut } from "../text/cut";
+import type { Outcome } from "./outcome";
 import { SecretValues, SHORTEST_VALUE } from "./secretValues";
+import type { ReconcileTiming } from "./timeline";
 
 /** Stands for a value that is not reported. */
 const MASK = "***";

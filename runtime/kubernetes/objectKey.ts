@@ -1,4 +1,4 @@
-import type { ObjectName } from "./kubernetes/objects";
+import type { ObjectName } from "./objects";
 
 /** The key of a custom resource in the queue: "namespace/name". Without a namespace there is nothing before the slash. */
 export function keyOf({ namespace = "", name }: ObjectName): string {
