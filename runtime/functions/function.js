@@ -25,6 +25,8 @@ const FRAME = /^ +at (?:async )?(?:(.+?) (?:\[as .+\] )?\()?(?:file:\/\/)?(\/.+?
 class Refused extends Error {}
 
 const [file, option] = process.argv.slice(2);
+/** The author's folder. The function may choose another working directory, which may be gone when it fails. */
+const FOLDER = process.cwd();
 process.setSourceMapsEnabled(true);
 
 /** @type {string | undefined} */
@@ -63,7 +65,7 @@ function readParts() {
 }
 
 function load() {
-  const filename = path.resolve(file);
+  const filename = path.resolve(FOLDER, file);
   const module = new Module(filename);
   module.filename = filename;
   // Nothing is installed in a cluster: what the bundle lacks is not found on any machine.
@@ -155,7 +157,7 @@ function isMissingModule(error) {
 
 function* ownPlaces(stack) {
   for (const [, name, at, line] of stack.matchAll(FRAME)) {
-    const own = path.relative(process.cwd(), at);
+    const own = path.relative(FOLDER, at);
     if (own.startsWith("..") || own.split(path.sep).includes("node_modules") || at === __filename) continue;
     const caller = name?.replace(/^(?:Object|Module|module\.exports|exports)\./, "");
     yield `${own}:${line}${caller && !/^(?:Object|Module)\b|<anonymous>/.test(caller) ? ` in ${caller}` : ""}`;

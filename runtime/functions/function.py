@@ -19,6 +19,9 @@ LONGEST_TEXT = 2000
 
 VENDOR = "vendor"
 
+# The author's folder. The function may choose another working directory, which may be gone when it fails.
+FOLDER = os.getcwd()
+
 # Where modules are looked for after the folder of the author's file, which takes the place of this file's.
 FURTHER = [os.path.abspath(folder) for folder in [VENDOR, *sys.argv[2:]] if os.path.isdir(folder)]
 sys.path[1:1] = FURTHER
@@ -42,7 +45,7 @@ def take_over_descriptors():
 
 def load(file):
     """Runs the author's file as Python would, but that its name is not "__main__"; no bytecode is kept."""
-    path = os.path.abspath(file)
+    path = os.path.normpath(os.path.join(FOLDER, file))
     sys.path[0] = os.path.dirname(path)
     sys.argv = [file]
     name = os.path.splitext(os.path.basename(path))[0]
@@ -120,12 +123,12 @@ def message_of(error, file):
 
 
 def relative(filename):
-    """The path of one of the author's files from his folder, which is the working directory; None for any other."""
-    path = os.path.abspath(filename or "")
-    name = os.path.relpath(path, os.getcwd())
+    """The path of one of the author's files from his folder; None for any other."""
+    path = os.path.normpath(os.path.join(FOLDER, filename or ""))
+    name = os.path.relpath(path, FOLDER)
     of_others = "site-packages" in name or name.startswith(VENDOR + os.sep)
     included = any(path.startswith(folder + os.sep) for folder in FURTHER)
-    own = (included or not name.startswith(os.pardir + os.sep)) and not of_others and os.path.isfile(name)
+    own = (included or not name.startswith(os.pardir + os.sep)) and not of_others and os.path.isfile(path)
     return name if own else None
 
 

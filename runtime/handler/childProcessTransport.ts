@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { devNull } from "node:os";
 import type { Writable } from "node:stream";
 import { type HandlerProgram, LOOP_DESCRIPTORS } from "../definition/handlerProgram";
@@ -58,7 +59,12 @@ export class ChildProcessTransport implements HandlerTransport {
       for (const stream of child.stdio ?? []) stream?.destroy();
       listener.exited(exit);
     });
-    child.on("error", (startError) => exited({ code: null, signal: null, startError }));
+    child.on("error", (error) => {
+      // Node blames the program if the folder is not there.
+      const { folder } = this.options;
+      const startError = existsSync(folder) ? error : new Error(`its folder ${folder} is not there`);
+      exited({ code: null, signal: null, startError });
+    });
     for (const descriptor of [1, 2, 3] as const) {
       // Without a free file descriptor there are no pipes, although the types say otherwise. The error above reports that.
       child.stdio?.[descriptor]?.on("data", (chunk: Buffer) => {

@@ -65,6 +65,13 @@ describe("ChildProcessTransport", () => {
     assert.match(exit?.startError?.message ?? "", /ENOENT/);
   });
 
+  it("tells that there is no such folder, and not that there is no such command", async () => {
+    const gone = path.join(folder, "gone");
+    const transport = new ChildProcessTransport({ command: [process.execPath], folder: gone, env: {} });
+    const exit = await new Listened(transport).exit();
+    assert.equal(exit?.startError?.message, `its folder ${gone} is not there`);
+  });
+
   it("tells that the system takes no command with so much environment", async () => {
     const transport = new ChildProcessTransport({
       command: ["true"],

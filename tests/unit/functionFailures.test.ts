@@ -50,6 +50,29 @@ describe("a function", function () {
       /^main\.js:3 in reconcile: RangeError: too many$/,
     ],
     [
+      "an exception in a folder for temporary files, which is gone, in Python",
+      {
+        "main.py":
+          "import os, tempfile\ndef reconcile(request):\n    with tempfile.TemporaryDirectory() as folder:\n        os.chdir(folder)\n        exec('raise ValueError(1)')\n",
+      },
+      /^main\.py:5 in reconcile: ValueError: 1$/,
+      /Traceback[\s\S]*ValueError: 1/,
+    ],
+    [
+      "an exception in a folder for temporary files, which is gone, in JavaScript",
+      {
+        "main.js":
+          "import fs from 'node:fs';\nexport function reconcile() {\n  const folder = fs.mkdtempSync('/tmp/argosy-gone-');\n  process.chdir(folder);\n  fs.rmdirSync(folder);\n  throw new RangeError('too many');\n}\n",
+      },
+      /^main\.js:6 in reconcile: RangeError: too many$/,
+      /RangeError: too many/,
+    ],
+    [
+      "an exception of its file after another working folder was chosen there, in Python",
+      { "main.py": "import os\nos.chdir('/')\nraise ValueError(1)\n" },
+      /^main\.py:3: ValueError: 1$/,
+    ],
+    [
       "what is thrown and is no error",
       { "main.js": "exports.reconcile = () => {\n  throw 'no';\n};\n" },
       /^main\.js: it threw a value of type string: no$/,
