@@ -41,7 +41,8 @@ describe("Leadership", () => {
     a.kill();
     assert.equal(b.leadership.holder, "a");
     const tookMs = await world.until(() => b.mayWrite());
-    assert.ok(tookMs >= LEASE_MS * 0.8 && tookMs <= LEASE_MS + LOOK_MS, `${tookMs} ms`);
+    // One look shows the last renewal, and a later one that the time after it is over.
+    assert.ok(tookMs >= LEASE_MS * 0.8 && tookMs <= LEASE_MS + 2 * LOOK_MS, `${tookMs} ms`);
   });
 
   it("ends a term for ever, and begins another one", async () => {
