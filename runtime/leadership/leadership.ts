@@ -209,11 +209,17 @@ export class Leadership {
       await this.renew(this.current);
       return this.removeStale(this.current);
     }
-    await this.lease.look();
+    await this.look();
     for (let attempt = 0; attempt < MOST_ATTEMPTS && this.isFree; attempt++) {
       if (this.stopping.signal.aborted || (await this.acquire())) return;
-      await this.lease.look();
+      await this.look();
     }
+  }
+
+  private async look(): Promise<void> {
+    await this.lease.look();
+    // If etcd is restored, the Lease may be that of our former term again. Who has led since still trusts its own.
+    if (!this.isOurs()) this.own = {};
   }
 
   /** Takes the lease as it was seen. @returns false if it has changed meanwhile */

@@ -79,6 +79,22 @@ describe("Leadership", () => {
     });
   }
 
+  it("is led by no former leader beside the present one when etcd is restored to the time of the former one", async () => {
+    for (let turn = 0; turn < 20; turn++) {
+      world = new LeaseWorld();
+      const a = await world.leader("a");
+      const backup = world.lease;
+      const b = world.start("b");
+      await world.pass(LEASE_MS);
+      a.cutOff(2 * LEASE_MS);
+      await world.until(() => b.mayWrite());
+      await world.pass(3 * LEASE_MS + turn * 97);
+      world.store(backup);
+      await world.pass(2 * LEASE_MS, () => assert.ok(!a.mayWrite() || !b.mayWrite(), `turn ${turn}`));
+      assert.ok(a.mayWrite() || b.mayWrite());
+    }
+  });
+
   it("blocks no object for ever when somebody lets what a dead process left hold for years", async () => {
     const a = await world.leader("a");
     const forged = JSON.stringify({ identity: "x", keys: ["key"], leaseSeconds: 2 ** 31, renewal: 1 });
