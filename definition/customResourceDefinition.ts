@@ -1,8 +1,8 @@
 import type { CustomResourceKind } from "../runtime/definition/definition";
-import { statusChecker } from "../runtime/definition/statusSchema";
 import { isRecord } from "../runtime/json/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
+import { checkSchema } from "./checkSchema";
 import type { Problems, Report } from "./problems";
 import { readYaml } from "./readYaml";
 
@@ -106,12 +106,6 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   const stored = readStoredVersion(crd, problem);
   if (!complete || stored === undefined) return undefined;
   const statusSchema = statusSchemaOf(stored);
-  const flaw = statusSchema && whyNoSchema(statusSchema);
-  if (flaw !== undefined) {
-    const field = `version ${show(stored.name)}: schema.openAPIV3Schema.properties.status`;
-    report(field, `is no schema: ${flaw}`, "Correct it: the handler's status is checked against it.");
-    return undefined;
-  }
   return {
     group,
     version: String(stored.name),
@@ -170,25 +164,12 @@ function checkVersion(version: JsonObject, field: string, problem: Report): void
     const found = version.name === undefined ? "is missing" : `is ${show(version.name)}`;
     problem(`${field}.name`, found, "Name the version, for example name: v1alpha1.");
   }
-  if (!isJsonObject(at(version, "schema", "openAPIV3Schema"))) {
-    problem(
-      `${field}.schema.openAPIV3Schema`,
-      "is missing",
-      "Give the schema of the resource, at least type: object.",
-    );
-  }
+  const schema = at(version, "schema", "openAPIV3Schema");
+  const schemaField = `${field}.schema.openAPIV3Schema`;
+  if (isJsonObject(schema)) checkSchema(schema, schemaField, problem);
+  else problem(schemaField, "is missing", "Give the schema of the resource, at least type: object.");
   const status = statusSchemaOf(version);
-  if (status) checkStatusSchema(status, `${field}.schema.openAPIV3Schema.properties.status`, problem);
-}
-
-/** Why a status cannot be checked against a schema. Undefined if it can. */
-function whyNoSchema(schema: JsonObject): string | undefined {
-  try {
-    statusChecker(schema);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message.replace(/\.$/, "");
-  }
+  if (status) checkStatusSchema(status, `${schemaField}.properties.status`, problem);
 }
 
 /** What would keep Argosy's own fields, {@link OWN_STATUS_FIELDS}, from being written. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
+import { stringify } from "yaml";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import {
   addFiles,
@@ -40,6 +41,8 @@ describe("an operator's CRD", () => {
   });
 
   const status = (schema: JsonObject) => widgetCrd({ versions: [widgetVersion({}, { status: schema })] });
+  const size = (schema: JsonObject[string]) =>
+    widgetCrd({ versions: [widgetVersion({}, { spec: { type: "object", properties: { size: schema } } })] });
   const wrong: [string, string | JsonObject, RegExp][] = [
     ["is not YAML", "kind: [\n  a: b: c\n", /^the file is not YAML: .*\. Correct it there/],
     ["is empty", "# nothing\n", /^the file has no object in it\. Write a CustomResourceDefinition/],
@@ -79,6 +82,36 @@ describe("an operator's CRD", () => {
       "has no schema in a version that is not stored",
       widgetCrd({ versions: [widgetVersion(), { name: "v2", served: true, storage: false }] }),
       /^spec.versions\[1\].schema.openAPIV3Schema is missing\. /,
+    ],
+    [
+      "has a type that the API server does not know",
+      size({ type: "int" }),
+      /^spec\.versions\[0\]\.schema\.openAPIV3Schema\.properties\.spec\.properties\.size\.type is "int", which is not a type\. Did you mean integer\?$/,
+    ],
+    [
+      "has another word for a type",
+      size({ type: "list" }),
+      /size\.type is "list", which is not a type\. Write one of string, integer, number, boolean, array, object\.$/,
+    ],
+    [
+      "has a field without a schema",
+      size(null),
+      /properties\.size has no value\. Write, for example, \{ type: string \}\.$/,
+    ],
+    [
+      "has a type in place of a schema",
+      size("integer"),
+      /size is "integer", not a schema\. Write, for example, \{ type: string \}\.$/,
+    ],
+    [
+      "has a text where a list belongs",
+      size({ anyOf: [{ type: "object", required: "a" }] }),
+      /properties\.size\.anyOf\[0\]\.required is "a", but must be array\. Correct it, or leave it out\.$/,
+    ],
+    [
+      "has a status that is no schema",
+      status({ type: "object", properties: { ready: { type: "bool" } } }),
+      /properties\.status\.properties\.ready\.type is "bool", which is not a type\. Did you mean boolean\?$/,
     ],
     [
       "has a version without name",
@@ -128,6 +161,15 @@ describe("an operator's CRD", () => {
       assert.equal(problems.length, 1, problems.join("\n"));
     });
   }
+
+  it("may have bounds that are excluded, as OpenAPI writes them", () => {
+    assert.deepStrictEqual(crdProblems(size({ type: "integer", minimum: 0, exclusiveMinimum: true })), []);
+  });
+
+  it("is refused in the line of the field that is wrong", () => {
+    addFiles(folder, { "crd.yaml": stringify(size({ type: "int" })) });
+    assert.throws(() => loadDefinition(folder, widgetDefinition), /crd\.yaml:\d+:\d+: spec\.versions/);
+  });
 
   for (const group of ["k8s.io", "shop.k8s.io", "kubernetes.io", "shop.kubernetes.io"]) {
     it(`may not be of the group ${group}`, () => {

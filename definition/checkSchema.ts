@@ -1,0 +1,55 @@
+import Ajv from "ajv";
+import type { Json, JsonObject } from "../runtime/kubernetes/objects";
+import { nearest } from "./nearest";
+import type { Report } from "./problems";
+
+/** The types that the API server knows. */
+const TYPES = ["string", "integer", "number", "boolean", "array", "object"];
+/** Keywords whose values differ from JSON Schema's in a CRD. */
+const OF_OPENAPI = ["exclusiveMinimum", "exclusiveMaximum"];
+/** What ajv says of a value that must be a schema. */
+const NO_SCHEMA = "must be object,boolean";
+
+/** Made when it is first needed: its start takes longer than a check. */
+let ajv: Ajv | undefined;
+
+/**
+ * Reports where the schema of a CRD is no schema. Argosy itself checks statuses and fixtures against it, and could not name the
+ * file then. What else the API server requires of a schema is left to the API server.
+ *
+ * @param field where the schema is: "spec.versions[0].schema.openAPIV3Schema"
+ */
+export function checkSchema(schema: JsonObject, field: string, problem: Report): void {
+  ajv ??= new Ajv({ strict: false, allErrors: true });
+  if (ajv.validateSchema(schema) === true) return;
+  const reported = new Set<string>();
+  for (const { instancePath, message = "" } of ajv.errors ?? []) {
+    const steps = instancePath.split("/").slice(1);
+    const keyword = steps.at(-1) ?? "";
+    // The first complaint about a value is the plainest: the next ones say that other forms do not fit either.
+    if (OF_OPENAPI.includes(keyword) || reported.has(instancePath)) continue;
+    reported.add(instancePath);
+    const value = steps.reduce<Json>((inner, step) => (inner as JsonObject)[unescaped(step)] as Json, schema);
+    const place = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${unescaped(step)}`)).join("");
+    problem(`${field}${place}`, ...(keyword === "type" ? noType(value) : noValue(value, message)));
+  }
+}
+
+function noType(value: Json): [complaint: string, remedy: string] {
+  const word = String(value).toLowerCase();
+  const meant = TYPES.find((type) => type.startsWith(word)) ?? nearest(word, TYPES);
+  const remedy = meant ? `Did you mean ${meant}?` : `Write one of ${TYPES.join(", ")}.`;
+  return [`is ${JSON.stringify(value)}, which is not a type`, remedy];
+}
+
+function noValue(value: Json, message: string): [complaint: string, remedy: string] {
+  const isSchema = message === NO_SCHEMA;
+  const remedy = isSchema ? "Write, for example, { type: string }." : "Correct it, or leave it out.";
+  if (value === null) return ["has no value", remedy];
+  return [`is ${JSON.stringify(value)}, ${isSchema ? "not a schema" : `but ${message}`}`, remedy];
+}
+
+/** A step of a JSON pointer (RFC 6901) as the key that it names. */
+function unescaped(step: string): string {
+  return step.replaceAll("~1", "/").replaceAll("~0", "~");
+}
