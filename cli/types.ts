@@ -13,6 +13,9 @@ import { pythonTypes } from "./types/python";
 import { structsOf } from "./types/shapes";
 import { typescriptTypes } from "./types/typescript";
 
+const NEEDS_LANGUAGE =
+  "its handler is a program. Choose the language of the types: --in python or --in typescript.";
+
 /** @see types */
 export interface TypesOptions {
   readonly handlers?: string;
@@ -31,16 +34,21 @@ export interface TypesFile {
 }
 
 /**
- * `argosy types`: writes the types of the operators' custom resources for their handlers.
+ * `argosy types`: writes the types of the operators' custom resources for their handlers. A program whose language is not known is
+ * left out, unless it is named: the others need their types all the same.
  *
  * @param names only these operators. All if there are none
  * @returns the exit code: 1 if a file is missing or outdated, with
  * --check
- * @throws UsageError for an operator that does not exist, or whose language is not known
+ * @throws UsageError for an operator that does not exist, or that is named and whose language is not known
  */
 export async function types(names: readonly string[], options: TypesOptions): Promise<number> {
   let isCurrent = true;
   for (const operator of chosenOperators(loadOperators(findHandlers(options)), names)) {
+    if (names.length === 0 && languageFor(operator, options.in) === undefined) {
+      print(`left out ${operator.name}: ${NEEDS_LANGUAGE}`);
+      continue;
+    }
     const { file, text } = typesOf(operator, options.in);
     const same = existsSync(file) && readFileSync(file, "utf8") === text;
     if (same) print(`current  ${displayPath(file)}`);
@@ -61,9 +69,9 @@ export async function types(names: readonly string[], options: TypesOptions): Pr
  * @throws UsageError for a program without a language
  */
 export function typesOf(operator: Operator, language?: string): TypesFile {
-  const { handler, folder, customResource, crd } = operator;
+  const { folder, customResource, crd } = operator;
   const { kind } = customResource;
-  const own = "function" in handler ? languageOf(handler.function) : language;
+  const own = languageFor(operator, language);
   const structs = structsOf(kind, storedSchemaOf({ crd, customResource }) ?? {});
   const apiVersion = apiVersionOf(customResource);
   const name = kind.toLowerCase();
@@ -79,8 +87,13 @@ export function typesOf(operator: Operator, language?: string): TypesFile {
     default:
       throw new UsageError(
         own === undefined
-          ? `${operator.name}: its handler is a program. Choose the language of the types: --in python or --in typescript.`
+          ? `${operator.name}: ${NEEDS_LANGUAGE}`
           : `--in ${own}: there are types for python and typescript.`,
       );
   }
+}
+
+/** The language of an operator's types: that of its function, or the one that was chosen for programs. */
+function languageFor({ handler }: Operator, chosen: string | undefined): string | undefined {
+  return "function" in handler ? languageOf(handler.function) : chosen;
 }

@@ -129,11 +129,30 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
 
   it("need a language for a program", async () => {
     write(widgetDefinition.handler, { "main.py": "" });
-    const { result, stderr } = await run();
+    const { result, stderr } = await run("widget");
     assert.equal(result, 2);
     assert.match(stderr, /^widget: its handler is a program\. .*--in python or --in typescript\.\n$/);
     assert.equal((await run("--in", "python")).result, 0);
     assert.match((await run("--in", "ruby")).stderr, /there are types for python and typescript/);
+  });
+
+  it("leave out a program that nobody named, and are written for the others", async () => {
+    write(widgetDefinition.handler, { "main.py": "" });
+    addFiles(root, {
+      "handlers/yard/crd.yaml": widgetCrd(
+        { group: "yard.example.com" },
+        { metadata: { name: "widgets.yard.example.com" } },
+      ),
+      "handlers/yard/operator.yaml": { crd: "crd.yaml", handler: "main.py", children: [] },
+      "handlers/yard/main.py": "def reconcile(request):\n    pass\n",
+    });
+    const { result, stdout } = await run();
+    assert.match(
+      stdout,
+      /^left out widget: its handler is a program\. .*\nwritten .*yard\/widget_types\.py\n$/,
+    );
+    assert.equal(result, 0);
+    assert.equal((await run("--check")).result, 0);
   });
 });
 
