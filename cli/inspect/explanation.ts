@@ -4,6 +4,7 @@ import {
   annotated,
   ENGINE_CONDITIONS,
   identityOf,
+  MANAGER_PREFIX,
   OPERATOR_LABEL,
   PAUSED_ANNOTATION,
 } from "../../runtime/names";
@@ -141,12 +142,14 @@ export function explain(known: Known): Explanation {
       stalled
         ? "It is not Ready, and is not tried again until it changes."
         : "It is not Ready: its reconcile fails.",
-      ...adviceOn(ready, known),
+      ...adviceOn(ready, known, base.lastWords),
     ),
     nextTry,
   };
 }
 
+const LOOK_AT_LAST_WORDS =
+  "See what the handler wrote last to standard error, in argosy logs or where argosy dev runs, and fix the handler there.";
 const ADVICE_WHILE_WAITING = ["Look at the child that the message names: kubectl describe shows its Events."];
 
 /**
@@ -163,10 +166,12 @@ function operatorOf({ object, operators, memory }: Known): InstalledOperator | u
 
 /** The identity of the operator that last wrote the status. */
 function managerOf({ metadata }: KubernetesObject): string | undefined {
-  const entry = metadata.managedFields?.find(
-    ({ manager = "", subresource }) => subresource === "status" && manager.startsWith("argosy/"),
+  const entries = (metadata.managedFields ?? []).filter(
+    ({ manager = "", subresource }) => subresource === "status" && manager.startsWith(MANAGER_PREFIX),
   );
-  return entry?.manager?.split("/")[1];
+  // A renamed operator leaves the entry of its former name, with the time of its last change.
+  const [newest] = entries.sort((one, other) => (other.time ?? "").localeCompare(one.time ?? ""));
+  return newest?.manager?.slice(MANAGER_PREFIX.length);
 }
 
 interface Failures {
@@ -215,10 +220,16 @@ function resume({ object: { kind, metadata } }: Known): string {
 }
 
 /** What to do about a failure, by its reason. */
-function adviceOn({ reason, message }: Condition, { object }: Known): string[] {
+function adviceOn(
+  { reason, message }: Condition,
+  { object }: Known,
+  lastWords: string | undefined,
+): string[] {
   const tryAgain = `Try again at once: argosy replay ${object.kind.toLowerCase()}/${object.metadata.name}${object.metadata.namespace ? ` --namespace ${object.metadata.namespace}` : ""}`;
   const entry = entryOf(reason);
-  const remedy = reason === "HandlerError" ? adviceOnError(message) : entry?.remedy;
+  const isUnknownCrash = reason === "HandlerCrashed" && lastWords === undefined;
+  const remedy =
+    reason === "HandlerError" ? adviceOnError(message) : isUnknownCrash ? LOOK_AT_LAST_WORDS : entry?.remedy;
   return [...(entry && remedy ? [remedy, `To learn more: argosy errors ${reason}`] : []), `${tryAgain}.`];
 }
 

@@ -18,8 +18,8 @@ export interface InstalledOperator extends InstalledDefinition {
   readonly home: string;
 }
 
-/** The namespace of operators in a program that names none. */
-const DEFAULT_HOME = "argosy";
+/** The namespace of operators in a program that names none, and of those that `argosy dev` runs. */
+export const DEFAULT_HOME = "argosy";
 const SELECTOR = "app.kubernetes.io/component=definition,app.kubernetes.io/managed-by=argosy";
 
 /**

@@ -10,6 +10,7 @@ import { memoryOf } from "../../runtime/memory/memory";
 import { leaseNameOf, memoryPrefixOf, OWNER_UID_LABEL } from "../../runtime/names";
 import type { InstalledOperator } from "./installed";
 import type { Known, ObjectEvent } from "./known";
+import { isHeld, runningOperators } from "./running";
 import { listRuns, type Run } from "./runs";
 import type { Target } from "./target";
 
@@ -23,7 +24,7 @@ const MEMORY = "the operators' memory of it";
 export async function lookAt(
   client: KubernetesClient,
   object: KubernetesObject,
-  { operators }: Target,
+  { operators: installed, resource }: Target,
   onUnread: (what: string) => void,
 ): Promise<Known> {
   const unread = new Set<string>();
@@ -37,7 +38,11 @@ export async function lookAt(
       return otherwise;
     }
   };
-  const kept = await readable(MEMORY, keptBy(client, operators, object), undefined);
+  const running =
+    installed.length > 0 ? [] : await readable(LEASE, runningOperators(client, object, resource), []);
+  const kept = await readable(MEMORY, keptBy(client, [...installed, ...running], object), undefined);
+  // One that watches and remembers nothing of the object has nothing to do with it, as far as anybody can see.
+  const operators = [...installed, ...running.filter((each) => !each.watch || each === kept?.operator)];
   const operator = kept?.operator ?? operators[0];
   const home = operator?.home;
   const uid = object.metadata.uid;
@@ -122,13 +127,6 @@ export async function leaderOf(
   return lease && isHeld(lease) ? lease.spec?.holderIdentity : undefined;
 }
 
-/** Whether a Lease is held. Three times its duration are allowed, because clocks differ and a slow leader still leads. */
-function isHeld({ spec = {} }: Lease): boolean {
-  const { holderIdentity, renewTime, leaseDurationSeconds = 15 } = spec;
-  if (!holderIdentity || renewTime === undefined) return false;
-  return Date.now() - Date.parse(renewTime) < 3 * leaseDurationSeconds * 1000;
-}
-
 /** Children of the object that no owner reference covers, of the kinds that the engine remembers. */
 async function childrenOf(client: KubernetesClient, object: KubernetesObject): Promise<string[]> {
   const labelSelector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
@@ -138,7 +136,8 @@ async function childrenOf(client: KubernetesClient, object: KubernetesObject): P
     const found = await findResource(client, apiVersion, kind)
       .then((resource) => client.listAll(resource, { labelSelector, metadataOnly: true }))
       .catch(() => []);
-    return found.map(({ metadata }) => `${kind} ${formatName(metadata)}`);
+    const elsewhere = found.filter(({ metadata }) => metadata.namespace !== object.metadata.namespace);
+    return elsewhere.map(({ metadata }) => `${kind} ${formatName(metadata)}`);
   });
   return (await Promise.all(lists)).flat();
 }

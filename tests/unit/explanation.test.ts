@@ -114,6 +114,14 @@ describe("an explanation", () => {
     );
   });
 
+  it("of a crash without its last words says where they are", () => {
+    const { place, advice } = explain(known());
+    assert.equal(place, undefined);
+    assert.match(advice[0] ?? "", /^See what the handler wrote last to standard error, in argosy logs or/);
+    const [atThePlace] = explain(known({ runs: [RUN] })).advice;
+    assert.equal(atThePlace, "Fix the handler at that place, and run argosy test.");
+  });
+
   it("counts only what has happened alike since the object is not Ready", () => {
     const others = [event({ reason: "ChildContested" }), event({ lastAt: at(3_000), count: 100 })];
     assert.equal(explain(known({ events: [event(), ...others] })).attempt, 2);
