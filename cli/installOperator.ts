@@ -6,6 +6,7 @@ import {
   tokenRule,
 } from "../components/manifests/operator/rbac";
 import { buildMemoryDefinition } from "../components/manifests/platform/memories";
+import { displayPath } from "../definition/problems";
 import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator, PolicyRule } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
@@ -44,6 +45,8 @@ const ACCESS_REVIEW: Resource = {
  * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
  */
 const TAKE_OVER = "pulumi.com/patchForce";
+/** How the API server answers a CRD that is wrong: with 500 if server-side apply does not know a field of it. */
+const REFUSALS = [400, 422, 500];
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /**
@@ -155,10 +158,21 @@ async function isGranted(
   }
 }
 
-async function installDefinition({ client, signal }: InstallOptions, manifest: Manifest): Promise<void> {
+async function installDefinition(
+  { client, operator, signal }: InstallOptions,
+  manifest: Manifest,
+): Promise<void> {
   const { name } = manifest.metadata;
   const [apiVersion, kind] = servedBy(manifest);
-  await apply(client, manifest);
+  try {
+    await apply(client, manifest);
+  } catch (error) {
+    if (!REFUSALS.some((code) => isApiError(error, code))) throw error;
+    const { message } = error as Error;
+    throw new CommandError(
+      `${displayPath(operator.folder)}: the API server refused the CRD ${name}: ${message}`,
+    );
+  }
   const isServed = async () => {
     const conditions = conditionsOf(await client.get(CRD, { name }));
     const names = conditions.find(({ type }) => type === "NamesAccepted");

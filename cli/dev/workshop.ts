@@ -168,6 +168,7 @@ export class Workshop {
       // An author who edits the watched kind does not want the former kind.
       if (!before || error instanceof AwaitedKindError) throw error;
       this.options.onError(error as Error);
+      this.options.onNotice(`${operator.name}: its former definition goes on until the new one is corrected`);
       await this.start(before.operator);
     }
     return true;

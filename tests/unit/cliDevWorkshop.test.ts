@@ -163,6 +163,20 @@ describe("argosy dev, of several operators", () => {
     await eventually(() => assert.deepEqual(running(), ["one", "two"]));
   });
 
+  it("goes back to the former definition if the new one cannot be started, and says so", async () => {
+    await workshop.open();
+    addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    refusals.get = () =>
+      asked.at(-1)?.concurrency === 2 ? new Error("the API server refused the CRD") : undefined;
+    await edit("one/operator.yaml");
+    assert.deepEqual(told.slice(-4), [
+      "one: stopped: its definition has changed",
+      "the API server refused the CRD",
+      "one: its former definition goes on until the new one is corrected",
+      "one: running, for Widget of shop.example.com",
+    ]);
+  });
+
   it("runs the others while a CRD is broken, and takes their edits in", async () => {
     rmSync(path.join(root, "one", "crd.yaml"));
     await workshop.open();

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { installOperator } from "../../cli/installOperator";
+import { displayPath } from "../../definition/problems";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+
+describe("the installation of an operator", () => {
+  for (const [code, what] of [
+    [422, "is invalid"],
+    [500, "has an unknown field"],
+  ] as const) {
+    it(`names the folder of a CRD that the API server refuses with ${code}`, async () => {
+      const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+      const folder = path.join(root, "widget");
+      const operator = loadDefinition(folder, widgetDefinition);
+      const client = {
+        apply: async (_: unknown, { kind }: Manifest) => {
+          if (kind === "CustomResourceDefinition") throw new ApiError(code, { message: what }, "PATCH");
+        },
+      } as unknown as KubernetesClient;
+      const account = { namespace: "argosy", serviceAccountName: "widget" };
+      const name = "widgets.shop.example.com";
+      await assert.rejects(installOperator({ client, operator, account }), {
+        message: `${displayPath(folder)}: the API server refused the CRD ${name}: ${what}`,
+      });
+      removeFolder(root);
+    });
+  }
+});
