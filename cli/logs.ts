@@ -11,6 +11,9 @@ import { findTarget, type NamespaceOptions } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
 import { print, type Style, styleFor } from "./terminal";
 
+const NOTHING_INSTALLED =
+  "No operator is installed in this cluster. Those that argosy dev runs write their logs where it runs.";
+
 /** @see logs */
 export interface LogsOptions extends ClusterOptions, NamespaceOptions {
   readonly follow?: true;
@@ -68,7 +71,9 @@ async function wanted(
   throw new UsageError(
     found.length > 1
       ? `There are several operators ${of}. Name one of them: ${names.join(", ")}.`
-      : `There is no operator ${of} in this cluster. There is: ${names.join(", ") || "none"}.`,
+      : names.length > 0
+        ? `There is no operator ${of} in this cluster. There is: ${names.join(", ")}.`
+        : NOTHING_INSTALLED,
   );
 }
 

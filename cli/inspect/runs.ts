@@ -3,6 +3,7 @@ import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/wor
 import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
+import type { Selection } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
@@ -51,10 +52,7 @@ export async function listRuns(client: KubernetesClient, selection: RunSelection
   const labels = [operator ? `${OPERATOR_LABEL}=${operator}` : OPERATOR_LABEL];
   if (uid) labels.push(`${OBJECT_UID_LABEL}=${uid}`);
   const where = { labelSelector: labels.join(","), ...(namespace && { namespace }) };
-  const found = await client.listAll(WORKFLOWS, where).catch((error: unknown) => {
-    if (isApiError(error, 404)) return [];
-    throw error;
-  });
+  const found = await workflows(client, where);
   return found.map(runOf).sort((one, other) => other.startedAt.localeCompare(one.startedAt));
 }
 
@@ -64,11 +62,19 @@ export async function listRuns(client: KubernetesClient, selection: RunSelection
  */
 export async function findRun(client: KubernetesClient, name: string): Promise<KubernetesObject> {
   const selection = { labelSelector: OPERATOR_LABEL, fieldSelector: `metadata.name=${name}` };
-  const [run] = await client.listAll(WORKFLOWS, selection);
+  const [run] = await workflows(client, selection);
   if (run) return run;
   throw new CommandError(
-    `There is no run ${name} in this cluster. Runs are kept for an hour, and failed runs for a day. argosy runs lists them.`,
+    `There is no run ${name} in this cluster. Runs are kept for an hour, and failed runs for a day. Without Argo Workflows no runs are kept. argosy runs lists them.`,
   );
+}
+
+/** Workflows. None in a cluster without Argo Workflows, which does not serve the kind. */
+function workflows(client: KubernetesClient, selection: Selection): Promise<KubernetesObject[]> {
+  return client.listAll(WORKFLOWS, selection).catch((error: unknown) => {
+    if (isApiError(error, 404)) return [];
+    throw error;
+  });
 }
 
 /** A Workflow as a run. */
