@@ -16,6 +16,7 @@ import { checkHandlerFiles } from "./checkHandlerFiles";
 import { checkInclude } from "./checkInclude";
 import { checkFormerNames } from "./checkOperators";
 import { checkOutsideEvents, outsideEventsOf } from "./checkOutsideEvents";
+import { checkResources } from "./checkResources";
 import { anyObject, check } from "./checks";
 import { checkUses } from "./checkUses";
 import { checkWatch, watchedKind } from "./checkWatch";
@@ -87,6 +88,7 @@ export function loadOperator(
   checkInclude(absolute, checked.include, report);
   checkOutsideEvents(checked, resource, report);
   checkUses(checked, resource, report);
+  checkResources(checked, report);
   checkHandlerFiles(absolute, checked, problems, report);
   if (resource === undefined || problems.found) throw problems.toError();
   return {

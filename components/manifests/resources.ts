@@ -1,3 +1,4 @@
+import { amountOf } from "../../definition/quantity";
 import type { Resources } from "./kinds";
 
 /**
@@ -93,21 +94,6 @@ export function resourceProblems(
   return problems;
 }
 
-const FACTORS: Readonly<Record<string, number>> = {
-  "": 1,
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-};
-
 /**
  * The bytes that a Kubernetes quantity such as "2Gi" or "1.5G" means, rounded down.
  *
@@ -117,11 +103,4 @@ export function bytesOf(quantity: string): number {
   const bytes = quantity.endsWith("m") ? Number.NaN : Math.floor(amountOf(quantity) ?? Number.NaN);
   if (Number.isSafeInteger(bytes)) return bytes;
   throw new RangeError(`"${quantity}" is not a size. Give a quantity, for example "2Gi".`);
-}
-
-/** The number that a quantity of any resource means: "100m" is a tenth. Undefined if the text is no quantity. */
-export function amountOf(quantity: string): number | undefined {
-  const [, number = "", suffix = ""] = /^([0-9]+(?:\.[0-9]+)?)([a-zA-Z]{0,2})$/.exec(quantity) ?? [];
-  const amount = Number.parseFloat(number) * (FACTORS[suffix] ?? Number.NaN);
-  return Number.isFinite(amount) ? amount : undefined;
 }

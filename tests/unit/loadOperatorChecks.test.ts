@@ -217,6 +217,11 @@ describe("loadOperator", () => {
     ],
     ["a quantity of its own", { resources: { limits: { memory: "1GB" } } }, /is "1GB", not a quantity\. /],
     [
+      "a request above its limit",
+      { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1000m", memory: "900Mi" } } },
+      /^resources\.requests\.memory is 1Gi, and the limit is 900Mi\. Give at most the limit, or raise the limit\.$/,
+    ],
+    [
       "a number in env",
       { env: { PORT: 80 } },
       /^env.PORT must be a text, not the number 80: write it in quotes\. /,

@@ -1,9 +1,10 @@
+import { amountOf } from "../../../definition/quantity";
 import { identityOf, type Manifest, type Operator } from "../../../runtime/program";
 import type { ConfigMap } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { runLimitNameOf } from "../names";
 import { type PodsOptions, placementFields } from "../pods";
-import { amountOf, type ResourceOptions, resourcesOf } from "../resources";
+import { type ResourceOptions, resourcesOf } from "../resources";
 import type { OptionProblem } from "../workloads";
 import { handlerResources } from "./handlerResources";
 
