@@ -136,7 +136,7 @@ export function explain(known: Known): Explanation {
   const wait = WAITS[ready.reason];
   if (wait)
     return { ...say(`It is not Ready: ${wait}.`, ...ADVICE_WHILE_WAITING), nextTry: "when a child changes" };
-  const nextTry = stalled ? "when the object changes" : nextTryOf(known, operator, failures);
+  const nextTry = stalled ? "when the object changes" : nextTryOf(known, operator, ready, failures);
   return {
     ...say(
       stalled
@@ -197,6 +197,7 @@ function failuresOf(
 function nextTryOf(
   known: Known,
   operator: InstalledOperator | undefined,
+  { reason, message }: Condition,
   failures: Failures | undefined,
 ): string {
   if (operator?.execution === "pod") return `at the next resync${dueIn(known)}`;
@@ -204,7 +205,10 @@ function nextTryOf(
   // The real pause is at least half of this pause, and at most all of it.
   const pauseMs = backoffMs(failures.count);
   const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - known.now.getTime()) / 1000;
-  return leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`;
+  // Nothing in the cluster tells the pause that the handler itself asks for.
+  const isAnswered = reason === "HandlerError" && faultIn(message) === undefined;
+  const unless = isAnswered ? ", unless the handler answered retryAfterSeconds" : "";
+  return `${leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`}${unless}`;
 }
 
 function dueIn({ object, memory, now }: Known): string {

@@ -162,6 +162,18 @@ describe("an explanation", () => {
       for (const message of ["spec.size is above 9", "settings.yaml:3: no such plan", "plan.js is no plan"])
         assert.equal(advised(message).advice[0], "Change the object as the message asks.");
     });
+
+    it("wait for the pause of the engine, or for another one that the handler answered", () => {
+      const next = (message: string) => {
+        const of = object({}, [ready({ reason: "HandlerError", message })]);
+        return explain(known({ object: of, events: [event({ reason: "HandlerError", count: 6 })] })).nextTry;
+      };
+      assert.match(
+        next("no such plan") ?? "",
+        /^within \d+ s, unless the handler answered retryAfterSeconds$/,
+      );
+      assert.match(next("main.py:12 in reconcile: KeyError: 'size'") ?? "", /^within \d+ s$/);
+    });
   });
 
   it("of a failure for good says what it waits for", () => {
