@@ -141,8 +141,9 @@ function schemaFor(folder: string): string {
 }
 
 function nextSteps(name: string, handler: string): string {
+  const test = `npx argosy test ${name} --watch`;
   return `
 Next:
-  npx argosy test ${name} --watch    the fixture passes; edit ${handler} and watch
-  npx argosy dev                     run it on this machine`;
+  ${test}    the fixture passes; edit ${handler} and watch
+  ${"npx argosy dev".padEnd(test.length)}    run it on this machine`;
 }
