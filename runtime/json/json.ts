@@ -42,7 +42,7 @@ function withIntegers(text: string): string {
 
 /**
  * A value of JSON as a text that equal values share, in each process. The order of a map's keys does not matter, and the value
- * may have any depth. `JSON.stringify` throws at some thousands of levels, and the API server keeps objects of 10,000.
+ * may have any depth. Recursion ends at some thousands of levels, and the API server keeps objects of 10,000.
  */
 export function canonicalJson(value: unknown): string {
   return withIntegers(shallowText(value) ?? deepText(value));
@@ -51,24 +51,19 @@ export function canonicalJson(value: unknown): string {
 /** Undefined if the value is too deep for recursion. */
 function shallowText(value: unknown): string | undefined {
   try {
-    return JSON.stringify(sorted(value));
+    return recursiveText(value);
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
-/** The same value with the keys of all maps in order. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(sortedEntries(value).map(([key, inner]) => [key, sorted(inner)]));
-}
-
-/** Sets the entries in the order of the keys. Keys that are whole numbers come first, as in every object of JavaScript. */
-function sortedEntries(map: Readonly<Record<string, unknown>>): [string, unknown][] {
-  const inOrder = Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.entries(Object.fromEntries(inOrder));
+function recursiveText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(recursiveText).join(",")}]`;
+  if (!isRecord(value)) return leafText(value);
+  return `{${keysOf(value)
+    .map((key) => `${JSON.stringify(key)}:${recursiveText(value[key])}`)
+    .join(",")}}`;
 }
 
 /** The same text without recursion. */
@@ -77,22 +72,37 @@ function deepText(whole: unknown): string {
   /** The parts that are still to be written, the next one at the end: a text that is written as it is, or a value. */
   const left: ({ readonly text: string } | { readonly value: unknown })[] = [{ value: whole }];
   for (let next = left.pop(); next; next = left.pop()) {
-    if ("text" in next) parts.push(next.text);
-    else if (typeof next.value !== "object" || next.value === null)
-      parts.push(JSON.stringify(next.value) ?? "null");
-    else {
-      const isList = Array.isArray(next.value);
-      const entries = Array.isArray(next.value)
-        ? [...next.value.entries()]
-        : sortedEntries(next.value as Record<string, unknown>).filter(([, inner]) => inner !== undefined);
-      parts.push(isList ? "[" : "{");
-      left.push({ text: isList ? "]" : "}" });
-      for (const [index, [key, value]] of [...entries.entries()].reverse()) {
-        left.push({ value }, { text: `${index > 0 ? "," : ""}${isList ? "" : `${JSON.stringify(key)}:`}` });
-      }
+    if ("text" in next) {
+      parts.push(next.text);
+      continue;
     }
+    const { value } = next;
+    const isList = Array.isArray(value);
+    if (!isList && !isRecord(value)) {
+      parts.push(leafText(value));
+      continue;
+    }
+    const entries: (readonly [text: string, inner: unknown])[] = isList
+      ? value.map((inner) => ["", inner])
+      : keysOf(value).map((key) => [`${JSON.stringify(key)}:`, value[key]]);
+    parts.push(isList ? "[" : "{");
+    left.push({ text: isList ? "]" : "}" });
+    for (const [index, [text, inner]] of [...entries.entries()].reverse())
+      left.push({ value: inner }, { text: `${index > 0 ? "," : ""}${text}` });
   }
   return parts.join("");
+}
+
+/** The keys of a map that JSON holds, in order. */
+function keysOf(map: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(map)
+    .filter((key) => map[key] !== undefined)
+    .sort();
+}
+
+/** A list, too, holds nothing but JSON. */
+function leafText(value: unknown): string {
+  return JSON.stringify(value) ?? "null";
 }
 
 /** The same value with numbers for the integers that {@link readJson} kept, as near as a JavaScript number comes. */
