@@ -65,5 +65,6 @@ export class FakeClock {
 
 /** Resolves when the promises that are ready, and those that follow from them, have gone on. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  // A turn of the event loop begins when no promise can go on any more, however many follow from one.
+  await new Promise((resolve) => setImmediate(resolve));
 }
