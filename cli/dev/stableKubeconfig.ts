@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { takeLock } from "../controlPlane/lock";
 
 /** The path, without an extension, of files that belong to a folder of operators and stay from one start to the next. */
 export function placeOf(operators: string, cache: string): string {
@@ -11,13 +12,14 @@ export function placeOf(operators: string, cache: string): string {
 /** A kubeconfig at a path that stays the same from one start to the next. */
 export interface StableKubeconfig {
   readonly path: string;
-  /** Removes it, unless another `argosy dev` of the same folder has put its own there meanwhile. */
+  /** Removes the copy, if there is one. */
   remove(): Promise<void>;
 }
 
 /**
  * Copies the kubeconfig of a control plane, whose folder is a new one at each start, to a path that belongs to the folder of the
- * operators. A terminal that has set KUBECONFIG once goes on working.
+ * operators. A terminal that has set KUBECONFIG once goes on working. While another `argosy dev` of the folder runs, the path is
+ * that one's, and the terminals that have set it must not change to another cluster: then there is no copy.
  *
  * @param cache the folder that outlives the control plane
  */
@@ -26,9 +28,11 @@ export async function stableKubeconfig(
   operators: string,
   cache: string,
 ): Promise<StableKubeconfig> {
-  const content = await readFile(kubeconfig, "utf8");
   const file = `${placeOf(operators, cache)}.kubeconfig`;
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  const lock = await takeLock(`${file}.lock`);
+  if ("owner" in lock) return { path: kubeconfig, remove: async () => {} };
+  const content = await readFile(kubeconfig, "utf8");
   // The file contains a key. Anybody who reads it meanwhile finds either the old or the new file.
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, content, { mode: 0o600 });
@@ -36,8 +40,8 @@ export async function stableKubeconfig(
   return {
     path: file,
     remove: async () => {
-      const found = await readFile(file, "utf8").catch(() => undefined);
-      if (found === content) await rm(file, { force: true });
+      await rm(file, { force: true });
+      await lock.release();
     },
   };
 }

@@ -313,6 +313,8 @@ describe("argosy dev, its kubeconfig", () => {
 
   it("has the same path at each start, another one for another folder, and is read by its owner only", async () => {
     const first = await of("first");
+    await first.remove();
+    assert.equal(existsSync(first.path), false);
     const second = await of("second");
     assert.equal(second.path, first.path);
     assert.equal(readFileSync(first.path, "utf8"), "two");
@@ -320,12 +322,14 @@ describe("argosy dev, its kubeconfig", () => {
     assert.notEqual((await of("first", "/other/handlers")).path, first.path);
   });
 
-  it("is removed at the end, unless another one has put its own there", async () => {
+  it("stays that of the first argosy dev of a folder as long as that runs: the others have their own", async () => {
     const first = await of("first");
     const second = await of("second");
-    await first.remove();
-    assert.equal(existsSync(second.path), true);
+    assert.equal(readFileSync(first.path, "utf8"), "one");
+    assert.equal(readFileSync(second.path, "utf8"), "two");
     await second.remove();
-    assert.equal(existsSync(second.path), false);
+    assert.equal(readFileSync(first.path, "utf8"), "one");
+    await first.remove();
+    assert.equal(existsSync(first.path), false);
   });
 });
