@@ -68,8 +68,11 @@ function isVersionUseless({ code, reason }: ApiError): boolean {
 
 /** The kind is not there (404), or we may not list it (403). That will not change for a while. */
 const REFUSAL_CODES = [403, 404];
-/** These codes say nothing about the kind: a page has expired (410), or we ask too much (429). */
-const BUSY_CODES = [410, 429];
+/**
+ * The API server cannot fill its cache with the kind, for instance because the kind's conversion webhook is down (kubernetes,
+ * staging/src/k8s.io/apiserver/pkg/storage/cacher/ready.go).
+ */
+const UNCACHED = /^storage is \(re\)initializing/;
 /** The kind can be listed, but we may not watch it (403), or nobody can (405). */
 const UNWATCHED_CODES = [403, 405];
 /** For how long nothing is concluded if a kind fails to be listed, in milliseconds. An API server may be away for that long. */
@@ -84,6 +87,11 @@ const LONGEST_RETRY_MS = 4_000;
  * watch.
  */
 const LONGEST_POLL_MS = 30_000;
+
+/** Whether an error says nothing about the kind: a page has expired (410), or we ask too much (429). */
+function isOfNoKind({ code, message }: ApiError): boolean {
+  return code === 410 || (code === 429 && !UNCACHED.test(message));
+}
 
 function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
   return setTimeout(ms, undefined, { signal });
@@ -202,7 +210,7 @@ export class Reflector {
       if (isVersionUseless(error)) this.resourceVersion = undefined;
       if (REFUSAL_CODES.includes(error.code)) this.refused(error);
       else if (isListed) this.unwatched();
-      else if (!BUSY_CODES.includes(error.code) && (await this.isOwnFault(signal))) this.refused(error);
+      else if (!isOfNoKind(error) && (await this.isOwnFault(signal))) this.refused(error);
     } else this.failing.count = 0;
     if (signal.aborted) return;
     this.options.onInterruption?.(error);

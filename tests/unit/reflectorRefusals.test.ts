@@ -130,15 +130,17 @@ describe("Reflector, when lists or watches fail", () => {
       [nowMs, asked, answersOthers] = [0, 0, true];
     });
 
-    for (const code of [405, 500, 503])
+    for (const [code, message] of [
+      [405, "no lists"],
+      [500, "conversion webhook failed"],
+      [503, "the API is down"],
+      [429, "storage is (re)initializing: failed to list: conversion webhook failed"],
+    ] as const)
       it(`says that it is the kind's own fault after ten seconds, if the API server lists others (${code})`, async () => {
         const { answer } = bench.api;
-        bench.api.answer = (_, response) => refuse(response, code, { message: "conversion webhook failed" });
+        bench.api.answer = (_, response) => refuse(response, code, { message });
         await bench.start(timed);
-        assert.deepEqual(
-          [bench.reflector?.isSynced, bench.reflector?.problem?.message],
-          [false, "conversion webhook failed"],
-        );
+        assert.deepEqual([bench.reflector?.isSynced, bench.reflector?.problem?.message], [false, message]);
         assert.ok(nowMs >= 9_000 && bench.lists().length >= 3, `${nowMs} ms, ${bench.lists().length} lists`);
         bench.api.answer = answer;
         assert.equal(await bench.reflector?.whenListed(), true);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../../support/eventually";
-import { ApiProxy, type ProxiedRequest } from "../support/apiProxy";
+import { ApiProxy, type ProxiedRequest, type Refusal } from "../support/apiProxy";
 import { sharedCluster } from "../support/cluster";
 import { configMap } from "../support/manifests";
 import type { TestController, TestOperator } from "../support/testOperator";
@@ -14,11 +14,16 @@ const CHILDREN = [{ apiVersion: "v1", kind: "ConfigMap" }, HOLDER];
 const FINALIZES = { name: "unlisted-finalizes", finalize: true };
 const HOLDS = { name: "unlisted-holds", finalize: true, children: CHILDREN };
 const BROKEN = "conversion webhook for engine.example.com/v1, Kind=UnlistedHolder failed: connection refused";
-/** As the API server answers each list of a kind whose conversion webhook is away. */
-const FAILURE = {
-  code: 500,
-  body: JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", message: BROKEN, code: 500 }),
-};
+/** As the API server answers each list of a kind whose conversion webhook is away: with 429 if it has not cached the kind yet. */
+const FAILURE = failureOf(500, BROKEN);
+const FAILURES = [FAILURE, failureOf(429, `storage is (re)initializing: failed to list: ${BROKEN}`)];
+
+function failureOf(code: number, message: string): Refusal {
+  return {
+    code,
+    body: JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", message, code }),
+  };
+}
 
 describe("where a kind of the children cannot be listed", function () {
   this.timeout(120_000);
@@ -69,46 +74,47 @@ describe("where a kind of the children cannot be listed", function () {
     await eventually(() => api.assertGone(object));
   });
 
-  it("by its own fault, the objects without such children are served, and the others say so", async () => {
-    const { api, namespace } = bench;
-    await api.apply(customResourceDefinitionOf({ name: "unlisted-holder" }));
-    const operator = await bench.install(HOLDS);
-    const before = await operator.start();
-    const { apiVersion, kind } = HOLDER;
-    const holder = (name: string) => ({ apiVersion, kind, metadata: { name }, spec: {} });
-    const apply = (name: string, child: object) =>
-      api.apply(operator.object(name, answering(child), namespace));
-    const needs = await bench.ready(await apply("needs", holder("needed")));
-    const goes = await bench.ready(await apply("goes", holder("going")));
-    await before.stop();
-    proxy.before = (request) => (isListOf(request, HOLDER.plural) ? FAILURE : undefined);
-    const engine = await leads(operator);
-    await sleep(2_000);
-    assert.deepEqual(
-      engine.reportsOf("needs").flatMap(({ failure }) => failure ?? []),
-      [],
-    );
-    const served = await apply("served", configMap("served"));
-    await bench.ready(served, { timeoutMs: 40_000 });
-    await api.delete(goes);
-    for (const object of [needs, goes])
-      await eventually(
-        async () => {
-          const { status, reason, message } = conditionOf(await api.get(object), "Ready");
-          assert.deepEqual([status, reason], ["False", "KindNotListed"], message);
-          assert.ok(message.includes(BROKEN) && message.includes(HOLDER.kind), message);
-          assert.ok(!message.includes("pulumi up"), message);
-        },
-        { timeoutMs: 40_000 },
+  for (const failure of FAILURES)
+    it(`by its own fault (${failure.code}), the objects without such children are served, and the others say so`, async () => {
+      const { api, namespace } = bench;
+      await api.apply(customResourceDefinitionOf({ name: "unlisted-holder" }));
+      const operator = await bench.install(HOLDS);
+      const before = await operator.start();
+      const { apiVersion, kind } = HOLDER;
+      const holder = (name: string) => ({ apiVersion, kind, metadata: { name }, spec: {} });
+      const apply = (name: string, child: object) =>
+        api.apply(operator.object(name, answering(child), namespace));
+      const needs = await bench.ready(await apply("needs", holder("needed")));
+      const goes = await bench.ready(await apply("goes", holder("going")));
+      await before.stop();
+      proxy.before = (request) => (isListOf(request, HOLDER.plural) ? failure : undefined);
+      const engine = await leads(operator);
+      await sleep(2_000);
+      assert.deepEqual(
+        engine.reportsOf("needs").flatMap(({ failure }) => failure ?? []),
+        [],
       );
-    assert.deepEqual(
-      operator.calls("goes").filter(({ event }) => event === "finalize"),
-      [],
-    );
-    proxy.before = () => undefined;
-    await bench.ready(needs, { timeoutMs: 40_000 });
-    await eventually(() => api.assertGone(goes), { timeoutMs: 40_000 });
-  });
+      const served = await apply("served", configMap("served"));
+      await bench.ready(served, { timeoutMs: 40_000 });
+      await api.delete(goes);
+      for (const object of [needs, goes])
+        await eventually(
+          async () => {
+            const { status, reason, message } = conditionOf(await api.get(object), "Ready");
+            assert.deepEqual([status, reason], ["False", "KindNotListed"], message);
+            assert.ok(message.includes(BROKEN) && message.includes(HOLDER.kind), message);
+            assert.ok(!message.includes("pulumi up"), message);
+          },
+          { timeoutMs: 40_000 },
+        );
+      assert.deepEqual(
+        operator.calls("goes").filter(({ event }) => event === "finalize"),
+        [],
+      );
+      proxy.before = () => undefined;
+      await bench.ready(needs, { timeoutMs: 40_000 });
+      await eventually(() => api.assertGone(goes), { timeoutMs: 40_000 });
+    });
 
   it("as no kind can, since the API server is busy: no object is blamed", async () => {
     const { api, namespace } = bench;
