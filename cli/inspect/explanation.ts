@@ -84,8 +84,8 @@ export function explain(known: Known): Explanation {
       ...say(
         holds.length === 0
           ? "It is being deleted, and nothing holds it up: it will be gone in a moment."
-          : `It is being deleted, and ${holds.map(({ waitsFor }) => waitsFor).join(", and ")}.`,
-        ...holds.map(({ remedy }) => remedy),
+          : `It is being deleted, and ${distinct(holds.map(({ waitsFor }) => waitsFor)).join(", and ")}.`,
+        ...distinct(holds.map(({ remedy }) => remedy)),
       ),
       since: metadata.deletionTimestamp,
     };
@@ -209,6 +209,10 @@ function nextTryOf(
   const isAnswered = reason === "HandlerError" && faultIn(message) === undefined;
   const unless = isAnswered ? ", unless the handler answered retryAfterSeconds" : "";
   return `${leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`}${unless}`;
+}
+
+function distinct(texts: readonly string[]): string[] {
+  return [...new Set(texts)];
 }
 
 function dueIn({ object, memory, now }: Known): string {

@@ -1,6 +1,7 @@
 import { isRecord } from "../../runtime/json/json";
-import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { elsewhereFinalizerOf, finalizerOf, SKIP_FINALIZE_ANNOTATION } from "../../runtime/names";
+import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
 
 /** A finalizer that keeps an object that is being deleted. */
@@ -24,20 +25,24 @@ export function holdsOf(known: Known): Hold[] {
   const { object, operators, childrenElsewhere } = known;
   const { finalizers = [] } = object.metadata;
   const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
+  const failure = ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? ready : undefined;
+  const because = failure ? `: ${failure.message.replace(/\.$/, "")}` : "";
   return finalizers.map((finalizer) => {
     const by = whoPut(finalizer, object);
     const own = operators.find((each) => finalizerOf(each) === finalizer);
+    if ((own || isOfChildrenElsewhere(finalizer, known)) && failure && !isOfHandler(failure)) {
+      const remedy = entryOf(failure.reason)?.remedy ?? `Look it up: argosy errors ${failure.reason}`;
+      return { finalizer, by, waitsFor: `its operator cannot release it${because}`, remedy };
+    }
     if (own) {
-      const failure =
-        ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? `: ${ready.message}` : "";
       return {
         finalizer,
         by,
-        waitsFor: `its handler has not answered "finalized": true${failure}`,
+        waitsFor: `its handler has not answered "finalized": true${because}`,
         remedy: `Fix the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
       };
     }
-    if (operators.some((each) => elsewhereFinalizerOf(each) === finalizer)) {
+    if (isOfChildrenElsewhere(finalizer, known)) {
       const some = childrenElsewhere.slice(0, 5).join(", ");
       return {
         finalizer,
@@ -75,6 +80,15 @@ export function holdsOf(known: Known): Hold[] {
       remedy: `Look at the log of ${by}. Argosy has nothing to do with the finalizer ${finalizer}.`,
     };
   });
+}
+
+function isOfChildrenElsewhere(finalizer: string, { operators }: Known): boolean {
+  return operators.some((each) => elsewhereFinalizerOf(each) === finalizer);
+}
+
+/** Whether the handler can mend a failure. */
+function isOfHandler({ reason }: Condition): boolean {
+  return reason.startsWith("Handler") || reason === "InvalidAnswer";
 }
 
 /** The field manager that owns a finalizer. */

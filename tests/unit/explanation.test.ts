@@ -294,6 +294,17 @@ describe("an explanation", () => {
     }
   });
 
+  it("of a deletion that the operator cannot go on with has the remedy of that failure, once", () => {
+    const finalizers = ["argosy.dev/argosy.memcached", "elsewhere.argosy.dev/argosy.memcached"];
+    const failure = ready({ reason: "NamespaceNotGranted", message: "it had children in b." });
+    const { summary, advice } = explain(
+      known({ object: object({ deletionTimestamp: at(100), finalizers }, [failure]) }),
+    );
+    assert.equal(summary, "It is being deleted, and its operator cannot release it: it had children in b.");
+    assert.equal(advice.length, 1);
+    assert.match(advice[0] ?? "", /^Add the namespace to namespaces in operator\.yaml/);
+  });
+
   it("shows the steps of the newest run that has them, and the traces of runs", () => {
     const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
     const timings = "+0.0 ms  12.1 ms  queue\n+12.1 ms  4.0 ms  handler";
