@@ -285,7 +285,14 @@ describe("loadOperator", () => {
     for (const [fields, problem] of [
       [{ handler: "not.py" }, 'handler "not.py" is missing. Create it, or correct the name.'],
       [{ handler: "a/../../b.py" }, `handler "a/../../b.py" is outside of the operator's folder.`],
-      [{ handler: "main.rb" }, 'handler is "main.rb", not a file in Python, JavaScript or TypeScript.'],
+      [
+        { handler: "main.rb" },
+        `handler is "main.rb", not a file in Python, JavaScript or TypeScript in the operator's folder. Name`,
+      ],
+      [
+        { handler: "../b/main.py" },
+        `handler is "../b/main.py", not a file in Python, JavaScript or TypeScript in the operator's folder. Name`,
+      ],
       [
         { handler: "other.py" },
         'handler "other.py" has no function reconcile(request). Define it: def reconcile',
