@@ -171,8 +171,9 @@ export class KubernetesClient {
     const query = new URLSearchParams({
       fieldManager: options.fieldManager,
       force: String(options.force ?? false),
-      // A field that the schema does not know is an error. Otherwise the server would silently drop it.
-      fieldValidation: "Strict",
+      // A field that the schema does not know is an error of every apply. With `Strict` or `Warn`, the API server only parses the
+      // body once more, as YAML, for keys that are there twice. We write none (k8s.io/apiserver, handlers/patch.go, applyPatcher).
+      fieldValidation: "Ignore",
     });
     const { code, body } = await this.sendForObject({
       method: "PATCH",

@@ -202,6 +202,17 @@ describe("the API server", function () {
         }
       });
 
+      it("refuses an apply with a field that the schema does not know, at any depth, though we ask for no validation", async () => {
+        for (const [at, unknown] of Object.entries({ ".datta": { datta: {} }, ".metadata.nname": {} })) {
+          const metadata = at === ".metadata.nname" ? { nname: "a" } : {};
+          const there = manifest(metadata as Partial<ObjectMeta>, unknown);
+          const apply = () => client.apply(resource, there, { fieldManager: "facts" });
+          const { message } = await errorOf(ApiError, apply);
+          assert.ok(message.includes(`${at}: field not declared in schema`), message);
+        }
+        await api.assertGone(manifest());
+      });
+
       it("gives metadata alone", async () => {
         await api.create(manifest({}, { data: { a: "b" } }));
         await client.list(resource, { namespace, metadataOnly: true }, (items) => {

@@ -153,14 +153,14 @@ describe("KubernetesClient", () => {
     });
   });
 
-  it("applies on the server, strictly, as its field manager", async () => {
+  it("applies on the server as its field manager", async () => {
     api.answer = (_, response) => json(response, widget(), 201);
     const manifest = configMap({ namespace: "shop" });
     assert.equal(
       (await client.apply(CONFIG_MAPS, manifest, { fieldManager: MANAGER, force: true })).created,
       true,
     );
-    const query = "fieldManager=argosy%2Fargosy.shop&force=true&fieldValidation=Strict";
+    const query = "fieldManager=argosy%2Fargosy.shop&force=true&fieldValidation=Ignore";
     assert.equal(request(), `PATCH /api/v1/namespaces/shop/configmaps/settings?${query}`);
     assert.equal(api.calls[0]?.headers["content-type"], "application/apply-patch+yaml");
     assert.deepStrictEqual(api.calls[0]?.body, manifest);
@@ -174,7 +174,7 @@ describe("KubernetesClient", () => {
     });
     assert.equal(created, false);
     const path = "/api/v1/namespaces/shop/configmaps/settings/status";
-    assert.equal(request(), `PATCH ${path}?fieldManager=me&force=false&fieldValidation=Strict`);
+    assert.equal(request(), `PATCH ${path}?fieldManager=me&force=false&fieldValidation=Ignore`);
   });
 
   it("creates, replaces and merges", async () => {
