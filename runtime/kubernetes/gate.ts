@@ -46,6 +46,7 @@ const QUEUES = Object.keys(LATER_MS) as Queued[];
  * our requests that can wait would delay another one that cannot.
  */
 const YIELDS_TO: Readonly<Partial<Record<Queued, readonly Queued[]>>> = {
+  instant: ["work"],
   status: ["work", "instant"],
   tell: ["work", "instant", "status"],
 };
@@ -78,8 +79,9 @@ interface Turn {
 /**
  * Requests to one API server wait here for their turn. Requests of the class "lease" never wait. The others are bounded, all
  * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's requests of one
- * class leave in the order in which they came. Requests that remember or report yield: they leave when nothing more urgent is on
- * its way. After the time of its class in {@link LATER_MS}, such a request leaves beside more urgent ones, on a few places.
+ * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
+ * or report: they leave when nothing more urgent is on its way. After the time of its class in {@link LATER_MS}, such a request
+ * leaves beside more urgent ones, on a few places.
  */
 export class Gate {
   private readonly now: () => number;

@@ -195,8 +195,8 @@ export class ObjectChildren {
     const { scope } = writing;
     const groups = inApplyOrder(children);
     for (const group of groups) {
-      // Nothing in this reconcile waits for its last group. So in that group, children that are ready at once let the Deployments of
-      // other objects go first.
+      // Nothing in this reconcile waits for its last group. So in that group, children that are ready at once let Deployments go
+      // first, its own and those of other objects.
       const isLast = group === groups.at(-1);
       const scopeOf = (child: DesiredChild): WriteScope => {
         const isUnhurried = isLast && whyNotReady(child.manifest) === undefined;

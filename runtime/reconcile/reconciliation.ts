@@ -78,8 +78,8 @@ export class Reconciliation implements WriteScope {
   }
 
   /**
-   * The same scope, for children that are ready as soon as they exist. In a burst their requests wait for those of other objects
-   * whose children take long to become ready.
+   * The same scope, for children that are ready as soon as they exist. Their requests wait while children are written that take
+   * time to become ready, of this object or of others.
    */
   get unhurried(): WriteScope {
     const { client, namespace, masked } = this;

@@ -98,14 +98,17 @@ describe("Gate", () => {
     assert.deepStrictEqual(await drain(), ["work", "read", "default", "status", "tell"]);
   });
 
-  it("lets statuses and reports leave only when nothing more urgent is on its way", async () => {
-    for (const name of ["work", "read", "tell", "status"] as const) void request(name, { class: name });
+  it("lets what can wait leave only when nothing more urgent is on its way", async () => {
+    for (const name of ["work", "read", "tell", "status", "instant"] as const)
+      void request(name, { class: name });
     await settled();
     assert.deepStrictEqual(left, ["work", "read"]);
     await finish(0);
-    assert.deepStrictEqual(left, ["work", "read", "status"]);
+    assert.deepStrictEqual(left, ["work", "read", "instant"]);
     await finish(1);
-    assert.deepStrictEqual(left, ["work", "read", "status", "tell"]);
+    assert.deepStrictEqual(left, ["work", "read", "instant", "status"]);
+    await finish(1);
+    assert.deepStrictEqual(left, ["work", "read", "instant", "status", "tell"]);
   });
 
   it("lets a report leave while work goes on, when it has waited for five seconds, and holds up no read", async () => {
@@ -278,9 +281,11 @@ describe("Gate", () => {
             assert.ok(shares.filter((other) => other === share).length <= 2);
           const waiting = ends.filter(({ name }) => !left.includes(name) && !aborted.has(name));
           assert.equal(gate.waiting, waiting.length);
-          const urgent = onTheirWay.some((sent) => ["work", "instant", "status"].includes(`${sent.class}`));
+          const urgency = ["work", "instant", "status", "tell"];
+          const yields = (kind: RequestClass) =>
+            onTheirWay.some((sent) => urgency.slice(0, urgency.indexOf(kind)).includes(`${sent.class}`));
           const mayWait = ({ class: kind, share = "" }: (typeof ends)[number]) =>
-            full.includes(share) || (urgent && (kind === "status" || kind === "tell"));
+            full.includes(share) || (kind !== "read" && yields(kind));
           if (onTheirWay.length < 4) assert.ok(waiting.every(mayWait));
         }
         await drain();
