@@ -249,7 +249,7 @@ export class Engine {
       instance: options.instance ?? options.identity,
       onChange: (change) => this.wakeups.objectChanged(change),
       onGone: (name, gone) => this.wakeups.objectGone(name, gone),
-      onChild: (owner, drifted) => this.wakeups.childChanged(owner, drifted),
+      onChild: (...change) => this.wakeups.childChanged(...change),
       onUsed: (change) => this.wakeups.usedChanged(change),
       isActive: () => this.isLeading,
       ...(options.usedPollMs !== undefined && { usedPollMs: options.usedPollMs }),

@@ -93,15 +93,15 @@ export class Wakeups {
     else this.clearUp(keyOf(name), "routine");
   }
 
-  /** A child of an object has changed. @param drifted set if somebody else changed fields of it that we own */
-  childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
+  /** A child of an object has changed. @param drifted, isProgress as `ChildStoreOptions.onChange` gets them */
+  childChanged(owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean): void {
     if (!this.parts?.watches.objects.has(owner)) {
       // The children of an object that is gone are deleted beside the work. The watch reports an object that is new.
       if (this.options.operator.watch) this.clearUp(keyOf(owner), "routine", LEFT_CHILDREN_MS);
       return;
     }
     this.options.arrivals.note(keyOf(owner), "child");
-    if (!drifted) return this.options.triggers.childReported(keyOf(owner));
+    if (!drifted) return this.options.triggers.childReported(keyOf(owner), isProgress);
     if (drifted.isByUs) return this.options.triggers.childGone(keyOf(owner));
     const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
     if (!isNewlyContested) return;

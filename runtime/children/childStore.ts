@@ -12,6 +12,7 @@ import { HeldReports } from "./heldReports";
 import { isMarked, managersOf } from "./marks";
 import { ownedValues } from "./ownedValues";
 import { applyEntry, marksOf, type Owner, provenOwner } from "./ownership";
+import { whyNotReady } from "./readiness";
 
 /** What is known about every child. */
 export interface ChildFacts {
@@ -20,6 +21,7 @@ export interface ChildFacts {
   readonly owned: string;
   /** Whether it has every mark of its owner, and not the label of a former name of the operator. */
   readonly isMarked: boolean;
+  readonly isReady: boolean;
 }
 
 /** What is known about a child. */
@@ -46,8 +48,9 @@ export interface ChildStoreOptions {
   /**
    * A child of `owner` was changed or deleted by somebody else.
    * @param drifted set if something that we applied was removed or changed, and undefined if the child only reports
+   * @param isProgress whether the child only reports, was not ready before, and still is not
    */
-  readonly onChange: (owner: Owner, drifted?: DriftedChild) => void;
+  readonly onChange: (owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean) => void;
   /** @see StoreOptions.mostKept */
   readonly mostKept?: number;
 }
@@ -262,7 +265,8 @@ export class ChildStore {
     const identity = this.options.fieldManager.slice(MANAGER_PREFIX.length);
     const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identity);
     const marked = { apiVersion, kind, metadata: { name, ...marks } };
-    return { owner, owned: this.ownedIn(object), isMarked: isMarked(object, marked) };
+    const isReady = whyNotReady(object) === undefined;
+    return { owner, owned: this.ownedIn(object), isMarked: isMarked(object, marked), isReady };
   }
 
   /** Our own entry is as long as everything else, so it is kept only until we know what was applied. */
@@ -293,17 +297,18 @@ export class ChildStore {
   ): void {
     const { onChange } = this.options;
     const drifted = (child: Child) => ({ ...driftedChild(child), by: object && this.lastWriter(object) });
-    if (before && before.facts.owner.uid !== after?.facts.owner.uid)
-      onChange(before.facts.owner, {
-        ...(after ? drifted(before) : driftedChild(before)),
-        ...(isByUs && { isByUs }),
-      });
+    if (before && before.facts.owner.uid !== after?.facts.owner.uid) {
+      const lost = after ? drifted(before) : driftedChild(before);
+      onChange(before.facts.owner, { ...lost, ...(isByUs && { isByUs }) }, false);
+    }
     if (!after) return;
+    const { owner, owned, isReady } = after.facts;
+    const known = before?.uid === after.uid ? before.facts : undefined;
     // A child that we deleted and that has not gone yet is shown again, as if it were new.
     const isLingering = !before && after.deleting;
     if (isLingering) this.leaving.add(after.uid);
-    const isReport = isLingering || (before?.uid === after.uid && after.facts.owned === before.facts.owned);
-    onChange(after.facts.owner, isReport ? undefined : drifted(after));
+    const isReport = isLingering || known?.owned === owned;
+    onChange(owner, isReport ? undefined : drifted(after), isReport && !isReady && known?.isReady === false);
   }
 
   private lastWriter({ metadata }: KubernetesObject): string | undefined {

@@ -18,9 +18,14 @@ export interface TriggersOptions {
 const MOST_WAITING = 10_000;
 /** Drift is corrected after this short delay, so that the deletion of several children leads to one reconcile. */
 const DRIFT_COALESCING_MS = 20;
-/** Children's reports lead to one reconcile a second: a Deployment that comes up writes its status many times. */
+/** Children's reports lead to one reconcile a second. */
 const REPORT_PACE = { burst: 1, refillMs: 1_000 };
 const REPORT_COALESCING_MS = 100;
+/**
+ * A Deployment that comes up writes its status many times. Its reports up to then wait for this time, and take no turn of the pace,
+ * so that the report that it is ready need not wait.
+ */
+const PROGRESS_COALESCING_MS = 1_000;
 /** Another controller may take our finalizer away each time that it sees it. */
 const FINALIZER_PACE = { burst: 5, refillMs: 10_000 };
 /** How often a used object that changes all the time wakes an object. */
@@ -38,7 +43,8 @@ const CYCLE = { patience: 5, firstDelayMs: 1_000, longestDelayMs: 60_000, quietM
  * Says for each event of an object how urgently and how soon the object is reconciled.
  *
  * Guarantees, each with a test in tests/unit/triggers.test.ts:
- * - A child that only reports makes at most one reconcile a second, and ends no backoff.
+ * - A child that only reports makes at most one reconcile a second, and one more when it becomes ready. It ends no backoff.
+ * - When a child becomes ready, its object is reconciled soon, whatever the child reported before.
  * - A child that drifted ends a backoff. It is corrected soon, unless its object is contested.
  * - A finalizer that somebody takes away each time comes back less often.
  * - An object that many others use wakes all of them, after fresh changes, and not all at once.
@@ -77,9 +83,10 @@ export class Triggers {
     this.add(key, "change", this.finalizerPace.turn(key));
   }
 
-  /** A child of the object reports, and has the fields that we applied. */
-  childReported(key: string): void {
-    this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportPace.turn(key)), false);
+  /** A child of the object reports, and has the fields that we applied. @param isProgress whether the child is not ready yet */
+  childReported(key: string, isProgress: boolean): void {
+    const soonMs = () => Math.max(REPORT_COALESCING_MS, this.reportPace.turn(key));
+    this.addForChild(key, isProgress ? PROGRESS_COALESCING_MS : soonMs(), false);
   }
 
   /**

@@ -88,8 +88,10 @@ describe("ChildStore", () => {
       ownerKind: WIDGETS,
       fieldManager: MANAGER,
       managers: [MANAGER, `${MANAGER}/marks`],
-      onChange: (owner, drifted) =>
-        void told.push(`${owner.uid}${drifted ? ` ${describeDrift(drifted)}` : ""}`),
+      onChange: (owner, drifted, isProgress) =>
+        void told.push(
+          `${owner.uid}${drifted ? ` ${describeDrift(drifted)}` : ""}${isProgress ? " makes progress" : ""}`,
+        ),
     });
     sink = made.sink(CONFIG_MAPS, undefined);
     return made;
@@ -245,6 +247,15 @@ describe("ChildStore", () => {
         }),
       );
       assert.equal(told.length, 1);
+    });
+
+    it("the owner by each report of a child that is not ready yet, and says so until it is", async () => {
+      await apply(child(5));
+      for (const [at, status] of ["False", "False", "Unknown", "True", "True"].entries())
+        watched({ ...child(6 + at), status: { conditions: [{ type: "Ready", status }] } });
+      const report = "widget-uid";
+      const progress = `${report} makes progress`;
+      assert.deepEqual(told, [report, progress, progress, report, report]);
     });
 
     it("the owner by a report of a status, which is no drift, also the second of one second", async () => {

@@ -47,8 +47,13 @@ describe("Triggers", () => {
   }
 
   it("makes one reconcile a second of a child that reports all the time", () => {
-    const at = changing(5_000, () => triggers.childReported(KEY));
+    const at = changing(5_000, () => triggers.childReported(KEY, false));
     assert.deepEqual(at, [100, 1_000, 2_000, 3_000, 4_000]);
+  });
+
+  it("makes one reconcile a second of a child that comes up, and another one soon after it is ready", () => {
+    const at = changing(3_000, () => triggers.childReported(KEY, now < 2_800));
+    assert.deepEqual(at, [1_000, 2_050, 2_900]);
   });
 
   it("puts a finalizer back soon, and once in ten seconds if somebody takes it away each time", () => {
@@ -63,7 +68,7 @@ describe("Triggers", () => {
   it("ends no backoff for a report, and ends it for drift", () => {
     triggers.add(KEY, "change");
     nextAt({ kind: "failed", retryAfterMs: 60_000 });
-    triggers.childReported(KEY);
+    triggers.childReported(KEY, false);
     assert.equal(schedule.nextDueAt, 60_000);
     triggers.childDrifted(KEY);
     assert.equal(schedule.nextDueAt, 20);
@@ -104,7 +109,7 @@ describe("Triggers", () => {
 
   it("wakes a worker each time that something was added", () => {
     triggers.add(KEY, "routine", 50);
-    triggers.childReported(KEY);
+    triggers.childReported(KEY, false);
     triggers.childDrifted(KEY);
     assert.equal(wakes, 3);
   });

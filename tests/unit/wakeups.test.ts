@@ -44,7 +44,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
   /** Everything that is reported when an object goes: a change before, its end, that of its child, and that of its memory. */
   const goes: Readonly<Record<string, () => void>> = {
     "the object": () => wakeups.objectGone(NAME, { uid: "uid", isDeleted: true }),
-    "a child of it": () => wakeups.childChanged({ ...NAME, uid: "uid" }, undefined),
+    "a child of it": () => wakeups.childChanged({ ...NAME, uid: "uid" }, undefined, false),
     "its memory": () => wakeups.memoryLost(NAME),
   };
 
