@@ -38,10 +38,15 @@ describe("the engine applies children", function () {
     const { resourceVersion } = (await bench.api.get(here("still"))).metadata;
     const patches = () => bench.engine.metric("argosy_api_requests_total", { method: "PATCH" });
     await bench.idle();
-    const before = await patches();
-    await bench.reconcileAgain(object);
+    // To renew the lease is a PATCH too. One of them may come in between, but not each time.
+    const sent: number[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      const before = await patches();
+      await bench.reconcileAgain(object);
+      sent.push((await patches()) - before);
+    }
     assert.equal((await bench.api.get(here("still"))).metadata.resourceVersion, resourceVersion);
-    assert.equal(await patches(), before);
+    assert.equal(Math.min(...sent), 0);
     assert.deepEqual(
       changesOf("still").map(({ verb }) => verb),
       ["created"],
