@@ -74,11 +74,11 @@ export class KubernetesClient {
   }
 
   /**
-   * The time by the API server's clock, in milliseconds since 1970, as it answers a read of this object. Undefined if there is no
-   * such object, or if a proxy takes the time out of the answer.
+   * The time by the API server's clock, in milliseconds since 1970: see {@link HttpTransport.now}. Times that the cluster has written
+   * are compared with this one. The clock of our own machine may be wrong.
    */
-  async timeAt(resource: Resource, name: ObjectName): Promise<number | undefined> {
-    return (await ifThere(this.send({ method: "GET", path: resourcePath(resource, name) })))?.at;
+  now(): number {
+    return this.transport.now();
   }
 
   /** Reads any path of the API, such as "/apis/apps/v1". */

@@ -144,6 +144,11 @@ export function latestOf(times: readonly (string | undefined)[]): number | undef
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
+/** When an object was last written to, by the API server's clock, in milliseconds since 1970. 0 if nobody knows. */
+export function writtenAt({ metadata: { creationTimestamp, managedFields = [] } }: KubernetesObject): number {
+  return latestOf([creationTimestamp, ...managedFields.map(({ time }) => time)]) ?? 0;
+}
+
 /** A moment as Kubernetes writes it (`metav1.Time`): RFC 3339, whole seconds. */
 export function timeOf(date: Date): string {
   return date.toISOString().replace(/\.\d+Z$/, "Z");

@@ -38,8 +38,6 @@ export interface ApiAnswer<T> {
   readonly body: T;
   /** The length of that JSON, in characters. */
   readonly length: number;
-  /** When the server answered, by its own clock, in milliseconds since 1970. Undefined if it does not say so. */
-  readonly at: number | undefined;
 }
 
 /** An answer was longer than {@link ApiRequest.longestAnswer}. */
@@ -82,6 +80,8 @@ export class HttpTransport {
   private readonly target: RequestOptions;
   /** The beginning of every path if the API server is behind a proxy: "/k8s/clusters/c-1". */
   private readonly basePath: string;
+  /** The server's clock when ours, the monotonic one, began. Undefined if no answer has told it. */
+  private clockBegan: number | undefined;
 
   /** @throws Error if the connection is not by https, or its certificates cannot be read */
   constructor(
@@ -138,6 +138,14 @@ export class HttpTransport {
     return response;
   }
 
+  /**
+   * The time by the server's clock, in milliseconds since 1970, as its last answer told it: up to a second late. The time by this
+   * machine's clock if no answer has told a time.
+   */
+  now(): number {
+    return this.clockBegan === undefined ? Date.now() : this.clockBegan + performance.now();
+  }
+
   /** Closes every connection. A request that still waits or runs fails. */
   close(): void {
     this.gate.clear(new Error("the connection to the API server was closed"));
@@ -167,9 +175,7 @@ export class HttpTransport {
       });
       code = response.statusCode ?? 0;
       if (code < 200 || code > 299) throw this.settling.taken(toApiError(response, text, request));
-      const { date } = response.headers;
-      const at = date === undefined ? undefined : Date.parse(date);
-      return { code, body: decode<T>(text, request), length: text.length, at };
+      return { code, body: decode<T>(text, request), length: text.length };
     } finally {
       const durationSeconds = (performance.now() - startedAt) / 1000;
       if (!refused) this.onRequest({ method: request.method, code, durationSeconds });
@@ -203,7 +209,11 @@ export class HttpTransport {
             }),
           },
         },
-        resolve,
+        (response) => {
+          const at = Date.parse(response.headers.date ?? "");
+          if (at >= 0) this.clockBegan = at - performance.now();
+          resolve(response);
+        },
       );
       outgoing.setTimeout(silenceMs, () =>
         outgoing.destroy(new Error(`no answer within ${silenceMs / 1000} s`)),

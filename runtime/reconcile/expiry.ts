@@ -26,9 +26,7 @@ export async function deleteIfExpired(
   { operator, resource, objects }: ExpiryOptions,
   now: number,
 ): Promise<boolean> {
-  if (!isExpired(object, operator, now)) return false;
-  const time = await client.timeAt(resource, object.metadata);
-  if (time !== undefined && !isExpired(object, operator, time)) return false;
+  if (!isExpired(object, operator, now) || !isExpired(object, operator, client.now())) return false;
   const { uid, resourceVersion } = object.metadata;
   await client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
   objects.invalidate(object.metadata);

@@ -25,7 +25,7 @@ describe("a resync of the form pod", () => {
   const object = (name: string, plan?: ObjectPlan) => bench.object(name, plan);
 
   describe("that looks which objects need a run", () => {
-    const later = new Date(Date.now() + 24 * 3_600_000);
+    const later = Date.now() + 24 * 3_600_000;
 
     /** What each object in the test's namespace needs. */
     const needs = async (more: Partial<LookOptions> = {}): Promise<Record<string, string | undefined>> => {
@@ -34,6 +34,7 @@ describe("a resync of the form pod", () => {
         client: bench.client,
         namespace,
         program: undefined,
+        now: Date.now(),
         onError: (what, error) => assert.fail(`${what}: ${error.message}`),
         ...more,
       });
@@ -79,6 +80,19 @@ describe("a resync of the form pod", () => {
       await bench.runFor("due");
       assert.deepStrictEqual(await needs(), { due: undefined });
       assert.deepStrictEqual(await needs({ now: later }), { due: "routine" });
+    });
+
+    it("gives it to them at the time of the API server, if the clock of the run's node is wrong", async () => {
+      await api.apply(object("due", { answer: { children: [], requeueAfterSeconds: 120 } }));
+      const { now } = Date;
+      Date.now = () => now() + 3_600_000;
+      try {
+        await bench.runFor("due");
+      } finally {
+        Date.now = now;
+      }
+      assert.deepStrictEqual(await needs(), { due: undefined });
+      assert.deepStrictEqual(await needs({ now: Date.now() + 180_000 }), { due: "routine" });
     });
 
     it("gives one to those for which a schedule is due, which that run then has done", async () => {
@@ -152,7 +166,7 @@ describe("a resync of the form pod", () => {
       const turns = [];
       for (let resync = 0; resync < 2 * FULL_LOOK_RESYNCS; resync++) {
         const narrow = { ...operator.operator, namespaces: [namespace] };
-        const now = new Date(resync * 1000 * narrow.resyncSeconds);
+        const now = resync * 1000 * narrow.resyncSeconds;
         const { demo } = await needs({ operator: narrow, now });
         if (demo === "routine") turns.push(resync);
       }

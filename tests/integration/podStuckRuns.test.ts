@@ -40,6 +40,8 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
   const workflows = () => bench.api.list(WORKFLOWS, bench.operator.runnerNamespace);
   const names = async () => (await workflows()).map(({ metadata }) => metadata.name).sort();
   const anHourAgo = () => new Date(Date.now() - 3_600_000).toISOString().replace(/\.\d+/, "");
+  /** An API server whose clock shows an hour later. */
+  const inAnHour = () => Object.assign(bench.client.with({}), { now: () => Date.now() + 3_600_000 });
 
   const resync = (more: Partial<ResyncOptions> = {}): Promise<ResyncResult> =>
     resyncOnce({
@@ -95,18 +97,39 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
 
   it("makes a run again that has not ended long after its time was over", async () => {
     await running("late", {}, overdue());
-    assert.deepEqual(await resync(), { submitted: 1, running: 0, left: 0, failed: 0 });
+    assert.deepEqual(await resync({ client: inAnHour() }), { submitted: 1, running: 0, left: 0, failed: 0 });
     assert.ok(!(await names()).includes("run-late"));
   });
 
   it("says so on the object if somebody submitted such a run by hand", async () => {
     await running("by-hand", {}, overdue(), false);
-    await running("in-time", {}, { ...overdue(), startedAt: new Date().toISOString() });
-    assert.equal((await resync()).submitted, 0);
+    await running(
+      "in-time",
+      {},
+      { ...overdue(), storedWorkflowTemplateSpec: { activeDeadlineSeconds: 3_600 } },
+    );
+    assert.equal((await resync({ client: inAnHour() })).submitted, 0);
     const ready = await bench.readyOf(bench.object("by-hand"));
     assert.deepEqual([ready.status, ready.reason], ["False", "RunOverdue"]);
     assert.match(ready.message, /kubectl -n \S+ delete workflow run-by-hand/);
     assert.equal((await bench.api.get(bench.object("in-time")))["status"], undefined);
+  });
+
+  it("goes by the API server's clock, and neither by this machine's nor by the Workflow controller's", async () => {
+    const { uid } = (await bench.api.apply(bench.object("young"))).metadata;
+    const labels = { "argosy.dev/object-uid": uid };
+    await submit(bench.operator, "run-young", { namespace: bench.namespace, name: "young", uid }, labels);
+    await running("at-work", {}, { ...overdue(), startedAt: new Date().toISOString() });
+    await running("slow-clock", {}, overdue());
+    const { now } = Date;
+    Date.now = () => now() + 2 * 3_600_000;
+    try {
+      assert.deepEqual(await resync(), { submitted: 0, running: 3, left: 0, failed: 0 });
+    } finally {
+      Date.now = now;
+    }
+    assert.deepEqual(await names(), ["run-at-work", "run-slow-clock", "run-young"]);
+    assert.deepEqual(told, []);
   });
 
   it("spares a run that begins after it was listed, and makes none beside it", async () => {

@@ -46,6 +46,7 @@ describe("what an object uses, in the form pod", function () {
       client,
       namespace: "argosy",
       program: undefined,
+      now: Date.now(),
       onError: (what, error) => assert.fail(`${what}: ${error.message}`),
     });
     return looked.find((each) => each.name === name)?.need;

@@ -63,7 +63,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
   }
 
   /** What a resync thinks of an object, when no object has its turn. */
-  async function needOf(name: string, now?: Date): Promise<string | undefined> {
+  async function needOf(name: string, now = Date.now()): Promise<string | undefined> {
     const { operator, client } = bench;
     const looked = await lookAtObjects({
       operator: { ...operator.operator, resyncSeconds: Number.NaN },
@@ -71,7 +71,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
       namespace: operator.runnerNamespace,
       program: undefined,
       onError: () => {},
-      ...(now && { now }),
+      now,
     });
     return looked.find((each) => each.name === name)?.need;
   }
@@ -82,8 +82,8 @@ describe("an operator that watches a kind that others own, in the form pod", fun
     bench.operator.plan("web", saying([configMap("of-web", { a: "1" })], { seen: 1 }));
     const object = await watched("web");
     const { api } = bench;
-    const expectRun = async (need: string, now?: Date) => {
-      assert.equal(await needOf("web", now), need);
+    const expectRun = async (need: string) => {
+      assert.equal(await needOf("web"), need);
       await run(object);
       assert.equal(await needOf("web"), undefined);
     };
@@ -102,7 +102,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
     await api.apply(child("web", first, { used: "1" }));
     await expectRun("routine");
     assert.ok(bench.operator.calls("web").at(-1)?.used["settings"]);
-    const nextYear = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 0, 2));
+    const nextYear = Date.UTC(new Date().getUTCFullYear() + 1, 0, 2);
     assert.equal(await needOf("web", nextYear), "routine");
     assert.equal((await api.get(object)).metadata.finalizers, undefined);
   });

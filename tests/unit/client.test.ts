@@ -45,18 +45,22 @@ describe("KubernetesClient", () => {
     assert.equal(error.reason, "Forbidden");
   });
 
-  it("gives the time by the API server's clock, and none for an object that is not there or an answer without it", async () => {
+  it("goes by the API server's clock from the first answer that tells its time, and by its own until then", async () => {
     const name = { namespace: "shop", name: "widget" };
     const date = "Thu, 01 Jan 2026 00:00:00 GMT";
-    api.answer = (_, response) => json(response, widget(), 200, { date });
-    assert.equal(await client.timeAt(WIDGETS, name), Date.parse(date));
+    const assertNow = (expected: number) => assert.ok(Math.abs(client.now() - expected) < 20_000);
     api.answer = (_, response) => {
       response.sendDate = false;
       json(response, widget());
     };
-    assert.equal(await client.timeAt(WIDGETS, name), undefined);
-    api.answer = (_, response) => refuse(response, 404, { reason: "NotFound" });
-    assert.equal(await client.timeAt(WIDGETS, name), undefined);
+    await client.get(WIDGETS, name);
+    assertNow(Date.now());
+    api.answer = (_, response) => json(response, { reason: "NotFound" }, 404, { date });
+    await client.with({ class: "work" }).get(WIDGETS, name);
+    assertNow(Date.parse(date));
+    const before = client.now();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.ok(client.now() >= before + 15);
   });
 
   it("lists page by page, and gives the version from which a watch goes on", async () => {

@@ -22,6 +22,7 @@ describe("runs that the Workflow controller has forgotten", () => {
   let refusal: ApiError | undefined;
 
   const client = {
+    now: () => Date.now(),
     list: async (
       _: Resource,
       { labelSelector = "" }: { labelSelector?: string },
@@ -63,18 +64,27 @@ describe("runs that the Workflow controller has forgotten", () => {
     return observed("Workflow", { status, ...more }, metadata);
   }
 
-  /** The pod of a Workflow that ended this many minutes ago. Undefined: that goes on. */
+  /** The pod of a Workflow that ended this many minutes ago, by a node whose clock is wrong. Undefined: that goes on. */
   function pod(of: string, phase: string, minutes?: number): void {
-    const state = minutes === undefined ? { running: {} } : { terminated: { finishedAt: ago(minutes) } };
+    const state = minutes === undefined ? { running: {} } : { terminated: { finishedAt: ago(minutes - 60) } };
     const status = { phase, containerStatuses: [{ state }, {}] };
-    pods.push(observed("Pod", { status }, { name: of, namespace: NAMESPACE, labels: { [LABEL]: of } }));
+    const labels = { [LABEL]: of };
+    const managedFields = [{ manager: "kubelet", subresource: "status", time: ago(minutes ?? 0) }];
+    const creationTimestamp = ago(60);
+    pods.push(
+      observed(
+        "Pod",
+        { status },
+        { name: of, namespace: NAMESPACE, labels, creationTimestamp, managedFields },
+      ),
+    );
   }
 
   async function wake(
     ...runs: KubernetesObject[]
   ): Promise<{ acted: boolean; told: string[]; failed: string[] }> {
     const [told, failed]: [string[], string[]] = [[], []];
-    const quiet = runs.map((each) => quietRun(each)).filter((each) => each !== undefined);
+    const quiet = runs.map((each) => quietRun(each, Date.now())).filter((each) => each !== undefined);
     const acted = await wakeForgottenRuns(quiet, {
       client,
       namespace: NAMESPACE,

@@ -32,6 +32,7 @@ describe("a look at all objects of an operator", () => {
         client,
         namespace: "argosy",
         program: undefined,
+        now: Date.now(),
         onError: (what) => void told.push(what),
       });
       assert.deepEqual(

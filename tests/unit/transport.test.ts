@@ -38,7 +38,7 @@ describe("HttpTransport", () => {
 
   it("sends method, path, headers and body, and decodes the answer", async () => {
     api.answer = (_, response) => json(response, { größe: "🚢" }, 201);
-    const { at, ...answer } = await transport.send({
+    const answer = await transport.send({
       method: "PATCH",
       path: "/api/v1/pods?limit=1",
       body: { name: "größer" },
@@ -46,7 +46,6 @@ describe("HttpTransport", () => {
       accept: "application/json;as=Table",
     });
     assert.deepStrictEqual(answer, { code: 201, length: 14, body: { größe: "🚢" } });
-    assert.ok(at !== undefined && Math.abs(Date.now() - at) < 60_000, `${at}`);
     const [call] = api.calls;
     assert.deepStrictEqual(
       [call?.method, call?.path, call?.query.get("limit")],

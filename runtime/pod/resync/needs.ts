@@ -24,8 +24,8 @@ export interface NeedsOptions {
   readonly operator: Operator;
   /** A fingerprint of the program that runs now. Undefined if that is not known: see `programFingerprint`. */
   readonly program: string | undefined;
-  /** @default the machine's clock */
-  readonly now?: Date;
+  /** The time by the API server's clock, in milliseconds since 1970. */
+  readonly now: number;
 }
 
 /** In one of this many resyncs, each object gets a run that it does not seem to need. */
@@ -39,7 +39,6 @@ export const FULL_LOOK_RESYNCS = 10;
 export class Needs {
   private readonly finalizers: Finalizers;
   private readonly declared: ReadonlySet<string>;
-  private readonly now: Date;
 
   constructor(
     private readonly options: NeedsOptions,
@@ -47,10 +46,9 @@ export class Needs {
     /** Of objects that we do not own, by their uid. */
     private readonly memories: ReadonlyMap<string, KubernetesObject> | undefined,
   ) {
-    const { operator, now = new Date() } = options;
+    const { operator } = options;
     this.finalizers = new Finalizers(resourceOf(operator.customResource), operator);
     this.declared = new Set(operator.children.map(kindKey));
-    this.now = now;
   }
 
   /** Whether the object is being deleted and has none of our finalizers. */
@@ -72,7 +70,7 @@ export class Needs {
       : status["observedGeneration"] === generation;
     const hasVerdict = ready !== undefined && this.verdictAt(object) !== undefined;
     if (deletionTimestamp !== undefined || !isObserved || !hasVerdict) return "urgent";
-    if (isExpired(object, this.options.operator, this.now.getTime())) return "routine";
+    if (isExpired(object, this.options.operator, this.options.now)) return "routine";
     const isCalm =
       ready.status === "True" &&
       this.isAsLeft(object) &&
@@ -122,10 +120,10 @@ export class Needs {
 
   /** Whether everything is as the last run left it, and nothing is due. */
   private isAsLeft(object: KubernetesObject): boolean {
-    const { operator, program } = this.options;
+    const { operator, program, now } = this.options;
     const memory = this.memoryOf(object);
-    if (timetableOf(operator, object, memory, this.now.getTime()).due.length > 0) return false;
-    if (memory.dueAt !== undefined && !(Date.parse(memory.dueAt) > this.now.getTime())) return false;
+    if (timetableOf(operator, object, memory, now).due.length > 0) return false;
+    if (memory.dueAt !== undefined && !(Date.parse(memory.dueAt) > now)) return false;
     return (
       (program === undefined || memory.program === program) &&
       memory.content === contentFingerprint(object, operator) &&
@@ -136,7 +134,8 @@ export class Needs {
 
   /** Whether this is the resync in which the object gets a run in any case. Its uid says which. */
   private isInTurn({ metadata: { uid } }: KubernetesObject): boolean {
-    const resync = Math.floor(this.now.getTime() / 1000 / this.options.operator.resyncSeconds);
+    const { operator, now } = this.options;
+    const resync = Math.floor(now / 1000 / operator.resyncSeconds);
     const turn = createHash("sha256").update(uid).digest().readUInt32BE(0);
     return turn % FULL_LOOK_RESYNCS === resync % FULL_LOOK_RESYNCS;
   }

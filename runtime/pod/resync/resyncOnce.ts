@@ -75,7 +75,14 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     tell("the template of the runs", error),
   );
   const program = programFingerprint(template?.["spec"]);
-  const looked = await lookAtObjects({ operator, client, namespace, program, onError: tell });
+  const looked = await lookAtObjects({
+    operator,
+    client,
+    namespace,
+    program,
+    onError: tell,
+    now: client.now(),
+  });
   const runs = await withoutStranded(options, template ?? undefined);
   const idle = looked.filter((object) => !runs.has(object));
   const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
@@ -107,14 +114,15 @@ async function withoutStranded(
   template: KubernetesObject | undefined,
 ): Promise<LiveRuns> {
   const { client, lookMs = LOOK_MS, quietMs } = options;
-  const isStranded = template && strandedRuns(template, options.untouchedMs);
-  const runs = new LiveRuns();
+  const now = client.now();
+  const isStranded = template && strandedRuns(template, now, options.untouchedMs);
+  const runs = new LiveRuns(now);
   const stranded: KubernetesObject[] = [];
   const quiet: QuietRun[] = [];
   await eachLiveRun(options, (run) => {
     if (isStranded?.(run)) return void stranded.push(run);
     runs.add(run);
-    const asQuiet = quietRun(run, quietMs);
+    const asQuiet = quietRun(run, now, quietMs);
     if (asQuiet) quiet.push(asQuiet);
   });
   try {
@@ -141,7 +149,7 @@ async function tellOfStuckRuns(
 ): Promise<void> {
   for (const object of objects) {
     const run = runs.stuckOf(object);
-    const failure = run && whyStuck(run);
+    const failure = run && whyStuck(run, runs.now);
     if (!failure) continue;
     tell(formatName(object), failure);
     await reporter.report(object, run.metadata.name, failure);

@@ -229,14 +229,14 @@ export class OneObject {
 
   /** How the run leaves the object, for the next resync. */
   private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
-    const { operator, program, isBeyondRun } = this.options;
+    const { operator, client, program, isBeyondRun } = this.options;
     const isLater = againAfterMs !== undefined && isBeyondRun(againAfterMs);
     return {
       content: this.handled && contentFingerprint(this.handled, operator),
       children: childrenFingerprint(this.children.of(uid), operator),
       used: usedFingerprint(this.used),
       program,
-      dueAt: isLater ? timeOf(new Date(Date.now() + againAfterMs)) : undefined,
+      dueAt: isLater ? timeOf(new Date(client.now() + againAfterMs)) : undefined,
     };
   }
 

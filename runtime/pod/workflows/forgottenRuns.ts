@@ -8,7 +8,7 @@ import {
 import { isRecord } from "../../json/json";
 import { type KubernetesClient, PODS } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
-import { type KubernetesObject, latestOf } from "../../kubernetes/objects";
+import { type KubernetesObject, writtenAt } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
 import { deleteRuns, type Version } from "./liveRuns";
 import { isOverdue, isSuspended } from "./stuckRuns";
@@ -40,20 +40,13 @@ export interface QuietRun extends Version {
 /**
  * The run, if nothing of it has changed for long enough. Undefined otherwise, and for a run that does not go on because somebody
  * suspended it or because its time is over: see stuckRuns.ts and strandedRuns.ts.
+ * @param now by the API server's clock, in milliseconds since 1970
  */
-export function quietRun(run: KubernetesObject, quietMs = QUIET_MS): QuietRun | undefined {
-  const {
-    name,
-    namespace,
-    uid,
-    resourceVersion,
-    labels,
-    creationTimestamp,
-    managedFields = [],
-  } = run.metadata;
-  if (isSuspended(run) || isOverdue(run) || name.length > LONGEST_LABEL) return undefined;
-  const changedAt = latestOf([creationTimestamp, ...managedFields.map(({ time }) => time)]) ?? 0;
-  if (changedAt > Date.now() - quietMs) return undefined;
+export function quietRun(run: KubernetesObject, now: number, quietMs = QUIET_MS): QuietRun | undefined {
+  const { name, namespace, uid, resourceVersion, labels } = run.metadata;
+  if (isSuspended(run) || isOverdue(run, now) || name.length > LONGEST_LABEL) return undefined;
+  const changedAt = writtenAt(run);
+  if (changedAt > now - quietMs) return undefined;
   return {
     metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
     hasBegun: hasBegun(run),
@@ -105,13 +98,13 @@ export async function wakeForgottenRuns(
   const { client, namespace, instanceId, quietMs = QUIET_MS, onNotice, onError } = options;
   let hasActed = false;
   for (const { run, since } of await forgottenOf(runs, client, namespace)) {
-    if (since > Date.now() - quietMs) continue;
+    if (since > client.now() - quietMs) continue;
     const what = `Workflow ${run.metadata.name}`;
     try {
       if (await remind(run, { client, namespace, instanceId })) {
         hasActed = true;
         onNotice?.(what, "its pod has ended, but it has not: the Workflow controller is reminded of it");
-      } else if (run.isReplaceable && since < Date.now() - HOPELESS_MS) {
+      } else if (run.isReplaceable && since < client.now() - HOPELESS_MS) {
         const spared = await deleteRuns(client, [run]);
         hasActed ||= spared.length === 0;
         if (spared.length === 0) onNotice?.(what, "it did not end after its pod, and is replaced");
@@ -156,16 +149,14 @@ async function forgottenOf(
   return forgotten.filter(({ since }) => since < Number.POSITIVE_INFINITY);
 }
 
-/** When the last container of a pod ended, in milliseconds since 1970. Infinity if the pod has not ended; 0 if nobody knows. */
+/**
+ * When a pod that has ended was last written to, in milliseconds since 1970. Infinity if the pod has not ended. The times of its
+ * containers are by the clock of its node.
+ */
 function endOf(pod: KubernetesObject): number {
   const status = isRecord(pod["status"]) ? pod["status"] : {};
   if (status["phase"] !== "Succeeded" && status["phase"] !== "Failed") return Number.POSITIVE_INFINITY;
-  const containers: unknown[] = Array.isArray(status["containerStatuses"]) ? status["containerStatuses"] : [];
-  const times = containers.filter(isRecord).map(({ state }) => {
-    const terminated = isRecord(state) && isRecord(state["terminated"]) ? state["terminated"] : {};
-    return typeof terminated["finishedAt"] === "string" ? terminated["finishedAt"] : undefined;
-  });
-  return latestOf(times) ?? 0;
+  return writtenAt(pod);
 }
 
 /**

@@ -58,10 +58,13 @@ export class LiveRuns {
   private readonly objects = new Set<string>();
   private readonly stuck = new Map<string, KubernetesObject>();
 
+  /** @param now when the runs were listed, by the API server's clock, in milliseconds since 1970 */
+  constructor(readonly now: number) {}
+
   add(run: KubernetesObject): void {
     const object = objectOf(run);
     this.objects.add(object);
-    if (whyStuck(run)) this.stuck.set(object, run);
+    if (whyStuck(run, this.now)) this.stuck.set(object, run);
   }
 
   /** How many objects have a run, and no run that does not end by itself. */
@@ -85,7 +88,7 @@ export class LiveRuns {
  * @throws ApiError, ApiUnreachableError
  */
 export async function listLiveRuns(options: LiveRunsOptions): Promise<LiveRuns> {
-  const runs = new LiveRuns();
+  const runs = new LiveRuns(options.client.now());
   await eachLiveRun(options, (run) => runs.add(run));
   return runs;
 }

@@ -20,17 +20,19 @@ const UNTOUCHED_MS = 120_000;
  * by hand is run.
  *
  * @param template the WorkflowTemplate of the runs
+ * @param now by the API server's clock, in milliseconds since 1970
  * @param untouchedMs the Workflow controller has skipped a run that it has not touched for this long
  */
 export function strandedRuns(
   template: KubernetesObject,
+  now: number,
   untouchedMs = UNTOUCHED_MS,
 ): (run: KubernetesObject) => boolean {
   const current = configMapsOf(template["spec"]);
-  const untouchedSince = Date.now() - untouchedMs;
+  const untouchedSince = now - untouchedMs;
   return (run) =>
     run.metadata.labels?.[OBJECT_UID_LABEL] !== undefined &&
-    (isOutdated(run, current) || isPassedOver(run, untouchedSince) || isOverdue(run));
+    (isOutdated(run, current) || isPassedOver(run, untouchedSince) || isOverdue(run, now));
 }
 
 function isOutdated(run: KubernetesObject, current: ReadonlySet<string>): boolean {

@@ -1,7 +1,7 @@
 import { specOf, statusOf } from "../../argo/workflows";
 import { ReconcileFailure } from "../../failure";
 import { isRecord } from "../../json/json";
-import type { KubernetesObject } from "../../kubernetes/objects";
+import { type KubernetesObject, writtenAt } from "../../kubernetes/objects";
 
 /** By how much a run may outlast its time until it counts as overdue, in milliseconds: the controller may be away. */
 const GRACE_MS = 5 * 60_000;
@@ -13,20 +13,23 @@ export function isSuspended(run: KubernetesObject): boolean {
 
 /**
  * Whether the Workflow controller should have ended a run long ago, by the deadline that it enforces (argo-workflows,
- * workflow/controller/operator.go, getWorkflowDeadline). It does not enforce the deadline of a suspended run.
+ * workflow/controller/operator.go, getWorkflowDeadline). It does not enforce the deadline of a suspended run. The time counts from
+ * the last write of the run, since `startedAt` is by the controller's clock.
+ * @param now by the API server's clock, in milliseconds since 1970
  */
-export function isOverdue(run: KubernetesObject): boolean {
+export function isOverdue(run: KubernetesObject, now: number): boolean {
   const { startedAt, storedWorkflowTemplateSpec: stored } = statusOf(run);
   const seconds = isRecord(stored) ? stored["activeDeadlineSeconds"] : undefined;
   if (startedAt === undefined || typeof seconds !== "number" || isSuspended(run)) return false;
-  return Date.parse(startedAt) + seconds * 1000 + GRACE_MS < Date.now();
+  return writtenAt(run) + seconds * 1000 + GRACE_MS < now;
 }
 
 /**
  * Says why a run that has its object's lock will not end by itself, so that all others of the object wait for ever. Undefined if
  * the run may end. A run that is suspended before it has the lock does not block others yet.
+ * @param now see {@link isOverdue}
  */
-export function whyStuck(run: KubernetesObject): ReconcileFailure | undefined {
+export function whyStuck(run: KubernetesObject, now: number): ReconcileFailure | undefined {
   const { phase = "" } = statusOf(run);
   if (phase === "" || phase === "Pending") return undefined;
   const { name, namespace } = run.metadata;
@@ -34,7 +37,7 @@ export function whyStuck(run: KubernetesObject): ReconcileFailure | undefined {
     const message = `Workflow ${name} is suspended, and all other runs of the object wait for it: argo resume -n ${namespace} ${name}, or terminate it`;
     return new ReconcileFailure("RunSuspended", message);
   }
-  if (isOverdue(run)) {
+  if (isOverdue(run, now)) {
     const message = `Workflow ${name} has not ended although its deadline has passed, and all other runs of the object wait for it: kubectl -n ${namespace} delete workflow ${name}`;
     return new ReconcileFailure("RunOverdue", message);
   }

@@ -106,7 +106,7 @@ class FakeClient extends KubernetesClient {
     return this.cluster.find(resource.kind, name);
   }
 
-  override async timeAt() {
+  override now() {
     return this.cluster.time;
   }
 
