@@ -1,4 +1,4 @@
-import { isTrue, type KubernetesObject } from "../kubernetes/objects";
+import { isTrue, type KubernetesObject, writtenAt } from "../kubernetes/objects";
 
 /** The parts of an event path, in the order in which they must begin. */
 export const EVENT_PATH_PARTS = ["event-bus", "sensor", "event-source"] as const;
@@ -50,14 +50,15 @@ export function eventPathPodOf(object: KubernetesObject): EventPathPod | undefin
   const main = status.containerStatuses?.find(({ name }) => name === MAIN);
   const startedAt = main?.state?.running?.startedAt;
   const finishedAt = main?.lastState?.terminated?.finishedAt;
+  // The clock of the pod's node may be ahead of the API server's, or behind.
+  const timeOf = (text: string) =>
+    Math.max(Date.parse(creationTimestamp), Math.min(Date.parse(text), writtenAt(object)));
   return {
     object,
     part,
     shard: labels["sensor-name"] ?? labels["eventsource-name"] ?? "",
     ready: isTrue(status, "Ready"),
-    // The kubelet's clock may be behind the API server's.
-    beganAt:
-      startedAt === undefined ? undefined : Math.max(Date.parse(startedAt), Date.parse(creationTimestamp)),
-    failedAt: startedAt === undefined && finishedAt !== undefined ? Date.parse(finishedAt) : undefined,
+    beganAt: startedAt === undefined ? undefined : timeOf(startedAt),
+    failedAt: startedAt === undefined && finishedAt !== undefined ? timeOf(finishedAt) : undefined,
   };
 }

@@ -62,23 +62,22 @@ export class Keeper {
   async run(signal: AbortSignal): Promise<void> {
     const { lookMs = LOOK_MS, onNotice } = this.options;
     while (!signal.aborted) {
-      await this.look(Date.now()).catch((error: Error) => onNotice(error.message));
+      await this.look().catch((error: Error) => onNotice(error.message));
       await pause(lookMs, undefined, { signal }).catch(() => {});
     }
   }
 
   /**
    * Looks once.
-   * @param now in milliseconds since the epoch
    * @throws ApiError, ApiUnreachableError
    */
-  async look(now: number): Promise<void> {
+  async look(): Promise<void> {
     const { client, namespace, eventPath } = this.options;
     const pods: EventPathPod[] = [];
     await client.list(PODS, { namespace, labelSelector: eventPathSelector(eventPath) }, (items) => {
       pods.push(...items.flatMap((item) => eventPathPodOf(item) ?? []));
     });
-    const outdated = outdatedPods(pods, now);
+    const outdated = outdatedPods(pods, client.now());
     this.outdated.set(outdated.length);
     for (const pod of outdated) await this.replace(pod);
   }

@@ -22,6 +22,8 @@ describe("the keeper of the event path", function () {
   let api: Api;
   let client: KubernetesClient;
   let namespace: string;
+  /** How far the clock of the API server is ahead of this machine's. */
+  let aheadMs = 0;
 
   before(async function () {
     this.timeout(0);
@@ -40,6 +42,7 @@ describe("the keeper of the event path", function () {
     const { keeper: _, ...account } = set;
     for (const manifest of Object.values(account)) await api.apply(manifest);
     client = new KubernetesClient(connectionAs({ name: "argosy-keeper", namespace }, cluster.connection));
+    client.now = () => Date.now() + aheadMs;
   });
 
   after(() => client?.close());
@@ -82,22 +85,22 @@ describe("the keeper of the event path", function () {
       instance: "keeper-0",
       onNotice: (notice) => void notices.push(notice),
     });
-    const later = () => Date.now() + 60_000;
     await begin("sensor", "sensor-0");
     await begin("event-source", "source-0");
     await begin("event-bus", "bus-0");
     // May not be allowed yet: roles reach the API server's authorizer a moment after their making.
-    await eventually(() => keeper.look(Date.now()));
+    await eventually(() => keeper.look());
     await api.get(pod("sensor", "sensor-0"));
 
-    await keeper.look(later());
+    aheadMs = 60_000;
+    await keeper.look();
     await eventually(() => api.assertGone(pod("sensor", "sensor-0")));
     await api.get(pod("event-source", "source-0"));
     await begin("sensor", "sensor-1");
-    await keeper.look(later());
+    await keeper.look();
     await eventually(() => api.assertGone(pod("event-source", "source-0")));
     await begin("event-source", "source-1");
-    await keeper.look(later());
+    await keeper.look();
     for (const [part, name] of [
       ["event-bus", "bus-0"],
       ["sensor", "sensor-1"],
@@ -128,12 +131,13 @@ describe("the keeper of the event path", function () {
       instance: "keeper-0",
       onNotice: () => {},
     });
+    aheadMs = 60_000;
     await begin("event-bus", "bus-1");
-    await keeper.look(Date.now() + 60_000);
+    await keeper.look();
     await eventually(() => api.assertGone(pod("sensor", "sensor-1")));
     await begin("sensor", "sensor-2");
     await begin("event-bus", "bus-2");
-    await keeper.look(Date.now() + 60_000);
+    await keeper.look();
     assert.equal((await api.get(pod("sensor", "sensor-2"))).metadata.deletionTimestamp, undefined);
     assert.match(await keeper.registry.metrics(), /pods_outdated\{event_path="argosy"\} 1\n/);
   });

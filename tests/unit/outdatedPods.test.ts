@@ -11,6 +11,8 @@ interface Given {
   /** When it ended last, and waits to be started again. */
   readonly failed?: number;
   readonly created?: number;
+  /** When the API server was told last. @default at the last of these times */
+  readonly written?: number;
   readonly shard?: string;
   readonly ready?: boolean;
   readonly deleting?: boolean;
@@ -24,6 +26,7 @@ function object(part: EventPathPart, given: Given): KubernetesObject {
     began,
     failed,
     created = 0,
+    written = Math.max(began ?? 0, failed ?? 0, created),
     shard = "argosy",
     ready = began !== undefined,
     deleting,
@@ -44,6 +47,7 @@ function object(part: EventPathPart, given: Given): KubernetesObject {
       uid: part,
       resourceVersion: "1",
       creationTimestamp: time(created),
+      managedFields: [{ manager: "kubelet", subresource: "status", time: time(written) }],
       labels: { "app.kubernetes.io/component": part, [label]: shard },
       ...(deleting && { deletionTimestamp: time(0) }),
     },
@@ -152,6 +156,15 @@ describe("outdatedPods", () => {
       ["event-source", { began: 2, created: 30 }],
     );
     assert.deepEqual(outdated(given), []);
+  });
+
+  it("takes a pod for no younger than the API server does, either", () => {
+    const began = 3_605;
+    const source = ["event-source", { began: 30 }] as const;
+    const sensor = ["sensor", { began, written: 6 }] as const;
+    assert.deepEqual(outdated(pods(["event-bus", { began: 10 }], sensor, source)), ["argosy-sensor"]);
+    const given = pods(["event-bus", { began, written: 10 }], ["sensor", { began: 1 }], source);
+    assert.deepEqual(outdated(given, HOUR + 10_000 + ROLL_OUT_MS), ["argosy-sensor"]);
   });
 
   it("looks at no pod that has ended, nor at any other", () => {
