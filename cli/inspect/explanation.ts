@@ -187,7 +187,9 @@ function failuresOf(
   events: readonly ObjectEvent[],
   { reason, lastTransitionTime }: Condition,
 ): Failures | undefined {
-  const alike = events.filter((event) => event.reason === reason && event.lastAt >= lastTransitionTime);
+  // An Event's time has fractions of a second, and a condition's has none: as a text, 05.5Z comes before 05Z.
+  const since = Date.parse(lastTransitionTime);
+  const alike = events.filter((event) => event.reason === reason && Date.parse(event.lastAt) >= since);
   const [newest] = alike;
   if (!newest) return undefined;
   return { count: alike.reduce((sum, { count }) => sum + count, 0), lastAt: newest.lastAt };

@@ -127,6 +127,13 @@ describe("an explanation", () => {
     assert.equal(explain(known({ events: [event(), ...others] })).attempt, 2);
   });
 
+  it("counts a failure that was told in the second in which the object was no longer Ready", () => {
+    const lastTransitionTime = at(60).replace(".000Z", "Z");
+    const told = event({ count: 4, lastAt: at(60).replace(".000Z", ".500000Z") });
+    const failing = object({}, [ready({ lastTransitionTime })]);
+    assert.equal(explain(known({ object: failing, events: [told] })).attempt, 5);
+  });
+
   it("has no pause above five minutes, however often it failed", () => {
     assert.equal(explain(known({ events: [event({ count: 90 })] })).nextTry, "within 298 s");
   });
