@@ -107,6 +107,12 @@ export function leaseNameOf(operator: OperatorIdentity): string {
   return `argosy-${identityOf(operator)}`;
 }
 
+/** The operator whose Lease has this name. Undefined if it is not the name of an operator's Lease. */
+export function operatorOfLease(lease: string): OperatorIdentity | undefined {
+  const [, installation, name] = /^argosy-([^.]+)\.([^.]+)$/.exec(lease) ?? [];
+  return installation === undefined || name === undefined ? undefined : { installation, name };
+}
+
 /**
  * The identities that an operator had before it was renamed, in the order in which its definition gives them. A former name
  * without a dot is a name in the same installation.

@@ -3,11 +3,8 @@ import { builtIn } from "../../runtime/kubernetes/discovery";
 import { groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import type { Lease } from "../../runtime/leadership/lease";
-import { elsewhereFinalizerOf, fieldManagerOf, finalizerOf } from "../../runtime/names";
+import { fieldManagerOf, finalizersOf, operatorOfLease } from "../../runtime/names";
 import { DEFAULT_HOME, type InstalledOperator } from "./installed";
-
-/** The name of an operator's Lease, with its identity. */
-const LEASE_NAME = /^argosy-([^.]+)\.([^.]+)$/;
 
 /**
  * The operators that may handle an object, and that `argosy dev` runs. `argosy dev` installs nothing in the cluster, so only
@@ -25,11 +22,10 @@ export async function runningOperators(
   const { apiVersion, kind, plural, namespaced } = resource;
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   return leases.flatMap((lease): InstalledOperator[] => {
-    const [, installation, name] = LEASE_NAME.exec(lease.metadata.name) ?? [];
-    if (installation === undefined || name === undefined || !isHeld(lease)) return [];
+    const identity = operatorOfLease(lease.metadata.name);
+    if (!identity || !isHeld(lease)) return [];
     const operator = {
-      name,
-      installation,
+      ...identity,
       home: DEFAULT_HOME,
       namespaces: "all",
       execution: "resident",
@@ -49,8 +45,7 @@ export function isHeld({ spec = {} }: Lease): boolean {
 function hasMarkOf({ metadata }: KubernetesObject, operator: InstalledOperator): boolean {
   const { finalizers = [], managedFields = [] } = metadata;
   return (
-    finalizers.includes(finalizerOf(operator)) ||
-    finalizers.includes(elsewhereFinalizerOf(operator)) ||
+    finalizersOf(operator).some((finalizer) => finalizers.includes(finalizer)) ||
     managedFields.some(
       ({ manager, subresource }) => subresource === "status" && manager === fieldManagerOf(operator),
     )

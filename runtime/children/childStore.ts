@@ -21,6 +21,7 @@ export interface ChildFacts {
   readonly owned: string;
   /** Whether it has every mark of its owner, and not the label of a former name of the operator. */
   readonly isMarked: boolean;
+  /** Whether it is ready: see {@link whyNotReady}. */
   readonly isReady: boolean;
 }
 

@@ -85,8 +85,8 @@ export class Triggers {
 
   /** A child of the object reports, and has the fields that we applied. @param isProgress whether the child is not ready yet */
   childReported(key: string, isProgress: boolean): void {
-    const soonMs = () => Math.max(REPORT_COALESCING_MS, this.reportPace.turn(key));
-    this.addForChild(key, isProgress ? PROGRESS_COALESCING_MS : soonMs(), false);
+    if (isProgress) this.addForChild(key, PROGRESS_COALESCING_MS, false);
+    else this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportPace.turn(key)), false);
   }
 
   /**

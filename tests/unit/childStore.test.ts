@@ -180,7 +180,7 @@ describe("ChildStore", () => {
       assert.deepEqual(told, []);
     });
 
-    it("nobody by a write of ours, whether the watch brings it before or after the answer", async () => {
+    it("nobody by one of our own writes, whether the watch brings it before or after the answer", async () => {
       await apply(child(5));
       watched(child(5));
       await apply(child(6, manifest({ key: "2" })), () => watched(child(6, manifest({ key: "2" }))));
@@ -192,7 +192,7 @@ describe("ChildStore", () => {
       assert.equal(store.size, 0);
     });
 
-    it("nobody by a list that has a write of ours before its answer comes", async () => {
+    it("nobody by a list that has the result of our own write before its answer comes", async () => {
       list(3);
       await apply(child(5), () => list(6, child(5)));
       assert.deepEqual(told, []);
@@ -203,7 +203,7 @@ describe("ChildStore", () => {
       ["earlier", 0, 1],
       ["later", 1, 0],
     ] as const) {
-      it(`nobody by two writes of ours at once, of which the ${which} one ends first`, async () => {
+      it(`nobody by two of our own writes at once, if the ${which} one is answered first`, async () => {
         const answers: ((object: KubernetesObject) => void)[] = [];
         const write = (wanted: Manifest) =>
           store.write(CONFIG_MAPS, NAME, wanted, () => {

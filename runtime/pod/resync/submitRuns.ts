@@ -47,12 +47,12 @@ const LONGEST_GAP_MS = 5_000;
  * make no flood of pods. Runs that are not urgent take half of these places.
  *
  * @param objects those that have no run in progress
- * @param now the runs that are in progress
+ * @param inProgress the runs that are in progress
  * @throws ApiError, ApiUnreachableError if the runs in progress cannot be listed again
  */
 export async function submitRuns(
   objects: readonly Looked[],
-  now: LiveRuns,
+  inProgress: LiveRuns,
   options: SubmitRunsOptions,
 ): Promise<Submitted> {
   const { operator, client, begin, withinMs, lookMs, signal, onError } = options;
@@ -60,7 +60,7 @@ export async function submitRuns(
   const routine = shuffled(objects.filter(({ need }) => need === "routine"));
   const most = routine.length;
   const gapMs = Math.min(LONGEST_GAP_MS, withinMs / Math.max(1, most));
-  let runs = now;
+  let runs = inProgress;
   let [submitted, failed] = [0, 0];
   const submit = async (object: Looked) => {
     // An event has submitted a run meanwhile.
