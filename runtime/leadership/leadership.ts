@@ -11,6 +11,8 @@
  *   Lease", "goes on leading when the Lease is deleted", "goes on leading alone when somebody takes everything out".
  * - Others who touch the Lease of a dead leader do not keep it. Tests: tests/unit/signOfLife.test.ts, and "is taken from a dead
  *   leader although somebody sets an annotation to and fro".
+ * - A leader ends its term if etcd was restored from a backup: what it knows may be later than what the API server has. Test: "ends
+ *   the term and begins another one when etcd is restored to an earlier time of the same term".
  * - Two processes of the same identity are two processes. Test: "lets one of two processes of the same identity lead".
  *
  * Assumptions
@@ -259,11 +261,14 @@ export class Leadership {
     return true;
   }
 
-  /** Renews the lease, or ends the term if another process has taken the lease. */
+  /** Renews the lease, or ends the term if another process has taken the lease, or if etcd was restored from a backup. */
   private async renew(term: Term): Promise<void> {
     const until = this.trustedUntil();
     const renewTime = microTimeOf(this.clock.date());
+    const { renewTime: lastTime } = this.lease.spec;
     const renewal: JsonPatchOperation[] = [
+      // In a backup, the Lease is that of an earlier renewal.
+      ...(lastTime ? [{ op: "test", path: "/spec/renewTime", value: lastTime } as const] : []),
       { op: "add", path: "/spec/renewTime", value: renewTime },
       { op: "add", path: "/spec/leaseDurationSeconds", value: this.leaseDurationSeconds },
     ];
@@ -271,8 +276,8 @@ export class Leadership {
       await this.lease.patch([...this.testsOurs(), ...renewal], term.remainingMs);
     } catch (error) {
       if (!isApiError(error, 422) && !isApiError(error, 404)) throw error;
-      await this.lease.look(term.remainingMs);
-      if (this.isTaken()) return term.end();
+      const wentBack = await this.lease.look(term.remainingMs);
+      if (wentBack || this.isTaken()) return term.end();
       // Somebody deleted the Lease, or wrote nonsense into it. Others wait as long as it would have held. What they have to
       // finish is not forgotten.
       await this.lease.write({ ...this.own, renewTime }, this.lease.annotations, term.remainingMs);

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { JsonPatchOperation } from "../kubernetes/client";
+import { isNewer } from "../kubernetes/objects";
 import {
   FREE,
   finishingIn,
@@ -97,9 +98,16 @@ export class SeenLease {
     return Math.max(this.leaseMs, Math.min(seconds, LONGEST_LEASE_SECONDS) * 1000);
   }
 
-  /** Reads the Lease. @param withinMs the most time for that, if it is shorter than what one request may take */
-  async look(withinMs?: number): Promise<void> {
-    this.see(await this.limited((signal) => this.api.get(signal), withinMs));
+  /**
+   * Reads the Lease.
+   * @param withinMs the most time for that, if it is shorter than what one request may take
+   * @returns whether the Lease is older than it was seen before: etcd was restored from a backup
+   */
+  async look(withinMs?: number): Promise<boolean> {
+    const { lease: before } = this;
+    const found = await this.limited((signal) => this.api.get(signal), withinMs);
+    this.see(found);
+    return found !== undefined && isNewer(before?.metadata.resourceVersion, found.metadata.resourceVersion);
   }
 
   /** Changes the Lease by a JSON patch. */

@@ -95,6 +95,26 @@ describe("Leadership", () => {
     }
   });
 
+  it("ends the term and begins another one when etcd is restored to an earlier time of the same term", async () => {
+    const a = await world.leader();
+    await world.pass(LEASE_MS);
+    const backup = world.lease;
+    await world.pass(LEASE_MS);
+    world.restore(backup);
+    await world.until(() => a.terms.length === 2, LEASE_MS);
+    assert.deepStrictEqual(a.told, ["leading", "lost", "leading"]);
+    await world.pass(LEASE_MS, () => a.term?.assert());
+  });
+
+  it("goes on leading when the answers to its renewals are lost", async () => {
+    const a = await world.leader();
+    for (let turn = 0; turn < 20; turn++) {
+      a.loseAnswers(LEASE_MS / 5);
+      await world.pass(LEASE_MS + turn * 100, () => a.term?.assert());
+    }
+    assert.deepStrictEqual(a.told, ["leading"]);
+  });
+
   it("blocks no object for ever when somebody lets what a dead process left hold for years", async () => {
     const a = await world.leader("a");
     const forged = JSON.stringify({ identity: "x", keys: ["key"], leaseSeconds: 2 ** 31, renewal: 1 });

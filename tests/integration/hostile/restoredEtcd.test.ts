@@ -34,7 +34,11 @@ describe("when etcd is restored from a backup", function () {
     operator = await TestOperator.install(cluster, { name: "restored", resyncSeconds: 3_600 });
     namespace = await cluster.api.newNamespace("restored");
     proxy = await TcpProxy.start(operator.connection);
-    const { controller } = await operator.start({ connection: proxy.through(operator.connection) });
+    // Longer than the restore takes: if the lease were lost, the next term would list everything anyway.
+    const { controller } = await operator.start({
+      connection: proxy.through(operator.connection),
+      leaseSeconds: 40,
+    });
     await eventually(() => assert.ok(controller.isLeading));
   });
   after(async () => {
@@ -90,6 +94,9 @@ describe("when etcd is restored from a backup", function () {
     await eventually(() => apply("passed", "2"));
     await ready("passed");
     const seen = await api.get(operator.object("passed", {}, namespace));
+    // Nobody restores a backup that is younger than the last renewal of a lease.
+    const renewed = await api.get(operator.lease);
+    await eventually(async () => assert.notDeepEqual(await api.get(operator.lease), renewed));
     proxy.hold();
     await withoutEtcd((data) => {
       rmSync(data, { recursive: true });
@@ -98,6 +105,9 @@ describe("when etcd is restored from a backup", function () {
     const write = (at: number) =>
       api.apply(inNamespace(configMap("noise", { again: String(at) }), "default"));
     let { metadata } = await eventually(() => write(0));
+    // The API server's caches begin here. If they began later, they would refuse the watches that go on.
+    await api.beginCache(operator.object("passed", {}, namespace));
+    await api.beginCache(configMap("passed"));
     for (let at = 1; !isNewer(metadata.resourceVersion, seen.metadata.resourceVersion) || at < 100; at++)
       ({ metadata } = await write(at));
     proxy.release();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import type { Resource } from "../../../runtime/kubernetes/resource";
+import { type Resource, resourcePath } from "../../../runtime/kubernetes/resource";
 import { type Kind, Objects, type Reference } from "../../../tools/objects";
 
 /** Who changes what the engine made, where a test does not say otherwise. */
@@ -55,6 +55,12 @@ export class Api extends Objects {
   /** Posts to any path, for what no manifest can name. */
   async post<Answer>(path: string, body: JsonObject): Promise<Answer> {
     return (await this.transport.send<Answer>({ method: "POST", path, body })).body;
+  }
+
+  /** Lists a kind from the API server's cache. The cache begins with that, unless somebody has watched the kind before. */
+  async beginCache(kind: Kind): Promise<void> {
+    const path = resourcePath(await this.resourceOf(kind), {});
+    await this.transport.send({ method: "GET", path: `${path}?resourceVersion=0` });
   }
 
   /** A namespace for one test alone. */

@@ -109,6 +109,11 @@ export class LeaseWorld {
     return this.lease;
   }
 
+  /** Puts a Lease back as it was, with the version that it had. The versions of later writes are beyond all that were seen. */
+  restore(lease: Lease | undefined): void {
+    this.lease = lease;
+  }
+
   get holder(): string | undefined {
     return this.lease?.spec?.holderIdentity;
   }
