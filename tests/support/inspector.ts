@@ -12,6 +12,7 @@ export interface InspectorEvent {
 export interface Stop {
   /** Evaluates an expression in the innermost frame, to a value of JSON. */
   evaluate(expression: string): Promise<unknown>;
+  /** Lets the program go on. The program may end before it confirms that. */
   resume(): Promise<void>;
 }
 
@@ -22,7 +23,11 @@ interface Command {
 }
 
 /** The process ended that was debugged: it answers nothing any more. */
-export class DebuggedProcessEnded extends Error {}
+export class DebuggedProcessEnded extends Error {
+  constructor() {
+    super("the debugged process has ended");
+  }
+}
 
 /** A debugger that speaks the protocol of Node's inspector, as editors do. */
 export class InspectorClient {
@@ -148,7 +153,13 @@ export class InspectorClient {
         const { result } = await this.send("Debugger.evaluateOnCallFrame", asked);
         return (result as { value: unknown }).value;
       },
-      resume: async () => void (await this.send("Debugger.resume")),
+      resume: () =>
+        this.send("Debugger.resume").then(
+          () => {},
+          (error) => {
+            if (!(error instanceof DebuggedProcessEnded)) throw error;
+          },
+        ),
     };
   }
 
