@@ -66,7 +66,7 @@ export function isExpired(
   operator: OperatorIdentity & { readonly eventTtls?: Readonly<Record<string, number>> | undefined },
   now: number,
 ): boolean {
-  const { labels = {}, generation, deletionTimestamp, name } = object.metadata;
+  const { labels = {}, generation, creationTimestamp = "", deletionTimestamp, name } = object.metadata;
   const { eventTtls = {} } = operator;
   const event = labels[EVENT_LABEL] ?? "";
   const ttl = Object.hasOwn(eventTtls, event) ? eventTtls[event] : undefined;
@@ -75,6 +75,8 @@ export function isExpired(
   const status = isRecord(object["status"]) ? object["status"] : {};
   if (status["observedGeneration"] !== generation) return false;
   const ready = conditionsIn(status).find(({ type, status }) => type === "Ready" && status === "True");
-  const since = ready === undefined ? Number.NaN : Date.parse(ready.lastTransitionTime);
+  if (ready === undefined) return false;
+  // The time of the transition is from a runner's clock. If that clock was behind, the time may be before the object's creation.
+  const since = Math.max(Date.parse(ready.lastTransitionTime), Date.parse(creationTimestamp));
   return since + ttl * 1000 <= now;
 }

@@ -349,6 +349,7 @@ describe("isExpired", () => {
       uid: "u",
       resourceVersion: "1",
       generation: 2,
+      creationTimestamp: "2025-12-31T23:59:59Z",
       labels: { [EVENT_LABEL]: "command" },
       managedFields: [{ manager: intakeManagerOf(OPERATOR), operation: "Update" }],
       ...metadata,
@@ -367,6 +368,12 @@ describe("isExpired", () => {
   it("is when an object has been ready for so long, and not before", () => {
     assert.equal(isExpired(object(), operator, end), true);
     assert.equal(isExpired(object(), operator, end - 1), false);
+  });
+
+  it("is not earlier if the clock of the runner that reported Ready was behind", () => {
+    const young = object({ creationTimestamp: "2026-01-01T01:00:00Z" });
+    assert.equal(isExpired(young, operator, end), false);
+    assert.equal(isExpired(young, operator, end + 3_600_000), true);
   });
 
   for (const [what, other, by] of [

@@ -296,7 +296,7 @@ describe("Reconciler", () => {
     const lastTransitionTime = "2026-01-01T00:00:00Z";
     const ready = { type: "Ready", status: "True", reason: "Reconciled", message: "", lastTransitionTime };
     const made = {
-      ...{ name: "made-1", labels: { [EVENT_LABEL]: "made" } },
+      ...{ name: "made-1", labels: { [EVENT_LABEL]: "made" }, creationTimestamp: lastTransitionTime },
       managedFields: [{ manager: intakeManagerOf(IDENTITY), operation: "Update" as const }],
     };
     world.given(made, { status: { observedGeneration: 3, conditions: [ready] } });
