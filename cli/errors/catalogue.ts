@@ -55,11 +55,11 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     happened:
       "The API server refused a child. Or it failed to write the child for more than 20 seconds, although it answered " +
       "other requests.",
-    look: "The message contains the API server's reason: the field of the child, the webhook, the quota, the missing right, or the aggregated API that is not available.",
+    look: "The message contains the API server's reason: the field of the child, the webhook, the quota, the missing right or namespace, or the aggregated API that is not available.",
     remedy:
       "Correct the field in the handler. If the child's kind forbids the change, declare update: recreate or never for " +
-      "that kind in operator.yaml. If a right is missing, declare it where the message says. If a webhook or an aggregated " +
-      "API is not available, repair it.",
+      "that kind in operator.yaml. If a right or a namespace is missing, do what the message says. If a webhook or an " +
+      "aggregated API is not available, repair it.",
   },
   StatusRefused: {
     happened: "The API server refused the status.",

@@ -84,7 +84,13 @@ export function childRefused(
     : "";
   const rights = isForbidden ? rightsRemedy(child) : "";
   const said = brief(masked(isEscalation(error) ? withoutRules(error.message) : error.message));
-  const message = `the API server refused ${nameOf(child)}: ${said}.${remedy}${rights}${grantRemedy(error, child)}`;
+  const advice =
+    remedy +
+    rights +
+    grantRemedy(error, child) +
+    namespaceRemedy(error, namespace) +
+    pathRemedy(error, child);
+  const message = `the API server refused ${nameOf(child)}: ${said}.${advice}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
 
@@ -150,6 +156,16 @@ function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): 
   }
   // The API server names the binding, but means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).
   return role && error.code === 404 ? ` The role ${role} does not exist: answer it too, or create it.` : "";
+}
+
+/** What to do if the child's namespace does not exist or is being deleted. */
+function namespaceRemedy(error: ApiError, namespace: string | undefined): string {
+  const answerAnother = "or answer the child in another namespace";
+  if (isNamespaceMissing(error, namespace))
+    return ` The namespace ${namespace} does not exist: create it, ${answerAnother}.`;
+  return isNamespaceTerminating(error)
+    ? ` The namespace ${namespace} is being deleted: create it again when it is gone, ${answerAnother}.`
+    : "";
 }
 
 /** A rule as the API server names it, `{APIGroups:["batch"], Verbs:["get" "list"]}`, in the form of operator.yaml. */

@@ -11,7 +11,8 @@ describe("ChildWriter, when the API server refuses", () => {
   /** What the API server answers where a namespace is wholly gone. */
   function missing(name: string): ApiError {
     const message = `namespaces "${name}" not found`;
-    return new ApiError(404, { reason: "NotFound", message, details: { kind: "namespaces", name } }, "PATCH");
+    const details = { kind: "namespaces", name };
+    return new ApiError(404, { kind: "Status", reason: "NotFound", message, details }, "PATCH");
   }
 
   describe("says of what the API server refuses", () => {
@@ -92,13 +93,36 @@ describe("ChildWriter, when the API server refuses", () => {
       }
     });
 
-    it("that another namespace than the object's is not there", async () => {
-      bench.cluster.refusals.set(APPLY, missing("away"));
-      const child = desired();
-      const metadata = { ...child.manifest.metadata, namespace: "away" };
-      const failure = await failureOf(bench.apply({ ...child, manifest: { ...child.manifest, metadata } }));
-      assert.equal(failure.reason, "ChildRefused");
-      assert.match(failure.message, /ConfigMap away\/settings: namespaces "away" not found/);
+    describe("that another namespace than the object's", () => {
+      const elsewhere = (error: ApiError) => {
+        bench.cluster.refusals.set(APPLY, error);
+        const child = desired();
+        const metadata = { ...child.manifest.metadata, namespace: "away" };
+        return failureOf(bench.apply({ ...child, manifest: { ...child.manifest, metadata } }));
+      };
+
+      it("does not exist, and what to do", async () => {
+        const failure = await elsewhere(missing("away"));
+        assert.equal(failure.reason, "ChildRefused");
+        assert.equal(
+          failure.message,
+          'the API server refused ConfigMap away/settings: namespaces "away" not found. The namespace away does not exist: create it, or answer the child in another namespace.',
+        );
+      });
+
+      it("is being deleted, and what to do", async () => {
+        const message =
+          'configmaps "settings" is forbidden: unable to create new content in namespace away because it is being terminated';
+        const details = { causes: [{ reason: "NamespaceTerminating" }] };
+        const failure = await elsewhere(
+          new ApiError(403, { reason: "Forbidden", message, details }, "PATCH"),
+        );
+        assert.equal(failure.reason, "ChildRefused");
+        assert.match(
+          failure.message,
+          / because it is being terminated\. The namespace away is being deleted: create it again when it is gone, or answer the child in another namespace\.$/,
+        );
+      });
     });
   });
 });
