@@ -153,7 +153,7 @@ export class Watches {
   /** Lists everything again. That finds changes that no watch reports, such as a default that was added to a CRD. */
   async relist(): Promise<void> {
     await this.refreshObjects();
-    await this.childWatches.scopes.relist();
+    await this.childWatches.relist();
     await this.used.relist();
   }
 

@@ -1,9 +1,9 @@
 import type { Operator } from "../definition/definition";
 import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
-import { UnknownKindError } from "../kubernetes/discovery";
+import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
-import { kindKey, type Resource } from "../kubernetes/resource";
+import { isServedAlike, kindKey, type Resource } from "../kubernetes/resource";
 import { Scopes, type ScopesOptions } from "../watch/scopes";
 import { SoughtKinds } from "../watch/soughtKinds";
 import { type ChildStore, type ChildStoreOptions, childStoreOf } from "./childStore";
@@ -63,6 +63,27 @@ export class ChildWatches {
   async start(): Promise<void> {
     await Promise.all(this.options.operator.children.map((declared) => this.seek(declared)));
     await this.scopes.whenListed();
+  }
+
+  /**
+   * Lists everything again, and looks whether somebody has created a CRD again with another scope or plural. The kind is at
+   * another path then, and no watch reports that.
+   */
+  async relist(): Promise<void> {
+    const followed = this.resources.map((resource) => this.follow(resource));
+    await Promise.all([...followed, this.scopes.relist()]);
+  }
+
+  /** Watches a kind at another path, if the cluster serves it there now. */
+  private async follow(resource: Resource): Promise<void> {
+    const { apiVersion, kind } = resource;
+    // The lists show what is wrong with a kind that is not found.
+    const now = await findResource(this.options.client, apiVersion, kind).catch(() => resource);
+    if (isServedAlike(now, resource)) return;
+    await this.scopes.remove(resource);
+    this.stopping.signal.throwIfAborted();
+    this.resources.splice(this.resources.indexOf(resource), 1, now);
+    this.scopes.add(now);
   }
 
   stop(): Promise<void> {

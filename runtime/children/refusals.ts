@@ -168,6 +168,12 @@ function namespaceRemedy(error: ApiError, namespace: string | undefined): string
     : "";
 }
 
+/** What to expect if there is nothing at the path of the child's kind. In that case the API server answers in plain text. */
+function pathRemedy({ code, status }: ApiError, { resource: { apiVersion, kind } }: DesiredChild): string {
+  if (code !== 404 || status.kind === "Status") return "";
+  return ` The cluster no longer serves ${kind} (${apiVersion}) where it did. If its CRD was created again with another scope or plural, the next resync finds the kind there.`;
+}
+
 /** A rule as the API server names it, `{APIGroups:["batch"], Verbs:["get" "list"]}`, in the form of operator.yaml. */
 function asYaml(rule: string): string {
   const fields = [...rule.matchAll(/(\w+):\[([^\]]*)\]/g)].map(([, field = "", values = ""]) => {

@@ -43,6 +43,11 @@ export function isListed(namespaces: "all" | readonly string[], namespace: strin
   return namespaces === "all" || namespace === undefined || namespaces.includes(namespace);
 }
 
+/** Whether a kind is served at the same paths as before. */
+export function isServedAlike(one: Resource, other: Resource): boolean {
+  return one.plural === other.plural && one.namespaced === other.namespaced;
+}
+
 /** A kind as one word: "apps/v1/Deployment". */
 export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
   return `${apiVersion}/${kind}`;

@@ -47,7 +47,7 @@ export interface NotSynced {
  * Guarantee (tests/unit/scopes.test.ts): a kind or a namespace that is missing, or that we may not read, holds up no other.
  */
 export class Scopes {
-  private readonly scopes: Scope[] = [];
+  private scopes: Scope[] = [];
 
   constructor(private readonly options: ScopesOptions) {}
 
@@ -72,6 +72,13 @@ export class Scopes {
       this.scopes.push({ resource, namespace, reflector });
       reflector.start();
     }
+  }
+
+  /** Watches a kind no longer. Resolves when nothing more is reported of it. */
+  async remove(resource: Resource): Promise<void> {
+    const removed = this.scopes.filter((scope) => scope.resource === resource);
+    this.scopes = this.scopes.filter((scope) => scope.resource !== resource);
+    await Promise.all(removed.map(({ reflector }) => reflector.stop()));
   }
 
   /**

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../../support/eventually";
+import { announceKind } from "../support/cluster";
+import { customResourceDefinitionOf } from "../support/testOperator";
+import { answering, useOperator } from "../support/useOperator";
+
+const GROUP = "engine.example.com";
+const crd = (scope: "Namespaced" | "Cluster") => customResourceDefinitionOf({ name: "scoped-child", scope });
+const child: Manifest = { apiVersion: `${GROUP}/v1`, kind: "ScopedChild", metadata: { name: "scoped" } };
+
+describe("when a CRD of children is created again with another scope", function () {
+  this.timeout(90_000);
+  const bench = useOperator({
+    name: "scoped",
+    resyncSeconds: 10,
+    children: [{ apiVersion: `${GROUP}/v1`, kind: "ScopedChild", plural: "scopedchilds" }],
+  });
+  announceKind(crd("Namespaced"));
+
+  it("the object says that its kind is at another path, and the next resync creates the child there", async () => {
+    const object = await bench.applied("object", answering(child));
+    await bench.api.delete(crd("Namespaced"));
+    await eventually(() => bench.api.assertGone(crd("Namespaced")), { timeoutMs: 60_000 });
+    await bench.api.apply(crd("Cluster"));
+    const { message } = await bench.failed(object, "ChildRefused");
+    assert.match(message, /created again with another scope or plural, the next resync finds the kind there/);
+    await bench.ready(object);
+    await bench.api.get(child);
+  });
+});
