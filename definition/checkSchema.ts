@@ -1,5 +1,5 @@
 import Ajv from "ajv";
-import type { Json, JsonObject } from "../runtime/kubernetes/objects";
+import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { nearest } from "./nearest";
 import type { Report } from "./problems";
 
@@ -7,6 +7,8 @@ import type { Report } from "./problems";
 const TYPES = ["string", "integer", "number", "boolean", "array", "object"];
 /** Keywords whose values differ from JSON Schema's in a CRD. */
 const OF_OPENAPI = ["exclusiveMinimum", "exclusiveMaximum"];
+/** The keywords with a schema, or with a list of schemas. */
+const WITH_SCHEMAS = ["items", "additionalProperties", "not", "allOf", "anyOf", "oneOf"];
 /** What ajv says of a value that must be a schema. */
 const NO_SCHEMA = "must be object,boolean";
 
@@ -20,6 +22,7 @@ let ajv: Ajv | undefined;
  * @param field where the schema is: "spec.versions[0].schema.openAPIV3Schema"
  */
 export function checkSchema(schema: JsonObject, field: string, problem: Report): void {
+  reportReferences(schema, field, problem);
   ajv ??= new Ajv({ strict: false, allErrors: true });
   if (ajv.validateSchema(schema) === true) return;
   const reported = new Set<string>();
@@ -33,6 +36,21 @@ export function checkSchema(schema: JsonObject, field: string, problem: Report):
     const place = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${unescaped(step)}`)).join("");
     problem(`${field}${place}`, ...(keyword === "type" ? noType(value) : noValue(value, message)));
   }
+}
+
+/** Reports each `$ref` in a schema. A property may have this name too. */
+function reportReferences(schema: Json | undefined, field: string, problem: Report): void {
+  if (Array.isArray(schema))
+    for (const [index, each] of schema.entries()) reportReferences(each, `${field}[${index}]`, problem);
+  if (!isJsonObject(schema)) return;
+  const { $ref, properties } = schema;
+  if (typeof $ref === "string") {
+    const complaint = `is ${JSON.stringify($ref)}, and the API server accepts no reference`;
+    problem(`${field}.$ref`, complaint, "Write the schema out in its place.");
+  }
+  for (const keyword of WITH_SCHEMAS) reportReferences(schema[keyword], `${field}.${keyword}`, problem);
+  for (const [name, inner] of Object.entries(isJsonObject(properties) ? properties : {}))
+    reportReferences(inner, `${field}.properties.${name}`, problem);
 }
 
 function noType(value: Json): [complaint: string, remedy: string] {

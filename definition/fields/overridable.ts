@@ -1,5 +1,5 @@
 import { FUNCTION_IMAGES } from "../../runtime/definition/definition";
-import { anyText, fields, integer, mapOf, oneOf, pattern, text } from "../checks";
+import { anyText, complainIn, fields, integer, mapOf, oneOf, pattern, text } from "../checks";
 import { IMAGE, NAMESPACES, SECRET_KEY, secretName } from "./terms";
 
 const quantities = mapOf(
@@ -27,6 +27,21 @@ const secretKey = fields(
   },
   "Write, for example, { secret: api, key: token }.",
 );
+
+/** The most bytes of a variable with its name: `MAX_ARG_STRLEN` of Linux (include/uapi/linux/binfmts.h). */
+const MOST_BYTES = 128 * 1024;
+
+function checkVariables(
+  env: Readonly<Record<string, string>>,
+  complain: ReturnType<typeof complainIn>,
+): void {
+  for (const [name, value] of Object.entries(env)) {
+    // The text ends with a zero byte.
+    if (Buffer.byteLength(`${name}=${value}`) < MOST_BYTES) continue;
+    const complaint = `has ${Buffer.byteLength(value)} bytes, and Linux starts no process with such a variable`;
+    complain([name], complaint, "Put it into a file beside the handler.");
+  }
+}
 
 /** The fields that a definition may leave out, and that a program's overrides may replace. */
 export const OVERRIDABLE = {
@@ -62,7 +77,9 @@ export const OVERRIDABLE = {
     variableName,
     anyText("A variable is a text, for example LOG_LEVEL: info."),
     "Write, for example, env: { LOG_LEVEL: info }.",
-  ).describe("Environment variables of the handler."),
+  )
+    .superRefine((env, context) => checkVariables(env, complainIn(context)))
+    .describe("Environment variables of the handler."),
   secretEnv: mapOf(
     variableName,
     secretKey,

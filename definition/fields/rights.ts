@@ -1,6 +1,7 @@
 import type { PolicyRule } from "../../runtime/definition/definition";
 import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
 import { either, fields, filledListOf, listOf, pattern, quoted, text } from "../checks";
+import { nearest } from "../nearest";
 
 const noWildcard = (value: string) => (value.includes("*") ? `is ${quoted(value)}, a wildcard` : undefined);
 const WILDCARD_REMEDY = 'Name each one; "*" would allow more than anybody has reviewed.';
@@ -8,6 +9,21 @@ const ruleEntry = text(WILDCARD_REMEDY, noWildcard);
 
 /** Verbs with which an account can gain any other permission. */
 const ESCALATING_VERBS = ["escalate", "bind", "impersonate"];
+
+/** The verbs of Kubernetes' own kinds. The kinds of other software may have further verbs. */
+const VERBS = [
+  ...["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"],
+  ...["use", "approve", "sign", "attest"],
+];
+
+function verbComplaint(verb: string): string | undefined {
+  if (ESCALATING_VERBS.includes(verb))
+    return `is ${quoted(verb)}, with which an account can gain every other right`;
+  if (VERBS.includes(verb)) return undefined;
+  // Two other letters make another word of a short one.
+  const meant = nearest(verb, VERBS, verb.length > 4 ? 2 : 1);
+  return meant === undefined ? noWildcard(verb) : `is ${quoted(verb)}, and probably means ${meant}`;
+}
 
 /** A rule of RBAC, without a wildcard and without verbs that escalate. */
 export const RULE = fields(
@@ -21,12 +37,7 @@ export const RULE = fields(
       "Resources in the plural: jobs, pods/log. No wildcard.",
     ),
     verbs: filledListOf(
-      text("Name each verb that the handler needs, for example get.", (verb) => {
-        const escalates = ESCALATING_VERBS.includes(verb);
-        return escalates
-          ? `is ${quoted(verb)}, with which an account can gain every other right`
-          : noWildcard(verb);
-      }),
+      text("Name each verb that the handler needs, for example get.", verbComplaint),
       "Name the verbs, for example verbs: [get, list].",
     ).describe(
       "Verbs: get, list, create. No wildcard, and no verb with which an account can gain other rights.",

@@ -117,6 +117,14 @@ steps:
     );
   });
 
+  it("refuses a file without a fixture", () => {
+    addFiles(folder.root, { "fixtures/a.yaml": "# Nothing yet.\n" });
+    assert.throws(
+      () => readFixtures(folder.root),
+      /fixtures\/a\.yaml: the file has no fixture in it\. Give object, children and answer\. Or remove the file/,
+    );
+  });
+
   it("refuses a fixture that it cannot understand", () => {
     addFiles(folder.root, {
       "fixtures/a.yaml": "object: {}\nanwser: {}\n---\n[]\n",

@@ -232,6 +232,11 @@ describe("loadOperator", () => {
       /^env.LOG-LEVEL is "LOG-LEVEL", not the name of an/,
     ],
     [
+      "a variable that no process can be given",
+      { env: { BIG: "é".repeat(64 * 1024) } },
+      /^env\.BIG has 131072 bytes, and Linux starts no process with such a variable\. Put it into a file/,
+    ],
+    [
       "half a reference to a Secret",
       { secretEnv: { A: { secret: "api" } } },
       /^secretEnv.A.key is missing\. /,
@@ -268,6 +273,15 @@ describe("loadOperator", () => {
       /^rules\[0\].verbs\[1\] is "bind", with which an account/,
     ],
     ["the verb impersonate", rule({ verbs: ["impersonate"] }), /is "impersonate", with which an account/],
+    ...[
+      ["gett", "get"],
+      ["List", "list"],
+      ["udpate", "update"],
+    ].map(([typed, meant]): [string, object, RegExp] => [
+      `the mistyped verb ${typed}`,
+      rule({ verbs: [typed] }),
+      new RegExp(`^rules\\[0\\]\\.verbs\\[0\\] is "${typed}", and probably means ${meant}\\. Name each verb`),
+    ]),
     ["a rule without verbs", rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
     ...["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].map((kind): [string, object, RegExp] => [
       `a ${kind} among the children that may grant nothing`,

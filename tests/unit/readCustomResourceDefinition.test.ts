@@ -109,6 +109,11 @@ describe("an operator's CRD", () => {
       /properties\.size\.anyOf\[0\]\.required is "a", but must be array\. Correct it, or leave it out\.$/,
     ],
     [
+      "refers to a schema elsewhere",
+      size({ anyOf: [{ type: "array", items: { $ref: "#/definitions/size" } }] }),
+      /properties\.size\.anyOf\[0\]\.items\.\$ref is "#\/definitions\/size", and the API server accepts no reference\. Write the schema out in its place\.$/,
+    ],
+    [
       "has a status that is no schema",
       status({ type: "object", properties: { ready: { type: "bool" } } }),
       /properties\.status\.properties\.ready\.type is "bool", which is not a type\. Did you mean boolean\?$/,
