@@ -5,7 +5,6 @@ import { check } from "../definition/checks";
 import { specSchemaOf } from "../definition/customResourceDefinition";
 import { definitionFile } from "../definition/definitionFile";
 import { loadOperator } from "../definition/loadOperator";
-import { loadOperators } from "../definition/loadOperators";
 import { nearest } from "../definition/nearest";
 import { displayPath, Problems } from "../definition/problems";
 import { DEFINITION } from "../definition/schema";
@@ -14,7 +13,7 @@ import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/
 import { kindOfKey } from "../runtime/kubernetes/resource";
 import { withEntry } from "./add/yamlEntry";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
-import { chosenOperators, findHandlers } from "./project";
+import { findHandlers, loadChosen, loaderOf } from "./project";
 import { compareRights, rightsIn } from "./rights/rights";
 import { print } from "./terminal";
 
@@ -99,7 +98,7 @@ export async function add(
   if (!kind) throw unknown(what);
   const wrong = new UsageError(`Write: ${kind.usage}`);
   if (name === "") throw wrong;
-  const [operator] = chosenOperators(loadOperators(findHandlers(options)), [name]);
+  const [operator] = loadChosen(loaderOf(findHandlers(options)), [name]);
   const entry = operator && kind.entryOf(words, options, operator);
   if (!operator || !entry) throw wrong;
   const file = definitionFile(operator.folder);

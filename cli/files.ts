@@ -1,10 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { imageFiles } from "../components/manifests/operator/handlerFiles";
-import { loadOperators } from "../definition/loadOperators";
 import { displayPath } from "../definition/problems";
 import { CommandError, EXIT_CODES } from "./commandError";
-import { chosenOperators, findHandlers } from "./project";
+import { findHandlers, loadChosen, loaderOf } from "./project";
 import { print } from "./terminal";
 
 /** @see files */
@@ -22,7 +21,7 @@ export interface FilesOptions {
  *   be read
  */
 export async function files(name: string, options: FilesOptions): Promise<number> {
-  const [operator] = chosenOperators(loadOperators(findHandlers(options)), [name]);
+  const [operator] = loadChosen(loaderOf(findHandlers(options)), [name]);
   const out = path.resolve(options.out);
   if (existsSync(out) && readdirSync(out).length > 0) {
     throw new CommandError(`${displayPath(out)} is not empty. Name an empty folder with --out.`);

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
+import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../definition/loadOperators";
 import { nearest } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
@@ -48,6 +49,34 @@ export function findHandlers({ handlers, project }: { handlers?: string; project
       ? `${displayPath(folder)}: the folder is missing. Create it, or name the folder of the operators with --handlers.`
       : `--handlers ${handlers}: there is no such folder.`,
   );
+}
+
+/** Loads operators from their present files. */
+export interface OperatorLoader {
+  /**
+   * Loads all of them.
+   * @throws OperatorError
+   */
+  load(): Operator[];
+  /** Loads the valid operators, and reports the mistakes of the others. */
+  loadInOrder(): OperatorsInOrder;
+}
+
+/** Loads the operators of a folder, as they are defined. */
+export function loaderOf(folder: string): OperatorLoader {
+  return { load: () => loadOperators(folder), loadInOrder: () => loadOperatorsInOrder(folder) };
+}
+
+/**
+ * Loads the operators with these names. A mistake in another operator does not matter. All if no name is given.
+ * @throws UsageError for an operator that does not exist; OperatorError if an operator that is needed has a mistake
+ */
+export function loadChosen(loader: OperatorLoader, names: readonly string[]): readonly Operator[] {
+  if (names.length === 0) return loader.load();
+  const { operators, error } = loader.loadInOrder();
+  // The name of an operator with a mistake may not be known.
+  if (error && names.some((name) => operators.every((operator) => operator.name !== name))) throw error;
+  return chosenOperators(operators, names);
 }
 
 /** The operators with these names. All if no name is given. @throws UsageError for an operator that does not exist */

@@ -5,7 +5,7 @@ import { EXIT_CODES } from "./commandError";
 import { FolderWatch } from "./dev/folderWatch";
 import { type FixtureResult, runFixtures } from "./fixtures";
 import { updateFixtures } from "./fixtures/update";
-import { chosenOperators } from "./project";
+import { loadChosen } from "./project";
 import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
 import { indent, print, progress, type Style, styleFor } from "./terminal";
 
@@ -37,11 +37,11 @@ export async function test(
 }
 
 async function runAll(
-  { load }: OperatorSource,
+  source: OperatorSource,
   names: readonly string[],
   options: TestOptions,
 ): Promise<number> {
-  const operators = chosenOperators(load(), names);
+  const operators = loadChosen(source, names);
   for (const operator of operators) checkCommand(operator);
   const style = styleFor(process.stdout);
   let [passed, failed] = [0, 0];

@@ -1,13 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { storedSchemaOf } from "../definition/customResourceDefinition";
-import { loadOperators } from "../definition/loadOperators";
 import { displayPath } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
 import { languageOf } from "../runtime/definition/handlerProgram";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
 import { EXIT_CODES, UsageError } from "./commandError";
-import { chosenOperators, findHandlers } from "./project";
+import { findHandlers, loadChosen, loaderOf } from "./project";
 import { print } from "./terminal";
 import { pythonTypes } from "./types/python";
 import { structsOf } from "./types/shapes";
@@ -44,7 +43,7 @@ export interface TypesFile {
  */
 export async function types(names: readonly string[], options: TypesOptions): Promise<number> {
   let isCurrent = true;
-  for (const operator of chosenOperators(loadOperators(findHandlers(options)), names)) {
+  for (const operator of loadChosen(loaderOf(findHandlers(options)), names)) {
     if (names.length === 0 && languageFor(operator, options.in) === undefined) {
       print(`left out ${operator.name}: ${NEEDS_LANGUAGE}`);
       continue;

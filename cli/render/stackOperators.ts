@@ -1,10 +1,10 @@
 import { realpathSync } from "node:fs";
 import { type Announcement, listening } from "../../definition/announcement";
-import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../../definition/loadOperators";
+import { loadOperators, loadOperatorsInOrder } from "../../definition/loadOperators";
 import { Problems } from "../../definition/problems";
 import type { Operator } from "../../runtime/definition/definition";
 import { CommandError, UsageError } from "../commandError";
-import { findHandlers, findProject } from "../project";
+import { findHandlers, findProject, loaderOf, type OperatorLoader } from "../project";
 
 /** The options that say on which operators a command works. */
 export interface OperatorsOptions {
@@ -17,16 +17,9 @@ export interface OperatorsOptions {
 }
 
 /** The operators that a command works on. */
-export interface OperatorSource {
+export interface OperatorSource extends OperatorLoader {
   /** The folders of all operators, without symbolic links. */
   readonly folders: readonly string[];
-  /**
-   * Loads the operators from their present files.
-   * @throws OperatorError
-   */
-  load(): Operator[];
-  /** Loads the valid operators, and reports the mistakes of the others. */
-  loadInOrder(): OperatorsInOrder;
 }
 
 /**
@@ -40,11 +33,7 @@ export async function operatorSource(options: OperatorsOptions): Promise<Operato
   if (stack === undefined) {
     if (platform !== undefined) throw new UsageError("--platform is for a stack. Give --stack too.");
     const folder = realpathSync(findHandlers(options));
-    return {
-      folders: [folder],
-      load: () => loadOperators(folder),
-      loadInOrder: () => loadOperatorsInOrder(folder),
-    };
+    return { folders: [folder], ...loaderOf(folder) };
   }
   if (handlers !== undefined) {
     throw new UsageError("--stack uses the operators of the program. Leave out --handlers.");

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { main } from "../../cli/argosy";
+import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+
+describe("a command for one operator, beside a broken one", () => {
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({
+      "handlers/broken/operator.yaml": "crd: 3\n",
+      "handlers/widget/crd.yaml": widgetCrd(),
+      "handlers/widget/operator.yaml": { ...widgetDefinition, handler: "main.js" },
+      "handlers/widget/main.js": "export const reconcile = () => ({ children: [] });\n",
+      "handlers/widget/fixtures/a.yaml": "object: { metadata: { name: a } }\nanswer: { children: [] }\n",
+    });
+  });
+  afterEach(() => removeFolder(root));
+
+  const run = (...args: string[]) =>
+    captured(() => main([...args, "--handlers", path.join(root, "handlers")]));
+
+  for (const [what, args] of [
+    ["tests", ["test", "widget"]],
+    ["writes the types of", ["types", "widget", "--in", "typescript"]],
+    ["extends", ["add", "child", "widget", "v1/Secret"]],
+  ] as const) {
+    it(`${what} that one`, async () => {
+      const { result, stderr } = await run(...args);
+      assert.deepEqual([result, stderr], [0, ""]);
+    });
+  }
+
+  it("writes the files of that one", async () => {
+    const { result, stderr } = await run("files", "widget", "--out", path.join(root, "out"));
+    assert.deepEqual([result, stderr], [0, ""]);
+  });
+
+  it("says what is wrong with the broken one if that is named, or if none is", async () => {
+    for (const args of [["test", "broken"], ["test"], ["types"]]) {
+      const { result, stderr } = await run(...args);
+      assert.equal(result, 1);
+      assert.match(stderr, /broken\/operator\.yaml:1:1: /);
+    }
+  });
+});
