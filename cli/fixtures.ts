@@ -5,6 +5,7 @@ import { ReconcileFailure } from "../runtime/failure";
 import { misplaced } from "../runtime/handler/askHandler";
 import type { HandlerAnswer } from "../runtime/handler/contract";
 import { HandlerPool } from "../runtime/handler/handlerPool";
+import { invalid, invalidStatus } from "../runtime/handler/invalidAnswer";
 import { parseAnswer } from "../runtime/handler/parseAnswer";
 import type { JsonObject } from "../runtime/kubernetes/objects";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
@@ -166,10 +167,9 @@ async function answerTo(situation: Situation, operator: Operator, pool: HandlerP
 /** Those checks of the engine before applying anything that need no cluster. */
 function checkAgainstDefinition(answer: HandlerAnswer, object: JsonObject, operator: Operator): void {
   if ("children" in answer) desiredOf(answer, object, operator);
-  const check = statusChecker(operator.customResource.statusSchema);
-  const problem =
-    "error" in answer
-      ? undefined
-      : (misplaced(answer, !operator.watch) ?? (answer.status && check(answer.status)));
-  if (problem) throw new ReconcileFailure("InvalidAnswer", problem);
+  if ("error" in answer) return;
+  const problem = misplaced(answer, !operator.watch);
+  if (problem) throw invalid(problem);
+  const flaw = answer.status && statusChecker(operator.customResource.statusSchema)(answer.status);
+  if (flaw) throw invalidStatus(flaw);
 }

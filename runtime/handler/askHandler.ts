@@ -1,7 +1,7 @@
 import { ReconcileFailure } from "../failure";
 import type { HandlerAnswer, HandlerQuestion, ReconcileAnswer } from "./contract";
 import type { HandlerPool } from "./handlerPool";
-import { invalid } from "./invalidAnswer";
+import { invalid, invalidStatus } from "./invalidAnswer";
 import { parseAnswer } from "./parseAnswer";
 
 /**
@@ -26,8 +26,10 @@ export async function askHandler<Answer extends HandlerAnswer>(
       const { message, ...when } = answer.error;
       throw new ReconcileFailure("HandlerError", message, when);
     }
-    const problem = misplaced(answer, isOurs) ?? (answer.status && checkStatus(answer.status));
+    const problem = misplaced(answer, isOurs);
     if (problem) throw invalid(problem);
+    const flaw = answer.status && checkStatus(answer.status);
+    if (flaw) throw invalidStatus(flaw);
     return { answer: answer as Exclude<Answer, { error: unknown }>, length, log };
   } catch (error) {
     if (error instanceof ReconcileFailure) error.log = log;

@@ -9,6 +9,11 @@ export function invalid(problem: string): ReconcileFailure {
   return new ReconcileFailure("InvalidAnswer", `the handler's answer is wrong: ${problem}.`);
 }
 
+/** The failure of an answer whose status does not fit the schema in the CRD. */
+export function invalidStatus(flaw: string): ReconcileFailure {
+  return invalid(`${flaw}. Correct the handler, or the schema of status in the CRD`);
+}
+
 /**
  * Checks that a part of an answer has no other keys than these.
  * @param path where the part is in the answer, with a dot at its end: "conditions[0]."; "" for the answer itself

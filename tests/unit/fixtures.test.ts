@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { runFixtures } from "../../cli/fixtures";
-import { addFiles, loadDefinition, widgetDefinition } from "./operatorFolder";
+import { addFiles, loadDefinition, widgetCrd, widgetDefinition, widgetVersion } from "./operatorFolder";
 import { FixtureFolder, fixture, handler, namespaced } from "./support/fixtureFolder";
 
 describe("runFixtures", () => {
@@ -176,6 +176,32 @@ describe("runFixtures", () => {
       "requeueAfterSeconds: expected nothing, answered 5",
     ]);
     assert.equal(result?.passed, false);
+  });
+
+  it("says nothing but the error of a handler that was expected to answer something else", async () => {
+    const message = "main.py:9 in reconcile: KeyError: 'size' ".padEnd(300, "-");
+    const answer = handler(`{ error: { message: ${JSON.stringify(message)} } }`);
+    const results = await folder.run(answer, {
+      "a.yaml": fixture("answer: { children: [], status: { x: 1 } }"),
+      "b.yaml": fixture("expect: { status: { x: 1 } }"),
+      "c.yaml": fixture("expect: { error: { message: no } }"),
+    });
+    const [whole, part, expected] = results.map(({ differences }) => differences);
+    assert.deepStrictEqual(whole, [`error: expected nothing, answered: ${message}`]);
+    assert.deepStrictEqual(part, whole);
+    assert.match(expected?.[0] ?? "", /^error: \.message: expected "no", answered "main\.py:9/);
+  });
+
+  it("says what is wrong with a status, and what to do", async () => {
+    const status = { type: "object", properties: { size: { type: "integer" } } };
+    addFiles(folder.root, { "crd.yaml": widgetCrd({ versions: [widgetVersion({}, { status })] }) });
+    const [result] = await folder.run(handler('{ children: [], status: { size: "2" } }'), {
+      "a.yaml": fixture("answer: { children: [] }"),
+    });
+    assert.equal(
+      result?.failure,
+      "the handler's answer is wrong: status.size must be integer. Correct the handler, or the schema of status in the CRD.",
+    );
   });
 
   it("compares with expect only what it names", async () => {
