@@ -114,6 +114,8 @@ def message_of(error, file):
     if isinstance(error, SyntaxError):
         return f"{relative(error.filename) or file}:{error.lineno}: {lines[-1].strip()}"
     text = "".join(lines).strip()
+    if isinstance(error, ModuleNotFoundError):
+        text += ". Install it into vendor/ in the operator's folder, or correct its name"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         name = relative(frame.filename)
         if name:

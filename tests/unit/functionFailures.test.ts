@@ -166,7 +166,7 @@ describe("a function", function () {
     [
       "a module that is not there, in Python",
       { "main.py": "\nimport not_there\n\ndef reconcile(request):\n    pass\n" },
-      /^main\.py:2: ModuleNotFoundError: No module named 'not_there'$/,
+      /^main\.py:2: ModuleNotFoundError: No module named 'not_there'\. Install it into vendor\/ in the operator's folder, or correct its name$/,
     ],
     [
       "an exception when the file is loaded, in TypeScript",
