@@ -59,7 +59,7 @@ export async function newOperator(
     })}`,
     "crd.yaml": yaml(crdOf(kind, fields, isNamespaced)),
     [language.file]: language.source(kind.kind, isNamespaced ? BESIDE : IN_DEFAULT),
-    "fixtures/created.yaml": `# A new ${kind.kind}: there are no children yet.\n${yaml(fixtureOf(kind, fields, isNamespaced))}`,
+    "fixtures/created.yaml": `# A new ${kind.kind}: there are no children yet.\n${yaml(fixtureOf(kind, fields, isNamespaced, name))}`,
   };
   for (const [file, text] of Object.entries(files)) {
     const target = path.join(folder, file);
@@ -117,11 +117,14 @@ function fixtureOf(
   { group, kind }: NewKind,
   fields: readonly SpecField[],
   isNamespaced: boolean,
+  operator: string,
 ): JsonObject {
+  // Each handler names its ConfigMap after the object. So samples of several operators need names of their own.
+  const name = `${operator}-example`;
   const spec = Object.fromEntries(fields.map(({ name, sample }) => [name, sample]));
   const data = Object.fromEntries(fields.map(({ name, sample }) => [name, JSON.stringify(sample)]));
-  const metadata = isNamespaced ? { name: "example", namespace: "default" } : { name: "example" };
-  const place = { name: "example", ...(!isNamespaced && { namespace: "default" }) };
+  const metadata = isNamespaced ? { name, namespace: "default" } : { name };
+  const place = { name, ...(!isNamespaced && { namespace: "default" }) };
   const child = { apiVersion: "v1", kind: "ConfigMap", metadata: place, data };
   return {
     object: { apiVersion: `${group}/v1`, kind, metadata, spec },

@@ -44,10 +44,24 @@ describe("argosy new", function () {
       assert.equal(failing.result, 1);
       assert.match(
         failing.stdout,
-        /fixtures\/created\.yaml: ConfigMap example: \.data\.size: expected "1", answered "2"/,
+        /fixtures\/created\.yaml: ConfigMap cache-example: \.data\.size: expected "1", answered "2"/,
       );
     });
   }
+
+  it("names the sample after its operator, so that the samples of two operators have no child of one name", async () => {
+    for (const kind of ["Cache", "Zone"]) await run("new", `shop.example.com/${kind}`);
+    const samples = ["cache", "zone"].map((name) =>
+      parse(readFileSync(within(`${name}/fixtures/created.yaml`), "utf8")),
+    );
+    assert.deepEqual(
+      samples.map(({ object, answer }) => [object.metadata.name, answer.children[0].metadata.name]),
+      [
+        ["cache-example", "cache-example"],
+        ["zone-example", "zone-example"],
+      ],
+    );
+  });
 
   it("in bash ends when jq fails, so that nobody waits for an answer", async () => {
     await run("new", "shop.example.com/Cache", "size:int", "--in", "bash");
