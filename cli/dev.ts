@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
 import { UsageError } from "./commandError";
 import type { Containers } from "./containers/containers";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
+import { Watchdog } from "./controlPlane/watchdog";
 import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget } from "./debug/debugging";
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
@@ -139,7 +140,8 @@ async function work(
   places: HandlerPlaces,
   signal: AbortSignal,
 ): Promise<never> {
-  const scratch = await mkdtemp(path.join(tmpdir(), "argosy-dev-"));
+  const scratch = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-dev-")));
+  const watchdog = new Watchdog(scratch);
   const { controlPlane } = cluster;
   const kubeconfig =
     controlPlane &&
@@ -188,7 +190,7 @@ async function work(
     // Without its control plane, an engine cannot finish its work.
     await workshop.close(signal.aborted ? undefined : CLOSING_MS).finally(() => table?.close());
     await kubeconfig?.remove();
-    await rm(scratch, { recursive: true, force: true });
+    await watchdog.stop();
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { cp, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -62,6 +63,7 @@ describe("npm run dev -- --keep", function () {
     assert.match(second.stderr, /argosy dev --keep is already running for these operators, in process \d+/);
     dev.kill();
     await dev.ended();
+    await eventually(() => assert.ok(!existsSync(path.dirname(example)), `${example} is left`));
 
     await start();
     assert.match(dev.stderr, /using the objects that were kept/);
