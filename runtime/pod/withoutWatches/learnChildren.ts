@@ -3,7 +3,7 @@ import type { Operator } from "../../definition/definition";
 import { isRecord } from "../../json/json";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { UnknownKindError } from "../../kubernetes/discovery";
-import { isApiError } from "../../kubernetes/errors";
+import { ApiError, isApiError, isBusy } from "../../kubernetes/errors";
 import { isNewer, type KubernetesObject } from "../../kubernetes/objects";
 import { isListed, isSameKind, kindKey, type Resource, scopesOf } from "../../kubernetes/resource";
 import type { Memory } from "../../memory/memory";
@@ -32,6 +32,9 @@ export interface LearnChildrenOptions {
  * newest was observed, only the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember
  * what it had applied, and every kind is listed.
  *
+ * As with a resident runner, a kind that cannot be listed holds up only the objects of which the engine remembers children of
+ * that kind.
+ *
  * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
  * child is found by its name, and everything is listed for another reconcile.
  * @returns the version of each list, by kind
@@ -50,7 +53,9 @@ export async function learnChildren(
   const listed = new Set<string>();
   const versions = new Map<string, string>();
   const lists = childResources.flatMap((resource) => {
-    if (isSure && !memory.kinds.some((kind) => isSameKind(kind, kindKey(resource)))) return [];
+    const isItsKind = (kind: string) => isSameKind(kind, kindKey(resource));
+    const isRemembered = memory.kinds.some(isItsKind);
+    if (isSure && !isRemembered) return [];
     if (!resource.namespaced && !isEverywhere) return [];
     // We may list nothing in a namespace that the operator no longer lists.
     const here = isListed(operator.namespaces, home) ? [home] : [];
@@ -68,6 +73,11 @@ export async function learnChildren(
         const other = versions.get(kindKey(resource));
         if (other === undefined || isNewer(other, version)) versions.set(kindKey(resource), version);
       } catch (error) {
+        if (!isRemembered && error instanceof ApiError && !isBusy(error)) {
+          // The run itself may have applied some of them.
+          for (const child of children.of(uid)) if (isItsKind(kindKey(child.resource))) listed.add(child.uid);
+          return;
+        }
         throw isApiError(error, 404) ? new UnknownKindError(resource.apiVersion, resource.kind) : error;
       }
     });

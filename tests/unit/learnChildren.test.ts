@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { childStoreOf } from "../../runtime/children/childStore";
+import { ownedManifest } from "../../runtime/children/ownership";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { learnChildren } from "../../runtime/pod/withoutWatches/learnChildren";
+import { applied, CONFIG_MAPS, configMap, MANAGER, operator, WIDGETS, widget } from "./support/objects";
+
+const GAUGES: Resource = {
+  apiVersion: "gauges.example.com/v1",
+  kind: "Gauge",
+  plural: "gauges",
+  namespaced: true,
+};
+const FORBIDDEN = new ApiError(403, { kind: "Status", message: "no right" }, "GET");
+const BROKEN = new ApiError(500, { kind: "Status", message: "conversion webhook failed" }, "GET");
+
+describe("what a run learns of an object's children, if one kind cannot be listed", () => {
+  const childOf = (resource: Resource, uid: string): KubernetesObject => {
+    const { apiVersion, kind } = resource;
+    const owned = ownedManifest({ ...configMap(), apiVersion, kind }, widget(), resource, MANAGER);
+    const child = applied(owned, MANAGER);
+    return { ...child, metadata: { ...child.metadata, uid } };
+  };
+
+  /** Learns the children of an object whose newest generation a run has handled before. @returns the uids of those that are known */
+  async function learn(problem: Error, kinds: readonly string[] = [], known: KubernetesObject[] = []) {
+    const client = {
+      list: async ({ kind }: Resource, _: object, onPage: (items: KubernetesObject[]) => void) => {
+        if (kind === "Gauge") throw problem;
+        onPage([childOf(CONFIG_MAPS, "settings")]);
+        return "5";
+      },
+    } as unknown as KubernetesClient;
+    const children = childStoreOf(operator(), { client, ownerKind: WIDGETS });
+    children.learn(GAUGES, known);
+    await learnChildren(widget({}, { status: { observedGeneration: 3 } }), {
+      operator: operator(),
+      client,
+      childResources: [GAUGES, CONFIG_MAPS],
+      children,
+      memory: { kinds },
+      hasElsewhere: false,
+    });
+    return children.of("widget-uid").map(({ uid }) => uid);
+  }
+
+  for (const problem of [FORBIDDEN, BROKEN, new ApiError(404, {}, "GET")]) {
+    it(`are those of the other kinds: ${problem.code}`, async () => {
+      assert.deepEqual(await learn(problem), ["settings"]);
+    });
+  }
+
+  it("are also those of that kind which the run itself has applied", async () => {
+    assert.deepEqual((await learn(FORBIDDEN, [], [childOf(GAUGES, "gauge")])).sort(), ["gauge", "settings"]);
+  });
+
+  it("are not known if the object has had children of that kind", async () => {
+    const kinds = ["gauges.example.com/v1/Gauge"];
+    await assert.rejects(learn(FORBIDDEN, kinds), FORBIDDEN);
+    await assert.rejects(learn(new ApiError(404, {}, "GET"), kinds), UnknownKindError);
+  });
+
+  it("are not known while the API server is busy or away", async () => {
+    for (const problem of [
+      new ApiError(429, { kind: "Status" }, "GET"),
+      new ApiUnreachableError("GET", new Error("refused")),
+    ])
+      await assert.rejects(learn(problem), problem);
+  });
+});
