@@ -14,14 +14,16 @@ const JOBS: Resource = { apiVersion: "batch/v1", kind: "Job", plural: "jobs", na
 describe("the children of all objects that a resync lists", () => {
   let server: KubernetesObject[];
   let lists: string[];
+  let selectors: (string | undefined)[];
   let told: string[];
 
   const client = {
     list: async (
       { kind }: Resource,
-      { namespace, metadataOnly }: Selection,
+      { namespace, metadataOnly, labelSelector }: Selection,
       onPage: (items: KubernetesObject[]) => void,
     ) => {
+      selectors.push(labelSelector);
       lists.push(`${kind} in ${namespace ?? "all"}${metadataOnly ? ", metadata only" : ""}`);
       if (namespace === "gone") throw new ApiError(403, { reason: "Forbidden" }, "GET");
       onPage(server.filter((object) => object.kind === kind));
@@ -32,6 +34,7 @@ describe("the children of all objects that a resync lists", () => {
   beforeEach(() => {
     server = [];
     lists = [];
+    selectors = [];
     told = [];
   });
 
@@ -58,6 +61,11 @@ describe("the children of all objects that a resync lists", () => {
     const known = await list({ namespaces: ["gone", "shop"], children });
     assert.equal(known.of("widget-uid").length, 1);
     assert.deepEqual(told, ["children of kind ConfigMap in namespace gone"]);
+  });
+
+  it("are also those that were made under a former name of the operator", async () => {
+    await list({ formerNames: ["boutique"], children: [{ ...CONFIG_MAPS, update: "apply" }] });
+    assert.deepEqual(selectors, ["argosy.dev/child-of in (argosy.shop,argosy.boutique)"]);
   });
 
   it("are also those that are created once, of which nothing but metadata is read", async () => {

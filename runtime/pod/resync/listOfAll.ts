@@ -1,11 +1,12 @@
 import { resourceOf } from "../../argo/runTarget";
 import { type ChildStore, childStoreOf } from "../../children/childStore";
+import { childSelectorOf } from "../../children/marks";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource } from "../../kubernetes/discovery";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { memoryResourceOf, uidIn } from "../../memory/keptMemories";
-import { allIdentitiesOf, CHILD_OF_LABEL, identityOf, OPERATOR_LABEL } from "../../names";
+import { allIdentitiesOf, identityOf, OPERATOR_LABEL } from "../../names";
 import { listByNamespace } from "./listByNamespace";
 
 /** Of which operator everything is listed, and where. */
@@ -33,7 +34,7 @@ export async function listChildrenOfAll({
     ownerKind: resourceOf(operator.customResource),
     mostKept: 0,
   });
-  const labelSelector = `${CHILD_OF_LABEL}=${identityOf(operator)}`;
+  const labelSelector = childSelectorOf(operator);
   for (const { apiVersion, kind, update } of operator.children) {
     // Anybody may change a child that is created once, so nothing of its content is compared.
     const metadataOnly = update === "never";
