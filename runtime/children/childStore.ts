@@ -68,7 +68,7 @@ interface Applied {
 /**
  * The children of every custom resource, by their owner's uid.
  *
- * Guarantees, each with a test in tests/unit/childStore.test.ts:
+ * Guarantees, each with a test in tests/unit/childStore.test.ts or childStoreWakes.test.ts:
  * - Only what we applied counts as a child: see `provenOwner`.
  * - Our own writes cause no reconcile of the owner. Every other change does, even one that comes while we write.
  * - A child that is as we applied it is neither read nor applied again, even after a restart.
