@@ -6,7 +6,7 @@ const HANDLER_REMEDY = "Name the file that defines reconcile(request), for examp
 const functionFile = pattern(
   /^[\w-][\w./-]*\.(py|js|ts)$/,
   "a file in Python, JavaScript or TypeScript in the operator's folder",
-  HANDLER_REMEDY,
+  `${HANDLER_REMEDY} For another language, give an image and a command: handler: { image, command }.`,
 ).describe("A file that defines reconcile(request): main.py, main.js or main.ts.");
 
 const handlerCommand = fields(

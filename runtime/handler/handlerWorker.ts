@@ -104,7 +104,7 @@ export class HandlerWorker {
       const late = () =>
         this.fail(
           "HandlerTimedOut",
-          `the handler gave no answer within ${timeoutMs / 1000} s and was killed`,
+          `the handler gave no answer within ${timeoutMs / 1000} s (timeoutSeconds) and was killed`,
         );
       const timer = Number.isFinite(timeoutMs) ? setTimeout(late, timeoutMs) : undefined;
       this.question = { id, resolve, reject, timer };

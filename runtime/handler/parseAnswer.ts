@@ -59,7 +59,7 @@ export function readAnswerLine(line: string): AnswerLine {
     answer = readJson(line);
   } catch {
     throw invalid(
-      `a line that is not JSON: ${quote(line)}. Print log lines to standard error, not standard output`,
+      `a line that is not JSON: ${quote(line)}. Answer in one line of JSON, and print log lines to standard error`,
     );
   }
   if (!isRecord(answer)) throw invalid(`${quote(line)} where a JSON object was expected`);

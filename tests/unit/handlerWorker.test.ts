@@ -160,7 +160,7 @@ describe("HandlerWorker", () => {
         3_000,
       );
       assert.equal(failure.reason, "HandlerTimedOut");
-      assert.equal(failure.message, "the handler gave no answer within 3 s and was killed");
+      assert.equal(failure.message, "the handler gave no answer within 3 s (timeoutSeconds) and was killed");
       assert.equal(failure.log, "busy\n");
       assert.ok(existsSync(file), "the handler had not begun");
       const pids = readFileSync(file, "utf8").trim().split(" ").map(Number);

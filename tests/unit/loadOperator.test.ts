@@ -287,7 +287,7 @@ describe("loadOperator", () => {
       [{ handler: "a/../../b.py" }, `handler "a/../../b.py" is outside of the operator's folder.`],
       [
         { handler: "main.rb" },
-        `handler is "main.rb", not a file in Python, JavaScript or TypeScript in the operator's folder. Name`,
+        `handler is "main.rb", not a file in Python, JavaScript or TypeScript in the operator's folder. Name the file that defines reconcile(request), for example handler: main.py. For another language, give an image and a command:`,
       ],
       [
         { handler: "../b/main.py" },

@@ -190,6 +190,11 @@ describe("parseAnswer", () => {
 
   const refused: [string, unknown, RegExp, HandlerEvent?][] = [
     ["a line that is not JSON, and tells where logs belong", "hello", /not JSON: "hello".*standard error/],
+    [
+      "the first line of an answer in several, and tells that it belongs in one",
+      "{",
+      /not JSON: "\{"\. Answer in one line of JSON/,
+    ],
     ["an empty line", "", /not JSON/],
     ["a list", [], /a JSON object was expected/],
     ["null", null, /a JSON object was expected/],
