@@ -81,7 +81,7 @@ export function childRefused(
       isMisfit(error));
   const remedy = isImmutable
     ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
-    : "";
+    : textRemedy(error);
   const rights = isForbidden ? rightsRemedy(child) : "";
   const said = brief(masked(isEscalation(error) ? withoutRules(error.message) : error.message));
   const advice =
@@ -156,6 +156,11 @@ function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): 
   }
   // The API server names the binding, but means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).
   return role && error.code === 404 ? ` The role ${role} does not exist: answer it too, or create it.` : "";
+}
+
+/** What to do if a field that needs a text has a number or another value. */
+function textRemedy({ message }: ApiError): string {
+  return /: expected string, got /.test(message) ? ' Answer a text there: "1" instead of 1.' : "";
 }
 
 /** What to do if the child's namespace does not exist or is being deleted. */

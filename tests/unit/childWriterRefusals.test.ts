@@ -45,6 +45,13 @@ describe("ChildWriter, when the API server refuses", () => {
       }
     });
 
+    it("that a field needs a text, such as each value in the data of a ConfigMap", async () => {
+      const said =
+        "failed to create typed patch object (shop/settings; /v1, Kind=ConfigMap): .data.size: expected string, got &value.valueUnstructured{Value:1}";
+      const { message } = await refused(500, said, { kind: "Status" });
+      assert.ok(message.endsWith(`${said}. Answer a text there: "1" instead of 1.`), message);
+    });
+
     it("that rights are missing in a namespace that was granted", async () => {
       bench.begin({ isNamespaced: true });
       const { reason, message } = await refused(403, 'User "runner" cannot patch resource "configmaps"');
