@@ -81,7 +81,8 @@ export class Handover {
   /** Looks at the Lease after a failure. Others may have written it, or our write was done and only its answer was lost. */
   private async find(): Promise<void> {
     const { lease, term, isOurs } = this.options;
-    await lease.look(term.remainingMs);
+    // If etcd was restored, the Lease may be ours again. The process that has led since still trusts its own.
+    if (await lease.look(term.remainingMs)) return term.end();
     // Somebody deleted the Lease. The leader creates it again, with what it knew of us.
     if (!lease.exists) return;
     this.text = finishingIn(lease.annotations).get(this.name);

@@ -12,7 +12,9 @@
  * - Others who touch the Lease of a dead leader do not keep it. Tests: tests/unit/signOfLife.test.ts, and "is taken from a dead
  *   leader although somebody sets an annotation to and fro".
  * - A leader ends its term if etcd was restored from a backup: what it knows may be later than what the API server has. Test: "ends
- *   the term and begins another one when etcd is restored to an earlier time of the same term".
+ *   the term and begins another one when etcd is restored to an earlier time of the same term". Until then nobody leads beside it.
+ *   Tests: "is led by one at a time when etcd is restored to a time at which nobody led", "is led by one at a time when etcd is
+ *   restored to a time before a handover that has not ended".
  * - Two processes of the same identity are two processes. Test: "lets one of two processes of the same identity lead".
  *
  * Assumptions
@@ -24,8 +26,8 @@
  * - The API server may do a write after the term's end that left before. Versions guard what must not be overwritten.
  * - On some machines the monotonic clock stands still during sleep. A leader that wakes there trusts its lease for up to two
  *   thirds of the lease's time, until its next renewal fails.
- * - If somebody deletes the Lease, a process that has never seen it, or not its last one, takes it at once. That process cannot
- *   tell this from a first start.
+ * - If somebody deletes the Lease, or etcd is restored, a process that has never seen the Lease, or not its last state, may take it
+ *   at once. That process cannot tell this from a first start.
  * - If somebody empties the whole specification of a dead leader's Lease and then touches that Lease all the time, nobody takes it.
  *   No process can tell this from a leader that puts the Lease right each time.
  *

@@ -34,6 +34,8 @@ export class SeenLease {
   private lease: Lease | undefined;
   private lastAnnotations: Readonly<Record<string, string>> = {};
   private changedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the Lease is that of a backup: whoever has led since may still trust a later one. */
+  private isRestored = false;
   /** What each process that finishes its runs has written, and since when we have seen that. */
   private finishing = new Map<string, { readonly text: string; readonly since: number }>();
   private blocked: ReadonlySet<string> = new Set();
@@ -79,7 +81,8 @@ export class SeenLease {
   get isFree(): boolean {
     // If it has vanished, or somebody shortened it or took its holder out by hand, its holder may still trust it.
     return (
-      this.isReleased || this.clock.now() - this.changedAt >= this.holdsMs(this.spec.leaseDurationSeconds)
+      (this.isReleased && !this.isRestored) ||
+      this.clock.now() - this.changedAt >= this.holdsMs(this.spec.leaseDurationSeconds)
     );
   }
 
@@ -104,10 +107,7 @@ export class SeenLease {
    * @returns whether the Lease is older than it was seen before: etcd was restored from a backup
    */
   async look(withinMs?: number): Promise<boolean> {
-    const { lease: before } = this;
-    const found = await this.limited((signal) => this.api.get(signal), withinMs);
-    this.see(found);
-    return found !== undefined && isNewer(before?.metadata.resourceVersion, found.metadata.resourceVersion);
+    return this.see(await this.limited((signal) => this.api.get(signal), withinMs));
   }
 
   /** Changes the Lease by a JSON patch. */
@@ -129,14 +129,19 @@ export class SeenLease {
     this.see(await this.limited(request, withinMs));
   }
 
-  private see(lease: Lease | undefined): void {
+  /** @returns whether it is older than it was seen before */
+  private see(lease: Lease | undefined): boolean {
     const { lease: before } = this;
     const now = this.clock.now();
+    const [version, versionBefore] = [lease?.metadata.resourceVersion, before?.metadata.resourceVersion];
+    const wentBack = lease !== undefined && isNewer(versionBefore, version);
+    if (version !== versionBefore) this.isRestored = wentBack;
     this.lease = lease;
     if (lease) this.lastAnnotations = lease.metadata.annotations ?? {};
     const isAnother = lease?.metadata.uid !== before?.metadata.uid;
     if (isAnother || isSignOfLife(lease, before)) this.changedAt = now;
     if (lease) this.seeFinishing(lease, isAnother, now);
+    return wentBack;
   }
 
   private seeFinishing(lease: Lease, isAnother: boolean, now: number): void {

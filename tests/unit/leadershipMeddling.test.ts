@@ -106,6 +106,39 @@ describe("Leadership", () => {
     await world.pass(LEASE_MS, () => a.term?.assert());
   });
 
+  it("is led by one at a time when etcd is restored to a time before a handover that has not ended", async () => {
+    for (let turn = 0; turn < 20; turn++) {
+      world = new LeaseWorld();
+      const a = await world.leader("a");
+      const b = world.start("b");
+      await world.pass(LOOK_MS);
+      const backup = world.lease;
+      void a.handOver("key");
+      await world.until(() => b.mayWrite("other"));
+      await world.pass(LEASE_MS + turn * 97);
+      world.restore(backup);
+      const check = (key: string) => assert.ok(!a.mayWrite(key) || !b.mayWrite(key), `turn ${turn}`);
+      await world.pass(2 * LEASE_MS, () => ["key", "other"].map(check));
+      assert.ok(b.mayWrite("key") && b.mayWrite("other"));
+    }
+  });
+
+  it("is led by one at a time when etcd is restored to a time at which nobody led", async () => {
+    for (let turn = 0; turn < 20; turn++) {
+      world = new LeaseWorld();
+      const former = await world.leader("former");
+      void former.leadership.stop();
+      await world.pass(LOOK_MS);
+      const backup = world.lease;
+      const a = await world.leader("a");
+      const b = world.start("b");
+      await world.pass(LEASE_MS + turn * 97);
+      world.restore(backup);
+      await world.pass(2 * LEASE_MS, () => assert.ok(!a.mayWrite() || !b.mayWrite(), `turn ${turn}`));
+      assert.ok(a.mayWrite() || b.mayWrite());
+    }
+  });
+
   it("goes on leading when the answers to its renewals are lost", async () => {
     const a = await world.leader();
     for (let turn = 0; turn < 20; turn++) {
