@@ -41,56 +41,47 @@ function withIntegers(text: string): string {
 }
 
 /**
- * A value of JSON as a text that equal values share, in each process. The order of a map's keys does not matter, and the value
- * may have any depth. Recursion ends at some thousands of levels, and the API server keeps objects of 10,000.
+ * A value of JSON as a text that equal values share, in each process. The order of a map's keys does not matter. The value may have
+ * any depth: recursion ends at some thousands of levels, and the API server keeps objects of 10,000.
  */
-export function canonicalJson(value: unknown): string {
-  return withIntegers(shallowText(value) ?? deepText(value));
-}
-
-/** Undefined if the value is too deep for recursion. */
-function shallowText(value: unknown): string | undefined {
-  try {
-    return recursiveText(value);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
+export function canonicalJson(whole: unknown): string {
+  let text = "";
+  /** The lists and maps around the value that is written next, the innermost at the end. */
+  const open: OpenValue[] = [];
+  for (let value = whole; ; ) {
+    const opened = openValue(value);
+    text += opened ? opened.begin : leafText(value);
+    if (opened) open.push(opened);
+    let inner = open.at(-1);
+    for (; inner && inner.written === inner.values.length; inner = open.at(-1)) {
+      text += inner.end;
+      open.pop();
+    }
+    if (!inner) return withIntegers(text);
+    const at = inner.written++;
+    if (at > 0) text += ",";
+    if (inner.keys) text += `${JSON.stringify(inner.keys[at])}:`;
+    value = inner.values[at];
   }
 }
 
-function recursiveText(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(recursiveText).join(",")}]`;
-  if (!isRecord(value)) return leafText(value);
-  return `{${keysOf(value)
-    .map((key) => `${JSON.stringify(key)}:${recursiveText(value[key])}`)
-    .join(",")}}`;
+/** A list or a map of which a part is written. */
+interface OpenValue {
+  readonly begin: string;
+  readonly end: string;
+  /** Undefined for a list. */
+  readonly keys?: readonly string[];
+  readonly values: readonly unknown[];
+  /** How many of the values are written. */
+  written: number;
 }
 
-/** The same text without recursion. */
-function deepText(whole: unknown): string {
-  const parts: string[] = [];
-  /** The parts that are still to be written, the next one at the end: a text that is written as it is, or a value. */
-  const left: ({ readonly text: string } | { readonly value: unknown })[] = [{ value: whole }];
-  for (let next = left.pop(); next; next = left.pop()) {
-    if ("text" in next) {
-      parts.push(next.text);
-      continue;
-    }
-    const { value } = next;
-    const isList = Array.isArray(value);
-    if (!isList && !isRecord(value)) {
-      parts.push(leafText(value));
-      continue;
-    }
-    const entries: (readonly [text: string, inner: unknown])[] = isList
-      ? value.map((inner) => ["", inner])
-      : keysOf(value).map((key) => [`${JSON.stringify(key)}:`, value[key]]);
-    parts.push(isList ? "[" : "{");
-    left.push({ text: isList ? "]" : "}" });
-    for (const [index, [text, inner]] of [...entries.entries()].reverse())
-      left.push({ value: inner }, { text: `${index > 0 ? "," : ""}${text}` });
-  }
-  return parts.join("");
+/** Undefined if the value is neither a list nor a map. */
+function openValue(value: unknown): OpenValue | undefined {
+  if (Array.isArray(value)) return { begin: "[", end: "]", values: value, written: 0 };
+  if (!isRecord(value)) return undefined;
+  const keys = keysOf(value);
+  return { begin: "{", end: "}", keys, values: keys.map((key) => value[key]), written: 0 };
 }
 
 /** The keys of a map that JSON holds, in order. */
