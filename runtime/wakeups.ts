@@ -3,8 +3,9 @@ import type { Owner } from "./children/ownership";
 import type { EngineOptions } from "./engineOptions";
 import { keyOf, nameOf } from "./kubernetes/objectKey";
 import { formatName, type ObjectName } from "./kubernetes/objects";
-import { contestNote, cycleNote, messageAboutContest, messageAboutCycle } from "./outbox/message";
+import { contestWarning, cycleWarning, messageWith } from "./outbox/message";
 import type { Parts } from "./parts";
+import type { ObjectEvent } from "./reconcile/outcome";
 import type { ReconcileRequests } from "./reconcile/requests";
 import type { UsedChange } from "./uses/usedObjects";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
@@ -104,9 +105,7 @@ export class Wakeups {
     if (!drifted) return this.options.triggers.childReported(keyOf(owner), isProgress);
     if (drifted.isByUs) return this.options.triggers.childGone(keyOf(owner));
     const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
-    if (!isNewlyContested) return;
-    this.parts.outbox.put(owner, messageAboutContest(owner, this.parts.resource, drifted));
-    this.options.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
+    if (isNewlyContested) this.warn(owner, contestWarning(drifted));
   }
 
   /** The cluster no longer serves a kind of which these objects have children. Each object reports that soon. */
@@ -118,7 +117,11 @@ export class Wakeups {
   /** An object that other objects use has changed. */
   usedChanged({ users, what, isByOperator }: UsedChange): void {
     for (const key of users) this.options.arrivals.note(key, "used");
-    for (const key of this.options.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
+    for (const key of this.options.triggers.usedChanged(users, isByOperator)) {
+      const name = nameOf(key);
+      const uid = this.parts?.watches.objects.uidOf(name);
+      if (uid !== undefined) this.warn({ ...name, uid }, cycleWarning(what));
+    }
   }
 
   /**
@@ -135,14 +138,10 @@ export class Wakeups {
     this.options.arrivals.forget(key);
   }
 
-  /** Reports that an object is in a cycle with an object that it uses. */
-  private inCycle(key: string, what: string): void {
+  /** Warns of something that no reconcile of the object finds out: by an Event, and in the log. */
+  private warn(owner: Owner, warning: ObjectEvent): void {
     const { parts } = this;
-    const name = nameOf(key);
-    const uid = parts?.watches.objects.uidOf(name);
-    if (!parts || uid === undefined) return;
-    const owner = { ...name, uid };
-    parts.outbox.put(owner, messageAboutCycle(owner, parts.resource, what));
-    this.options.notice(`${formatName(name)}: ${cycleNote(what)}`);
+    parts?.outbox.put(owner, messageWith(warning, owner, parts.resource));
+    this.options.notice(`${formatName(owner)}: ${warning.note}`);
   }
 }

@@ -37,43 +37,31 @@ export function messageAbout(
   };
 }
 
-/** Reports on an object that somebody else changes its child back each time, and names that writer. */
-export function messageAboutContest(
+/** A message with one Event about an object, apart from the outcomes of its reconciles. */
+export function messageWith(
+  event: ObjectEvent,
   { uid, ...name }: Owner,
   { apiVersion, kind }: Resource,
-  child: DriftedChild,
 ): Message {
   return {
     regarding: { apiVersion, kind, metadata: { ...name, uid } },
     verdict: undefined,
     records: [],
-    events: [{ type: "Warning", reason: "ChildContested", note: contestNote(child), action: "Apply" }],
+    events: [event],
   };
 }
 
-/** Reports on an object that it is in a cycle with an object that it uses: each change of one changes the other. */
-export function messageAboutCycle(
-  { uid, ...name }: Owner,
-  { apiVersion, kind }: Resource,
-  what: string,
-): Message {
-  return {
-    regarding: { apiVersion, kind, metadata: { ...name, uid } },
-    verdict: undefined,
-    records: [],
-    events: [{ type: "Warning", reason: "UseCycle", note: cycleNote(what) }],
-  };
+/** Says that an object is in a cycle with an object that it uses: each change of one changes the other. */
+export function cycleWarning(what: string): ObjectEvent {
+  const note = `${what}, which this object uses, is changed by an operator each time after this object has changed: this object follows less and less often, until the cycle ends`;
+  return { type: "Warning", reason: "UseCycle", note };
 }
 
-/** The text that says that an object is in a cycle with an object that it uses. */
-export function cycleNote(what: string): string {
-  return `${what}, which this object uses, is changed by an operator each time after this object's own changes: this object waits longer and longer before it follows, until that ends`;
-}
-
-/** The text that says that somebody else changes a child back each time. */
-export function contestNote(child: DriftedChild): string {
+/** Says that somebody else changes a child back each time, and names that writer. */
+export function contestWarning(child: DriftedChild): ObjectEvent {
   // A watch that selects by the label shows a child without the label as deleted.
   const who =
     child.by === undefined ? `deleted, or loses the label ${CHILD_OF_LABEL},` : `changed by ${child.by}`;
-  return `${child.kind} ${formatName(child)} is ${who} each time that it is applied: until this ends, it is corrected less and less often`;
+  const note = `${child.kind} ${formatName(child)} is ${who} each time that it is applied: until this ends, it is corrected less and less often`;
+  return { type: "Warning", reason: "ChildContested", note, action: "Apply" };
 }
