@@ -1,4 +1,4 @@
-import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+import { type KubernetesObject, type Manifest, withoutManagedFields } from "../kubernetes/objects";
 
 /** The version of the contract, in every request. */
 const CONTRACT_VERSION = "argosy.dev/v1";
@@ -66,12 +66,12 @@ export type QuestionParts = Pick<HandlerQuestion, "event" | "object" | "children
 /** Completes a question with the contract's version, the object's key, and the fields that every question has. */
 export function questionAbout(parts: QuestionParts): HandlerQuestion {
   const { event, object, children, used = {}, due = [], attempt, dryRun, state, trace } = parts;
-  const { managedFields: _, ...metadata } = object.metadata;
+  const { uid, generation = 1 } = object.metadata;
   return {
     apiVersion: CONTRACT_VERSION,
-    key: `${metadata.uid}/${metadata.generation ?? 1}`,
+    key: `${uid}/${generation}`,
     event,
-    object: { ...object, metadata },
+    object: withoutManagedFields(object),
     children,
     used,
     due,

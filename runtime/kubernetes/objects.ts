@@ -124,6 +124,12 @@ export function apiVersionOf({
   return group === "" ? version : `${group}/${version}`;
 }
 
+/** An object without `metadata.managedFields`, which no handler gets and which may be as long as everything else. */
+export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
 /** Whether a value that was read as JSON is an object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isRecord(value);

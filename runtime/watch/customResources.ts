@@ -1,6 +1,6 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { getUnlessGone } from "../kubernetes/namespaces";
-import { isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { isNewer, type KubernetesObject, type ObjectName, withoutManagedFields } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { factsOf, type ObjectFacts, type WatchedObjects } from "./objectFacts";
 import type { ReflectorSink } from "./reflector";
@@ -87,7 +87,7 @@ export class CustomResources implements KnownObjects {
       factsOf: (object) =>
         watched?.isWatched(object) === false ? undefined : factsOf(object, watched, finalizers),
       // We write no objects of others, so their `managedFields` are not needed.
-      ...(watched && { kept: withoutManagers }),
+      ...(watched && { kept: withoutManagedFields }),
       onChange: (change) => this.changed(change),
       ...(mostKept !== undefined && { mostKept }),
     });
@@ -244,9 +244,4 @@ function remember(versions: Map<string, string>, uid: string, version: string): 
   versions.set(uid, version);
   const [oldest] = versions.keys();
   if (versions.size > MOST_REMEMBERED && oldest !== undefined) versions.delete(oldest);
-}
-
-function withoutManagers(object: KubernetesObject): KubernetesObject {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }
