@@ -1,17 +1,19 @@
-import { fingerprint } from "../json/fingerprint";
-import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
-import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
+import {
+  type KubernetesObject,
+  type Manifest,
+  type ObjectName,
+  withoutManagedFields,
+} from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { fieldManagerOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
-import { appliesNothing } from "./appliesNothing";
+import { AppliedManifests } from "./appliedManifests";
 import { ChildrenByOwner } from "./childrenByOwner";
 import { HeldReports } from "./heldReports";
 import { isMarked, managersOf } from "./marks";
-import { ownedValues } from "./ownedValues";
-import { applyEntry, marksOf, type Owner, provenOwner } from "./ownership";
+import { marksOf, type Owner, provenOwner } from "./ownership";
 import { whyNotReady } from "./readiness";
 
 /** What is known about every child. */
@@ -59,12 +61,6 @@ export interface ChildStoreOptions {
 /** The most unsure children that are looked for. If there are more, only those that became unsure last are looked for. */
 const MOST_UNSURE = 10_000;
 
-/** The manifest that we applied last to a child, and a fingerprint of the fields that we owned right afterwards. */
-interface Applied {
-  readonly manifest: string;
-  readonly owned: string;
-}
-
 /**
  * The children of every custom resource, by their owner's uid.
  *
@@ -76,8 +72,7 @@ interface Applied {
 export class ChildStore {
   private readonly store: Store<ChildFacts>;
   private readonly byOwner = new ChildrenByOwner<Child>();
-  /** By the uid of the child. */
-  private readonly applied = new Map<string, Applied>();
+  private readonly applied: AppliedManifests;
   /**
    * Children that no watch shows any more: they were deleted, or are no longer marked as ours. Bounded by {@link MOST_UNSURE}.
    */
@@ -87,14 +82,15 @@ export class ChildStore {
   private readonly reports = new HeldReports();
 
   constructor(private readonly options: ChildStoreOptions) {
-    const { client, ownerKind, managers, mostKept } = options;
+    const { client, ownerKind, fieldManager, managers, mostKept } = options;
+    this.applied = new AppliedManifests(fieldManager);
     this.store = new Store<ChildFacts>({
       client,
       factsOf: (object) => {
         const owner = provenOwner(object, ownerKind, managers);
         return owner && this.factsOf(object, owner);
       },
-      kept: (object) => this.kept(object),
+      kept: (object) => this.applied.kept(object),
       onChange: (change) => this.changed(change),
       ...(mostKept !== undefined && { mostKept }),
     });
@@ -138,9 +134,7 @@ export class ChildStore {
   /** The child as it is now, without its `managedFields`. Undefined if it is gone. */
   async read(child: Child): Promise<KubernetesObject | undefined> {
     const object = await this.store.read(child);
-    if (!object) return undefined;
-    const { managedFields: _, ...metadata } = object.metadata;
-    return { ...object, metadata };
+    return object && withoutManagedFields(object);
   }
 
   /**
@@ -160,21 +154,12 @@ export class ChildStore {
   /** The stored child is outdated: it is read again when it is needed. */
   invalidate(child: Child): void {
     this.store.invalidate(child);
-    this.applied.delete(child.uid);
+    this.applied.forget(child.uid);
   }
 
   /** Whether an apply of the manifest would change nothing. False if that is not known. */
   isApplied(child: Child, manifest: Manifest): boolean {
-    const known = this.applied.get(child.uid);
-    if (known) {
-      return known.manifest === fingerprint(manifest) && known.owned === child.facts.owned;
-    }
-    // After a restart nothing is remembered. Then `managedFields` of the object say what was applied.
-    const observed = child.json === undefined ? undefined : (readJson(child.json) as KubernetesObject);
-    const fields = observed && applyEntry(observed, this.options.fieldManager)?.fieldsV1;
-    if (!observed || !fields || !appliesNothing(manifest, observed, fields as JsonObject)) return false;
-    this.remember(child.uid, manifest, child.facts.owned);
-    return true;
+    return this.applied.has(child, manifest);
   }
 
   /**
@@ -215,7 +200,7 @@ export class ChildStore {
       this.unsure.delete(key);
       const before = this.store.find(resource, name);
       // If the answer is lost, the write may have been done. Until an answer comes, we do not know what the object holds.
-      if (before) this.applied.delete(before.uid);
+      if (before) this.applied.forget(before.uid);
       const result = await write();
       if (result.object) {
         this.takeIn(resource, result.object, manifest);
@@ -246,18 +231,9 @@ export class ChildStore {
   /** Takes in the answer to one of our writes. */
   private takeIn(resource: Resource, object: KubernetesObject, manifest: Manifest | undefined): void {
     const { uid } = object.metadata;
-    // The applied manifest is remembered before the object is kept, so that our entry is not kept too: see `kept`.
-    if (manifest) this.remember(uid, manifest, this.ownedIn(object));
-    if (this.store.set(resource, object, "handled")?.uid !== uid) this.applied.delete(uid);
-  }
-
-  private remember(uid: string, manifest: Manifest, owned: string): void {
-    this.applied.set(uid, { manifest: fingerprint(manifest), owned });
-  }
-
-  private ownedIn(object: KubernetesObject): string {
-    const entry = applyEntry(object, this.options.fieldManager);
-    return fingerprint([entry?.fieldsV1, ownedValues(object, entry)]);
+    // The manifest is added before the object is kept, so that our entry in `managedFields` is not kept: see `kept`.
+    if (manifest) this.applied.add(uid, manifest, this.applied.ownedIn(object));
+    if (this.store.set(resource, object, "handled")?.uid !== uid) this.applied.forget(uid);
   }
 
   private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
@@ -267,14 +243,7 @@ export class ChildStore {
     const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identity);
     const marked = { apiVersion, kind, metadata: { name, ...marks } };
     const isReady = whyNotReady(object) === undefined;
-    return { owner, owned: this.ownedIn(object), isMarked: isMarked(object, marked), isReady };
-  }
-
-  /** Our own entry is as long as everything else, so it is kept only until we know what was applied. */
-  private kept(object: KubernetesObject): object {
-    const { managedFields: _, ...metadata } = object.metadata;
-    const entry = this.applied.has(metadata.uid) ? undefined : applyEntry(object, this.options.fieldManager);
-    return { ...object, metadata: entry ? { ...metadata, managedFields: [entry] } : metadata };
+    return { owner, owned: this.applied.ownedIn(object), isMarked: isMarked(object, marked), isReady };
   }
 
   private changed(change: Change<ChildFacts>): void {
@@ -282,7 +251,7 @@ export class ChildStore {
     const isSame = before?.uid === after?.uid && before?.facts.owner.uid === after?.facts.owner.uid;
     if (before && !isSame) this.byOwner.remove(before);
     const gone = before && before.uid !== after?.uid ? before.uid : "";
-    this.applied.delete(gone);
+    this.applied.forget(gone);
     const isByUs = this.leaving.delete(gone);
     if (after) this.byOwner.add(after);
     else if (before && source !== "handled") this.doubt(before.resource, before);

@@ -1,0 +1,66 @@
+import { fingerprint } from "../json/fingerprint";
+import { readJson } from "../json/json";
+import {
+  type JsonObject,
+  type KubernetesObject,
+  type Manifest,
+  withoutManagedFields,
+} from "../kubernetes/objects";
+import type { StoredObject } from "../watch/store";
+import { appliesNothing } from "./appliesNothing";
+import { ownedValues } from "./ownedValues";
+import { applyEntry } from "./ownership";
+
+/** Fingerprints of the manifest that we applied last to a child, and of the fields that we owned right afterwards. */
+interface Applied {
+  readonly manifest: string;
+  readonly owned: string;
+}
+
+/** What we applied last to each child, so that nothing is applied again to a child that is as we left it. */
+export class AppliedManifests {
+  /** By the uid of the child. */
+  private readonly applied = new Map<string, Applied>();
+
+  /** @param fieldManager the field manager that applies children */
+  constructor(private readonly fieldManager: string) {}
+
+  /** A fingerprint of the fields that we own in an object, with their values. */
+  ownedIn(object: KubernetesObject): string {
+    const entry = applyEntry(object, this.fieldManager);
+    return fingerprint([entry?.fieldsV1, ownedValues(object, entry)]);
+  }
+
+  /** The manifest was applied to the child. @param owned as {@link ownedIn} gives it right afterwards */
+  add(childUid: string, manifest: Manifest, owned: string): void {
+    this.applied.set(childUid, { manifest: fingerprint(manifest), owned });
+  }
+
+  /** Nobody knows what was applied to the child. */
+  forget(childUid: string): void {
+    this.applied.delete(childUid);
+  }
+
+  /** Whether an apply of the manifest would change nothing. False if that is not known. */
+  has(child: StoredObject<{ readonly owned: string }>, manifest: Manifest): boolean {
+    const { uid, json, facts } = child;
+    const known = this.applied.get(uid);
+    if (known) return known.manifest === fingerprint(manifest) && known.owned === facts.owned;
+    // After a restart nothing is remembered. Then `managedFields` of the object say what was applied.
+    const observed = json === undefined ? undefined : (readJson(json) as KubernetesObject);
+    const fields = observed && applyEntry(observed, this.fieldManager)?.fieldsV1;
+    if (!observed || !fields || !appliesNothing(manifest, observed, fields as JsonObject)) return false;
+    this.add(uid, manifest, facts.owned);
+    return true;
+  }
+
+  /**
+   * The part of a child that a store keeps. Of its `managedFields`, that is our own entry, which is as long as everything else, and
+   * only until we know what was applied.
+   */
+  kept(object: KubernetesObject): KubernetesObject {
+    const child = withoutManagedFields(object);
+    const entry = this.applied.has(object.metadata.uid) ? undefined : applyEntry(object, this.fieldManager);
+    return entry ? { ...child, metadata: { ...child.metadata, managedFields: [entry] } } : child;
+  }
+}
