@@ -6,7 +6,7 @@ import {
   type Manifest,
   withoutManagedFields,
 } from "../kubernetes/objects";
-import type { StoredObject } from "../watch/store";
+import type { StoredObject } from "../watch/storedObject";
 import { appliesNothing } from "./appliesNothing";
 import { ownedValues } from "./ownedValues";
 import { applyEntry } from "./ownership";

@@ -8,7 +8,8 @@ import {
 import type { Resource } from "../kubernetes/resource";
 import { fieldManagerOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
-import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
+import { type Change, Store, storeKey } from "../watch/store";
+import type { StoredObject } from "../watch/storedObject";
 import { AppliedManifests } from "./appliedManifests";
 import { ChildrenByOwner } from "./childrenByOwner";
 import { HeldReports } from "./heldReports";

@@ -1,5 +1,6 @@
 import { formatName } from "../kubernetes/objects";
-import { type StoredObject, storeKey } from "../watch/store";
+import { storeKey } from "../watch/store";
+import type { StoredObject } from "../watch/storedObject";
 import type { Owner } from "./ownership";
 
 /** What is known of a child that belongs to an owner. */

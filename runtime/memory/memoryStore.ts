@@ -9,7 +9,8 @@ import {
 import type { Resource } from "../kubernetes/resource";
 import type { OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
-import { type Change, Store, type StoredObject } from "../watch/store";
+import { type Change, Store } from "../watch/store";
+import type { StoredObject } from "../watch/storedObject";
 import { type MemoryShelf, memoryResourceOf, nameIn, uidIn } from "./keptMemories";
 
 /** The Memory objects that a {@link MemoryStore} holds, and the callbacks that it calls. */

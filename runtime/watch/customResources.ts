@@ -4,7 +4,8 @@ import { isNewer, type KubernetesObject, type ObjectName, withoutManagedFields }
 import type { Resource } from "../kubernetes/resource";
 import { factsOf, type ObjectFacts, type WatchedObjects } from "./objectFacts";
 import type { ReflectorSink } from "./reflector";
-import { type Change, Store, type StoredObject } from "./store";
+import { type Change, Store } from "./store";
+import type { StoredObject } from "./storedObject";
 
 /** The custom resources as they are known now. */
 export interface KnownObjects {

@@ -5,25 +5,7 @@ import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../
 import type { Resource } from "../kubernetes/resource";
 import { Allowance } from "./allowance";
 import type { ReflectorSink } from "./reflector";
-
-/** One object in a store. */
-export interface StoredObject<Facts> extends ObjectName {
-  readonly resource: Resource;
-  readonly uid: string;
-  /** The version that the other fields are about. */
-  resourceVersion: string;
-  /** The version that a watch or a list reported last. Our own writes do not change it. */
-  reportedVersion: string;
-  deleting: boolean;
-  /** The facts that the store's user needs of every object. They are kept for all objects. */
-  facts: Facts;
-  /** The object as JSON. Undefined: it is read when it is needed. */
-  json: string | undefined;
-  /** How long that is, or was when it was last kept, in characters. Undefined: it never was. */
-  length: number | undefined;
-  /** When it was last outdated, on the clock of {@link Store}. 0: never. */
-  outdatedAt: number;
-}
+import { newStored, noteReport, type StoredObject, standingTo } from "./storedObject";
 
 /**
  * How an object came to a store: by the first list of its kind, a later list, a watch, or the answer to our own request. A change
@@ -69,6 +51,16 @@ export interface StoreSink extends ReflectorSink {
    * @returns a function that sets it, now or later
    */
   see(object: KubernetesObject): () => void;
+}
+
+/** An object that a {@link Store} takes in, when it is known that the object replaces the stored one. */
+interface Replacement<Facts> {
+  readonly resource: Resource;
+  readonly object: KubernetesObject;
+  readonly source: Source;
+  readonly facts: Facts;
+  /** Whether the object has everything that the store keeps of it. */
+  readonly isWhole: boolean;
 }
 
 const MOST_KEPT = 24 * 1024 * 1024;
@@ -180,39 +172,40 @@ export class Store<Facts> {
       isOutdated = false,
     }: { readonly isReset?: boolean; readonly isOutdated?: boolean } = {},
   ): StoredObject<Facts> | undefined {
-    const key = storeKey(resource, object.metadata);
-    const known = this.byKey.get(key);
-    const { uid, resourceVersion } = object.metadata;
+    const known = this.find(resource, object.metadata);
     const isWhole = !this.isMetadata(source) && !isOutdated;
-    // Objects of an API without versions may have no uid either.
-    const same = known && known.uid === uid ? known : undefined;
-    if (same && !isReset && UNASKED.includes(source))
-      same.reportedVersion = newerOf(same.reportedVersion, resourceVersion);
-    const standing = known && !isReset ? standingTo(known, object, source === "list" && isWhole) : "newer";
-    if (standing === "older") return known;
-    if (known && standing === "same") {
-      if (known.json === undefined && isWhole) this.keep(known, object);
-      return known;
+    if (known && !isReset) {
+      if (UNASKED.includes(source)) noteReport(known, object);
+      const standing = standingTo(known, object, source === "list" && isWhole);
+      if (standing === "same" && isWhole && known.json === undefined) this.keep(known, object);
+      if (standing !== "newer") return known;
     }
     const facts = this.options.factsOf(object, resource);
-    if (facts === undefined) {
-      if (known) this.remove(known, source, object);
-      return undefined;
-    }
+    if (facts !== undefined) return this.replace(known, { resource, object, source, facts, isWhole });
+    if (known) this.remove(known, source, object);
+    return undefined;
+  }
+
+  /** Stores an object in the place of the one that has its name. */
+  private replace(
+    known: StoredObject<Facts> | undefined,
+    { resource, object, source, facts, isWhole }: Replacement<Facts>,
+  ): StoredObject<Facts> {
+    const { uid, resourceVersion, deletionTimestamp } = object.metadata;
     const before = known && { ...known };
-    const stored = same ?? this.newEntry(resource, object, facts);
-    if (known && known !== stored) this.allowance.release(known);
-    const json = known?.json;
+    // Objects of an API without versions may have no uid either.
+    const same = known && known.uid === uid ? known : undefined;
+    const stored = same ?? newStored(resource, object, facts);
+    if (known && !same) this.allowance.release(known);
     stored.resourceVersion = resourceVersion;
     if (UNASKED.includes(source)) stored.reportedVersion = resourceVersion;
-    stored.deleting = object.metadata.deletionTimestamp !== undefined;
+    stored.deleting = deletionTimestamp !== undefined;
     stored.facts = facts;
-    this.byKey.set(key, stored);
+    this.byKey.set(storeKey(resource, object.metadata), stored);
     if (isWhole) this.keep(stored, object);
     else this.discard(stored);
-    const isSame = same !== undefined && before?.resourceVersion === resourceVersion;
-    if (isSame && json === stored.json) return stored;
-    this.options.onChange({ source, before, after: stored, object });
+    const isUnchanged = before?.resourceVersion === resourceVersion && before?.json === stored.json;
+    if (!same || !isUnchanged) this.options.onChange({ source, before, after: stored, object });
     return stored;
   }
 
@@ -282,23 +275,6 @@ export class Store<Facts> {
     return known !== undefined && isNewer(known, metadata.resourceVersion) && !isNewer(known, listVersion);
   }
 
-  private newEntry(resource: Resource, { metadata }: KubernetesObject, facts: Facts): StoredObject<Facts> {
-    const { name, namespace, uid, resourceVersion } = metadata;
-    return {
-      resource,
-      name,
-      namespace,
-      uid,
-      resourceVersion,
-      reportedVersion: resourceVersion,
-      deleting: false,
-      facts,
-      json: undefined,
-      length: undefined,
-      outdatedAt: 0,
-    };
-  }
-
   private isMetadata(source: Source): boolean {
     return this.options.isMetadataOnly === true && UNASKED.includes(source);
   }
@@ -319,31 +295,6 @@ export class Store<Facts> {
 /** The key of an object in a store: its kind, namespace and name. Sorts by kind first. */
 export function storeKey({ apiVersion, kind }: Resource, { namespace, name }: ObjectName): string {
   return `${apiVersion} ${kind} ${formatName({ namespace, name })}`;
-}
-
-/** How an object compares to the stored one of its name. */
-type Standing =
-  /** It is outdated, or about an object that another one with this name has replaced. */
-  | "older"
-  /** It is the stored version. Only its content may have been missing. */
-  | "same"
-  /** It must be taken in: a later version, another object with this name, or other content under the same version. */
-  | "newer";
-
-/** @param mayDiffer whether it may have other content under the same version, as after a default was added to a CRD */
-function standingTo(
-  known: StoredObject<unknown>,
-  { metadata: { uid, resourceVersion } }: KubernetesObject,
-  mayDiffer: boolean,
-): Standing {
-  if (isNewer(known.resourceVersion, resourceVersion)) return "older";
-  // Without a version, each state may be another one.
-  if (known.uid !== uid || known.resourceVersion !== resourceVersion || !resourceVersion) return "newer";
-  return mayDiffer && known.json !== undefined ? "newer" : "same";
-}
-
-function newerOf(one: string, other: string): string {
-  return isNewer(other, one) ? other : one;
 }
 
 function isSameKind(a: Resource, b: Resource): boolean {
