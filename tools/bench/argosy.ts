@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { NEW_SPACE_OPTION } from "../../components/manifests/engineContainer";
+import { IMAGES } from "../../components/manifests/images";
 import { heapOption, type ResourceOptions } from "../../components/manifests/resources";
 import type { Operator } from "../../runtime/definition/definition";
 import { programOf } from "../../runtime/definition/handlerProgram";
@@ -11,6 +12,9 @@ import { NAMESPACE } from "./cluster";
 import { startOperator } from "./operatorProcess";
 import type { Peer } from "./peer";
 import type { Settings } from "./peers/argosy/main";
+
+/** The version of Node in the runner's pod. */
+const NODE_OF_POD = `v${IMAGES.node.tag.split("-", 1)[0]}`;
 
 /**
  * Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children.
@@ -26,7 +30,11 @@ export function createArgosyPeer(
   let settingsFile = "";
   return {
     name: "argosy",
-    async prepare({ cache }) {
+    async prepare({ cache, progress }) {
+      if (process.version !== NODE_OF_POD)
+        progress(
+          `argosy: the engine runs with Node ${process.version}, as this command does. The runner's pod has ${NODE_OF_POD}, which compiles in another way: for its figures, run the benchmark with that version`,
+        );
       bundle = join(cache, "argosy.js");
       settingsFile = join(cache, "argosy.json");
       const entry = join(__dirname, "peers", "argosy", "main.ts");
