@@ -43,7 +43,7 @@ export function newStored<Facts>(
 }
 
 /** How an object compares to the stored one of its name. */
-export type Standing =
+type Standing =
   /** It is outdated, or about an object that another one with this name has replaced. */
   | "older"
   /** It is the stored version. Only its content may have been missing. */
