@@ -5,7 +5,7 @@ import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { scopesOf } from "../../runtime/kubernetes/resource";
-import { servedKinds } from "../../runtime/pod/withoutWatches/servedKinds";
+import { ServedKinds } from "../../runtime/pod/withoutWatches/servedKinds";
 import { isWatched, withServedKind } from "../../runtime/pod/withoutWatches/watchedObjects";
 import { labelSelectorOf } from "../../runtime/watch/watched";
 import { handlerEnvironment } from "../handlerEnvironment";
@@ -48,7 +48,7 @@ export async function withPreviews<Result>(
   const client = new DryRunClient(connection);
   try {
     const operator = await withServedKind(given, client);
-    const childResources = await servedKinds(operator, client);
+    const { all: childResources } = await ServedKinds.of(operator, client);
     const resource = resourceOf(operator.customResource);
     const options = { operator, resource, childResources, client, pool, home };
     const previews = new Previews({ ...options, ...(withSecrets && { withSecrets }) });

@@ -6,7 +6,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { servedKinds } from "../../runtime/pod/withoutWatches/servedKinds";
+import { ServedKinds } from "../../runtime/pod/withoutWatches/servedKinds";
 import { withServedKind } from "../../runtime/pod/withoutWatches/watchedObjects";
 import { type ListedChildren, listChildren } from "../diff/listedChildren";
 import { Observation } from "../diff/observation";
@@ -41,7 +41,7 @@ export async function liveQuestion(
   due: readonly DueSchedule[] = [],
 ): Promise<LiveQuestion> {
   const operator = await withServedKind(given, client);
-  const childResources = await servedKinds(operator, client);
+  const { all: childResources } = await ServedKinds.of(operator, client);
   const resource = resourceOf(operator.customResource);
   const listed = await listChildren({ operator, client, childResources }, object.metadata.uid);
   const observation = new Observation({ operator, resource, childResources, client, home }, object, listed);

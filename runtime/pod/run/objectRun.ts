@@ -58,7 +58,7 @@ export class ObjectRun {
     private readonly options: ObjectRunOptions,
     private readonly parts: Pick<
       OneObjectOptions,
-      "resource" | "childResources" | "pool" | "fence" | "runName" | "program" | "formerUids" | "trace"
+      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "formerUids" | "trace"
     >,
   ) {
     const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;

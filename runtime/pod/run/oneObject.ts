@@ -6,7 +6,7 @@ import type { KubernetesClient } from "../../kubernetes/client";
 import { getUnlessGone } from "../../kubernetes/namespaces";
 import type { KubernetesObject, ObjectName } from "../../kubernetes/objects";
 import { timeOf } from "../../kubernetes/objects";
-import type { Resource } from "../../kubernetes/resource";
+import { kindKey, type Resource } from "../../kubernetes/resource";
 import type { KeptMemories } from "../../memory/keptMemories";
 import type { Memories } from "../../memory/memories";
 import type { Footprint } from "../../memory/memory";
@@ -22,7 +22,7 @@ import { type GatheredUse, gatherUsed } from "../../uses/used";
 import { childrenFingerprint, contentFingerprint, usedFingerprint } from "../withoutWatches/footprint";
 import { learnChildren } from "../withoutWatches/learnChildren";
 import { readMemories } from "../withoutWatches/readMemories";
-import { sayMissingKind } from "../withoutWatches/servedKinds";
+import { type ServedKinds, sayMissingKind } from "../withoutWatches/servedKinds";
 import { isWatched } from "../withoutWatches/watchedObjects";
 import { Following } from "./following";
 import type { RunFence } from "./runFence";
@@ -32,9 +32,10 @@ import { Waiting } from "./waiting";
 /** What {@link OneObject} works with. */
 export interface OneObjectOptions {
   readonly operator: Operator;
-  /** The custom resource's kind, and its children's, as the API serves them. */
+  /** The custom resource's kind, as the API serves it. */
   readonly resource: Resource;
-  readonly childResources: readonly Resource[];
+  /** Those of its children. */
+  readonly kinds: ServedKinds;
   readonly client: KubernetesClient;
   readonly pool: Pick<HandlerPool, "ask">;
   /** The fence of the run, which the client's requests and the pool pass too. */
@@ -93,7 +94,7 @@ export class OneObject {
   private readonly waiting: Waiting;
 
   constructor(private readonly options: OneObjectOptions) {
-    const { client, resource, childResources, operator, instance, pool, runName } = options;
+    const { client, resource, kinds, operator, instance, pool, runName } = options;
     this.direct = new DirectUse(operator, client);
     this.children = childStoreOf(operator, { client, ownerKind: resource, onChange: this.following.wake });
     this.finalizers = new Finalizers(resource, operator);
@@ -115,7 +116,9 @@ export class OneObject {
     const { reconciler, memories, teller } = newReconcileParts({
       operator,
       resource,
-      childResources,
+      childResources: kinds.found,
+      whyNot: (_event, _object, remembered) => kinds.whyUnknown(remembered),
+      whyUnknown: (kind) => kinds.whyUnknown([kindKey(kind)]),
       pool,
       objects: {
         readToReconcile: read,
@@ -242,12 +245,12 @@ export class OneObject {
 
   /** Learns the object's children from lists. @returns the version of each list, by kind */
   private async learnChildren(object: KubernetesObject): Promise<Map<string, string>> {
-    const { operator, client, childResources, formerUids } = this.options;
+    const { operator, client, kinds, formerUids } = this.options;
     const memory = await this.memories.of(object);
     const hasElsewhere = operator.watch ? memory.elsewhere === true : this.finalizers.forElsewhere(object);
     const { children, wasInterrupted } = this;
     const found = { children, memory, hasElsewhere, formerUids, wasInterrupted };
-    const options = { operator, client, childResources, ...found };
+    const options = { operator, client, childResources: kinds.found, ...found };
     return learnChildren(object, options);
   }
 }

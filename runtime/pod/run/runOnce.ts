@@ -8,7 +8,7 @@ import { tryHandler } from "../../reconcile/trial";
 import type { Tracing } from "../../traces/tracing";
 import { programOfRun } from "../withoutWatches/footprint";
 import { formerUidsIn } from "../withoutWatches/formers";
-import { servedKinds } from "../withoutWatches/servedKinds";
+import { ServedKinds } from "../withoutWatches/servedKinds";
 import { withServedKind } from "../withoutWatches/watchedObjects";
 import { deleteNeedlessRuns } from "../workflows/needlessRuns";
 import { ObjectRun, type ObjectRunOptions } from "./objectRun";
@@ -44,9 +44,9 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   try {
     const operator = await withServedKind(given.operator, client);
     const readAt = performance.now();
-    const [workflow, childResources] = await Promise.all([
+    const [workflow, kinds] = await Promise.all([
       client.get(WORKFLOWS, { namespace, name }),
-      servedKinds(operator, client),
+      ServedKinds.of(operator, client),
       // The handler's start begins while the object is read.
       handlerReady?.().then(() => pool.warm()),
     ]);
@@ -57,7 +57,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
     // The run finds out whether the operator handles the object outside of its namespaces when it reads the object.
     const target = runTargetOf(workflow, { ...operator, namespaces: "all" });
     if (target.kind === "trial") {
-      const trial = { operator, childResources, pool: fencedPool };
+      const trial = { operator, childResources: kinds.found, pool: fencedPool };
       const { answer } = await tryHandler(trial, target.object, target.used);
       const { text, message } = triedAnswer(answer);
       return { exitCode: 0, message, answer: text };
@@ -67,7 +67,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
     const run = new ObjectRun(target, options, {
       trace,
       resource: resourceOf(operator.customResource),
-      childResources,
+      kinds,
       pool: fencedPool,
       fence,
       // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it

@@ -2,21 +2,56 @@ import type { Operator } from "../../definition/definition";
 import { ReconcileFailure } from "../../failure";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { discover, findResource, UnknownKindError } from "../../kubernetes/discovery";
-import { isApiError } from "../../kubernetes/errors";
-import type { Resource } from "../../kubernetes/resource";
+import { ApiError, isApiError } from "../../kubernetes/errors";
+import { isSameKind, kindKey, type Resource } from "../../kubernetes/resource";
 import type { Outcome } from "../../reconcile/outcome";
 
-/** The kinds of the children that the cluster serves. If a handler answers a child of another kind, its object reports that. */
-export async function servedKinds(operator: Operator, client: KubernetesClient): Promise<Resource[]> {
-  const found = await Promise.all(
-    operator.children.map(({ apiVersion, kind }) =>
-      findResource(client, apiVersion, kind).catch((error: Error) => {
-        if (error instanceof UnknownKindError) return undefined;
-        throw error;
-      }),
-    ),
-  );
-  return found.filter((resource) => resource !== undefined);
+/** The kinds of an operator's children, as far as the API server says how it serves them. */
+export class ServedKinds {
+  private constructor(
+    /** Those that the cluster serves. If a handler answers a child of another kind, its object reports that. */
+    readonly found: readonly Resource[],
+    /** Why nobody knows how the others are served, by their kinds. */
+    private readonly unknown: ReadonlyMap<string, ReconcileFailure>,
+  ) {}
+
+  /** Asks about all kinds. @throws ApiUnreachableError, ApiError 429 if the API server is out of reach, or busy */
+  static async of(operator: Operator, client: KubernetesClient): Promise<ServedKinds> {
+    const unknown = new Map<string, ReconcileFailure>();
+    const found = await Promise.all(
+      operator.children.map(({ apiVersion, kind }) =>
+        findResource(client, apiVersion, kind).catch((error: Error) => {
+          if (error instanceof UnknownKindError) return undefined;
+          // The server of an aggregated API may be away for days. The other kinds have other servers.
+          if (!(error instanceof ApiError) || error.code === 429) throw error;
+          unknown.set(kindKey({ apiVersion, kind }), notSaid(kindKey({ apiVersion, kind }), error));
+          return undefined;
+        }),
+      ),
+    );
+    return new ServedKinds(
+      found.filter((resource) => resource !== undefined),
+      unknown,
+    );
+  }
+
+  /** {@link found}, if that is known of every kind. @throws ReconcileFailure `KindNotListed` if not */
+  get all(): readonly Resource[] {
+    for (const failure of this.unknown.values()) throw failure;
+    return this.found;
+  }
+
+  /** Why nobody knows how one of these kinds is served, as `kindKey` gives them. Undefined if that is known of all. */
+  whyUnknown(kinds: readonly string[]): ReconcileFailure | undefined {
+    for (const [unknown, failure] of this.unknown)
+      if (kinds.some((kind) => isSameKind(kind, unknown))) return failure;
+    return undefined;
+  }
+}
+
+function notSaid(kind: string, { message }: ApiError): ReconcileFailure {
+  const text = `the API server does not say how it serves ${kind}: ${message}. Repair what serves this kind: the object is reconciled again at the next resync.`;
+  return new ReconcileFailure("KindNotListed", text);
 }
 
 /**
