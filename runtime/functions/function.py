@@ -103,7 +103,23 @@ def line_of(answer, request_id, file):
     try:
         return json.dumps({**answer, "id": request_id}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Refused(f"{file}: the answer cannot be written as JSON: {error}") from error
+        place = ""
+        # A value that contains itself has no innermost part.
+        with contextlib.suppress(RecursionError):
+            place = ".".join(str(step) for step in place_in(answer))
+        problem = f"{place}: {error}" if place else error
+        raise Refused(f"{file}: the answer cannot be written as JSON: {problem}") from error
+
+
+def place_in(value):
+    """The path of the innermost part that JSON does not have. Empty if the value itself is at fault."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+    for step, part in parts:
+        try:
+            json.dumps(part, allow_nan=False)
+        except (TypeError, ValueError):
+            return [step, *place_in(part)]
+    return []
 
 
 def message_of(error, file):

@@ -103,12 +103,20 @@ describe("a function", function () {
         "main.py":
           "import datetime\ndef reconcile(request):\n    return {'children': [datetime.date.today()]}\n",
       },
-      /^main\.py: the answer cannot be written as JSON: Object of type date is not JSON serializable$/,
+      /^main\.py: the answer cannot be written as JSON: children\.0: Object of type date is not JSON serializable$/,
     ],
     [
       "a number that JSON does not have, in Python",
       { "main.py": "def reconcile(request):\n    return {'children': [], 'status': {'a': float('nan')}}\n" },
-      /^main\.py: the answer cannot be written as JSON: /,
+      /^main\.py: the answer cannot be written as JSON: status\.a: /,
+    ],
+    [
+      "a value that contains itself, in Python",
+      {
+        "main.py":
+          "def reconcile(request):\n    ring = {}\n    ring['ring'] = ring\n    return {'children': [ring]}\n",
+      },
+      /^main\.py: the answer cannot be written as JSON: Circular reference detected$/,
     ],
     [
       "a number that JSON does not have, in JavaScript, and not as null",
