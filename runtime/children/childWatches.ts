@@ -82,7 +82,10 @@ export class ChildWatches {
     if (isServedAlike(now, resource)) return;
     await this.scopes.remove(resource);
     this.stopping.signal.throwIfAborted();
-    this.resources.splice(this.resources.indexOf(resource), 1, now);
+    const place = this.resources.indexOf(resource);
+    // A look that was held up, since the API server was away, may find the same as the next one.
+    if (place < 0) return;
+    this.resources.splice(place, 1, now);
     this.scopes.add(now);
   }
 

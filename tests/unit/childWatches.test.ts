@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { ChildWatches } from "../../runtime/children/childWatches";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { operator, WIDGETS } from "./support/objects";
+import { json, sendEvent, TestApiServer } from "./support/testApiServer";
+
+const API_VERSION = "demo.example.com/v1";
+
+describe("ChildWatches", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  let watches: ChildWatches;
+  /** The plurals of the kinds that the cluster serves. */
+  let plurals: Record<string, string>;
+
+  beforeEach(async () => {
+    plurals = { First: "firsts", Second: "seconds" };
+    api = await TestApiServer.start((call, response) => {
+      if (call.path === `/apis/${API_VERSION}`) {
+        const kinds = Object.entries(plurals).map(([kind, name]) => ({ name, kind, namespaced: true }));
+        return json(response, { resources: kinds });
+      }
+      const version = { metadata: { resourceVersion: "5" } };
+      if (call.query.has("watch")) sendEvent(response, "BOOKMARK", version);
+      else json(response, { ...version, items: [] });
+    });
+    client = api.client();
+    watches = new ChildWatches({
+      client,
+      operator: operator({
+        children: Object.entries(plurals).map(([kind, plural]) => ({
+          apiVersion: API_VERSION,
+          kind,
+          plural,
+          update: "apply",
+        })),
+      }),
+      ownerKind: WIDGETS,
+      answersOthers: async () => true,
+      onChange: () => {},
+      onSynced: () => {},
+      onUnserved: () => {},
+      onInterruption: () => {},
+    });
+    await watches.start();
+  });
+  afterEach(async () => {
+    await watches.stop();
+    client.close();
+    await api.stop();
+  });
+
+  const known = () => watches.resources.map(({ plural }) => plural).sort();
+
+  it("follows a kind to another path once, even if two looks that were held up find it there together", async () => {
+    assert.deepEqual(known(), ["firsts", "seconds"]);
+    plurals["First"] = "others";
+    await Promise.all([watches.relist(), watches.relist()]);
+    assert.deepEqual(known(), ["others", "seconds"]);
+  });
+});
