@@ -192,6 +192,7 @@ export class HttpTransport {
     const token = await this.connection.token?.();
     const body = request.body === undefined ? undefined : writeJson(request.body);
     return new Promise((resolve, reject) => {
+      let isHeldBack = false;
       const outgoing = httpsRequest(
         {
           ...this.target,
@@ -219,7 +220,7 @@ export class HttpTransport {
         outgoing.destroy(new Error(`no answer within ${silenceMs / 1000} s`)),
       );
       outgoing.on("error", (error) => {
-        if (!request.signal?.aborted) this.settling.wasAway();
+        if (!request.signal?.aborted && !isHeldBack) this.settling.wasAway();
         const stale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
         reject(
           new ApiUnreachableError(requestText(request), stale ? new StaleConnectionError(error) : error),
@@ -230,6 +231,7 @@ export class HttpTransport {
           leave();
           outgoing.end(body);
         } catch (error) {
+          isHeldBack = true;
           reject(error);
           outgoing.destroy();
         }

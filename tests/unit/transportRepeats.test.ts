@@ -63,6 +63,17 @@ describe("a request of HttpTransport that is refused, or breaks", () => {
       refuseFirst(1, "the policy forbids it");
       await assert.rejects(transport.send(PODS), { code: 403, message: "the policy forbids it" });
     });
+
+    it("takes it for a refusal if a fence held back the request before: nothing shows that the server was away", async () => {
+      let asked = 0;
+      const fence = () => {
+        if (++asked === 2) throw new Error("not leading");
+      };
+      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
+      await eventually(() => assert.ok(api.openConnections === 0, "the connection is closed"));
+      refuseFirst(1);
+      await assert.rejects(transport.send(PODS), { code: 403, message });
+    });
   });
 
   it("waits as long as Retry-After says", async () => {
