@@ -90,7 +90,9 @@ export class Sweep {
       const resource = await this.resourceOf(client, kind);
       if (resource) await this.learn(client, resource, object, selector);
     }
-    const far = store.of(object.metadata.uid).filter((child) => !canReference(object, child.namespace));
+    const far = store
+      .of(object.metadata.uid)
+      .filter(({ namespace, deleting }) => !deleting && !canReference(object, namespace));
     await this.deleteEach(client, far, changes);
     for (const namespace of namespaces)
       if (!isListed(operator.namespaces, namespace) && !(await isGoing(client, namespace)))

@@ -164,6 +164,12 @@ describe("Sweep", () => {
       assert.equal((await run(owner("v1/Secret"))).length, 1);
     });
 
+    it("leaves a child alone that is being deleted already", async () => {
+      const { metadata, ...content } = applied("far", { namespace: "elsewhere" });
+      cluster.put({ ...content, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+      assert.deepEqual([await run(), cluster.steps], [[], []]);
+    });
+
     it("deletes nothing of others that has the label with the object's uid", async () => {
       applied("forged", { namespace: "elsewhere", manager: "somebody" });
       assert.deepEqual(await run(), []);
