@@ -152,12 +152,6 @@ export class ChildStore {
     if (this.unsure.size > MOST_UNSURE && oldest !== undefined) this.unsure.delete(oldest);
   }
 
-  /** The stored child is outdated: it is read again when it is needed. */
-  invalidate(child: Child): void {
-    this.store.invalidate(child);
-    this.applied.forget(child.uid);
-  }
-
   /** Whether an apply of the manifest would change nothing. False if that is not known. */
   isApplied(child: Child, manifest: Manifest): boolean {
     return this.applied.has(child, manifest);
@@ -219,12 +213,11 @@ export class ChildStore {
     const afterWrites = (object: KubernetesObject, report: () => void) =>
       this.reports.take(storeKey(resource, object.metadata), report);
     return {
-      listing: (isReset, version) => inner.listing(isReset, version),
+      ...inner,
       set: (object, isListed) => {
         // A list may end before a write does. The object that the write sets afterwards must count as listed.
         afterWrites(object, isListed ? inner.see(object) : () => inner.set(object, false));
       },
-      listed: (version) => inner.listed(version),
       remove: (object) => afterWrites(object, () => inner.remove(object)),
     };
   }

@@ -59,11 +59,6 @@ export class MemoryStore implements MemoryShelf {
     });
   }
 
-  /** How many Memory objects are known now. */
-  get size(): number {
-    return this.store.size;
-  }
-
   async read(uid: string): Promise<KubernetesObject[]> {
     this.options.assertKnown();
     const read = await Promise.all((this.byUid.get(uid) ?? []).map((known) => this.store.read(known)));

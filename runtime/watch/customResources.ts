@@ -174,11 +174,6 @@ export class CustomResources implements KnownObjects {
     return [...this.store.values()].map(({ namespace, name }) => ({ namespace, name }));
   }
 
-  /** How many objects are known now. */
-  get size(): number {
-    return this.store.size;
-  }
-
   /** Takes in what a reflector sees. */
   sink(namespace: string | undefined): ReflectorSink {
     return this.store.sink(this.options.resource, namespace);

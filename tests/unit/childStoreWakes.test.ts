@@ -150,10 +150,10 @@ describe("ChildStore", () => {
     });
 
     it("the owner by a change that is found when the child is read", async () => {
-      bench.list(3, child(1));
+      bench = new ChildStoreBench(1);
+      bench.list(3, child(1), child(2, manifest({}, widget(), "newer")));
       const known = bench.find();
       assert.ok(known);
-      bench.store.invalidate(known);
       bench.server = taken(6, "kubectl");
       await bench.store.read(known);
       bench.watched(taken(6, "kubectl"));

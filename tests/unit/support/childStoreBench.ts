@@ -7,6 +7,7 @@ import type {
   Manifest,
   ObjectMeta,
 } from "../../../runtime/kubernetes/objects";
+import type { ReflectorSink } from "../../../runtime/watch/reflector";
 import { CONFIG_MAPS, configMap, entryOf, MANAGER, WIDGETS, widget } from "./objects";
 
 /** When we applied. */
@@ -75,22 +76,29 @@ export class ChildStoreBench {
   server: KubernetesObject | undefined;
   /** How often it was read. */
   reads = 0;
-  readonly store = new ChildStore({
-    client: {
-      get: async () => {
-        this.reads++;
-        return this.server;
+  readonly store: ChildStore;
+  readonly sink: ReflectorSink;
+
+  /** @param mostKept - how many characters of the newest children are kept. @default all of them */
+  constructor(mostKept = Number.POSITIVE_INFINITY) {
+    this.store = new ChildStore({
+      client: {
+        get: async () => {
+          this.reads++;
+          return this.server;
+        },
       },
-    },
-    ownerKind: WIDGETS,
-    fieldManager: MANAGER,
-    managers: [MANAGER, `${MANAGER}/marks`],
-    onChange: (owner, drifted, isProgress) =>
-      void this.told.push(
-        `${owner.uid}${drifted ? ` ${describeDrift(drifted)}` : ""}${isProgress ? " makes progress" : ""}`,
-      ),
-  });
-  readonly sink = this.store.sink(CONFIG_MAPS, undefined);
+      ownerKind: WIDGETS,
+      fieldManager: MANAGER,
+      managers: [MANAGER, `${MANAGER}/marks`],
+      onChange: (owner, drifted, isProgress) =>
+        void this.told.push(
+          `${owner.uid}${drifted ? ` ${describeDrift(drifted)}` : ""}${isProgress ? " makes progress" : ""}`,
+        ),
+      mostKept,
+    });
+    this.sink = this.store.sink(CONFIG_MAPS, undefined);
+  }
 
   /** What a list brings. */
   list(version: number, ...items: KubernetesObject[]): void {
