@@ -254,8 +254,9 @@ export class Store<Facts> {
         const seen = listed;
         listed = undefined;
         for (const [key, stored] of this.byKey) {
-          const isCovered =
-            isSameKind(stored.resource, resource) && (!namespace || stored.namespace === namespace);
+          const { apiVersion, kind } = stored.resource;
+          const isOfKind = apiVersion === resource.apiVersion && kind === resource.kind;
+          const isCovered = isOfKind && (!namespace || stored.namespace === namespace);
           // The list lacks objects that we created while it was made.
           const isLater = !isReset && isNewer(stored.resourceVersion, version);
           if (isCovered && !isLater && !seen?.has(key)) this.remove(stored, listing);
@@ -295,8 +296,4 @@ export class Store<Facts> {
 /** The key of an object in a store: its kind, namespace and name. Sorts by kind first. */
 export function storeKey({ apiVersion, kind }: Resource, { namespace, name }: ObjectName): string {
   return `${apiVersion} ${kind} ${formatName({ namespace, name })}`;
-}
-
-function isSameKind(a: Resource, b: Resource): boolean {
-  return a.apiVersion === b.apiVersion && a.kind === b.kind;
 }
