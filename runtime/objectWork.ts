@@ -37,7 +37,7 @@ export interface ObjectWorkOptions
   readonly notice: (text: string) => void;
 }
 
-/** For how long an object waits at most that has no room in memory, before the next look, in milliseconds. */
+/** If there is no room in memory for an object, it waits for this long at most before the next look, in milliseconds. */
 const NO_ROOM_MS = 2_000;
 
 /** One turn of one object: reconciles it on behalf of the term, and hands the outcome to everyone who needs it. */

@@ -90,7 +90,7 @@ export class ChildWriter {
 
   /**
    * Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours.
-   * @param scope its owner. With the client alone, the owner does not exist any more to report why a child cannot be deleted
+   * @param scope its owner. Only a client if the owner is gone, and cannot report why a child cannot be deleted
    * @returns undefined if the child is gone, or no longer ours
    * @throws ReconcileFailure `ChildRefused` if the API server refuses that, or lacks for long what it needs for that; ApiError
    *   409 if somebody else writes it all the time

@@ -3,17 +3,17 @@ import { ApiError, ApiUnreachableError, isBusy } from "../kubernetes/errors";
 import { cut } from "../text/cut";
 import type { WriteScope } from "./childApplier";
 
-/** For how long nothing is concluded from writes of a child that fail, in milliseconds: an API server may be busy for so long. */
+/** Nothing is concluded from failing writes of a child for this long, in milliseconds: an API server may be busy for as long. */
 const PATIENCE_MS = 20_000;
 const FEWEST_FAILURES = 3;
-/** What is asked for is tried again so often, as long as it is away. */
+/** A child that cannot be written for so long is tried again this often. */
 const RETRY = { retryAfterSeconds: 10 };
-/** A child that nobody has tried to write for so long is forgotten. */
+/** A child that nobody has tried to write for this long is forgotten. */
 const FORGOTTEN_AFTER_MS = 600_000;
 const LONGEST_SAID = 600;
 
 /**
- * How the API server says that a webhook cannot be asked which must allow a write (kubernetes,
+ * How the API server says that it cannot call a webhook that must allow the write (kubernetes,
  * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go).
  */
 const UNASKED = /^Internal error occurred: failed calling webhook /;
@@ -93,7 +93,7 @@ export class Outages {
   }
 }
 
-/** That we ask too much (429), or nobody knows us (401), says nothing of the child. */
+/** Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about the child. */
 function isOutage(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code >= 500 && (isBusy(error) || UNASKED.test(error.message));
 }

@@ -35,8 +35,8 @@ export class Completeness {
 
   /**
    * Why a handler cannot be asked about an object now: the object may have children that are not known. Undefined if it can be
-   * asked. To finalize does not wait for a kind that is missing or that we may not list, because the object could never go: see
-   * {@link isFollowed}.
+   * asked. A request to finalize does not wait for a kind that is missing or that we may not list, because the object could never
+   * go: see {@link isFollowed}.
    * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */

@@ -76,8 +76,8 @@ export class ObjectChildren {
   constructor(private readonly options: ObjectChildrenOptions) {}
 
   /**
-   * The object's children as they are. To finalize has none of those that are not followed any more. Otherwise a handler that waits
-   * for its children to go would wait for one that went with its namespace.
+   * The object's children as they are. A request to finalize leaves out those that are no longer followed. Otherwise a handler that
+   * waits for its children to go would wait for one that went with its namespace.
    * @throws ReconcileFailure `ChildrenTooLarge`
    */
   async observe(object: KubernetesObject, event: HandlerEvent = "reconcile"): Promise<KubernetesObject[]> {

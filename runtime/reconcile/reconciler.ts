@@ -64,7 +64,7 @@ interface Asked {
  * Guarantees, each with a test in tests/integration:
  * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
  * - If `finalize` is declared, the finalizer is on the object before the handler is asked (hostile/leaks.test.ts).
- * - The handler is asked with all children or not at all, to finalize too (hostile/unlistedKinds.test.ts).
+ * - The handler is asked with all children or not at all, also when it finalizes (hostile/unlistedKinds.test.ts).
  * - The other finalizer is on the object before its first child that no owner reference can cover (engineFinalize.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).

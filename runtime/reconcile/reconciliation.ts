@@ -21,7 +21,7 @@ export interface ReconciliationOptions extends Pick<ReconcileReport, "id" | "att
 }
 
 /**
- * One reconcile of one object, as its steps see it: the client for its requests, and the timeline that they note themselves in. What
+ * One reconcile of one object, as its steps see it: the client for its requests, and the timeline in which the steps are noted. What
  * the steps find out, they return.
  *
  * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): none of its requests is sent if we no longer lead, or if

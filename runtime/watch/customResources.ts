@@ -52,7 +52,7 @@ export interface ObjectChange {
   readonly isReady: boolean;
   /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of Argosy's. */
   readonly isAnnounced: boolean;
-  /** Whether nothing else has changed but that somebody removed one of our finalizers. @default false */
+  /** Whether the only change is that somebody removed one of our finalizers. @default false */
   readonly isStripped?: boolean;
 }
 

@@ -148,8 +148,8 @@ export class Reflector {
 
   /**
    * Lists again now, and continues to watch from there.
-   * @returns whether a list is complete that was begun after the call. False if the API server refused the list, or the
-   *   reflector has stopped
+   * @returns true when a list that began after the call is complete. False if the API server refused the list, or the reflector
+   *   has stopped
    */
   relist(): Promise<boolean> {
     if (this.stopping.signal.aborted) return Promise.resolve(false);
@@ -158,7 +158,7 @@ export class Reflector {
     return this.whenListed();
   }
 
-  /** Whether the next list is complete. False if the API server refused the list, or the reflector has stopped. */
+  /** Resolves when the next list is complete: true. False if the API server refused the list, or the reflector has stopped. */
   whenListed(): Promise<boolean> {
     if (this.stopping.signal.aborted) return Promise.resolve(false);
     return new Promise((resolve) => this.onListed.push(resolve));
