@@ -62,6 +62,8 @@ export class Leading {
       identity,
       onLeading: (term) => void this.begin(term),
       onLost: () => this.end(),
+      onStandby: (leader) =>
+        notice(`standing by: ${leader} leads, and this process works when that one has ended`),
       onBlockedChange: () => this.block(),
       onError: (error) => notice(`lease: ${error.message}`),
       ...(leaseSeconds !== undefined && { leaseSeconds }),

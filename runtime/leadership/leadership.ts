@@ -52,6 +52,8 @@ export interface LeadershipOptions {
   readonly onLeading: (term: Term) => void;
   /** Called when the term has ended. Another process may lead then. Not called after {@link Leadership.stop} or a handover. */
   readonly onLost: () => void;
+  /** Called when another process is seen to lead, once for each such process. */
+  readonly onStandby?: (leader: string) => void;
   /** Called when {@link Leadership.blockedKeys} have changed, while we lead. */
   readonly onBlockedChange?: () => void;
   /** Called when a request about the Lease has failed. It is tried again. */
@@ -90,6 +92,8 @@ export class Leadership {
   private current: Term | undefined;
   private handingOver: Promise<void> = Promise.resolve();
   private endHandover: () => void = () => {};
+  /** Who led when we last looked. */
+  private seenHolder: string | undefined;
   /** The content of the Lease in our term, as we last wrote it. No other term of any process has the same time of acquisition. */
   private own: LeaseSpec = {};
 
@@ -199,12 +203,19 @@ export class Leadership {
     while (!signal.aborted) {
       const ok = await this.tried(this.round());
       if (this.current?.hasEnded) this.lose();
+      this.standBy();
       // A leader whose renewal failed has little time. A standby should soon take a lease that was freed.
       const often = !ok ? 15 : this.current ? 6 : 12;
       const waitMs = (this.leaseMs / often) * (0.8 + Math.random() * 0.4);
       await this.clock.pause(Math.min(waitMs, this.current?.remainingMs ?? waitMs), signal);
       if (this.current?.hasEnded) this.lose();
     }
+  }
+
+  private standBy(): void {
+    const { holder, seenHolder } = this;
+    this.seenHolder = holder;
+    if (holder !== undefined && holder !== seenHolder && !this.term) this.options.onStandby?.(holder);
   }
 
   /** Renews the lease, takes it, or only looks at it. */

@@ -28,6 +28,7 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
     assert.ok(leader?.controller.isLeading);
     assert.equal(standby?.controller.isLeading, false);
     assert.deepEqual(standby?.reports, []);
+    await eventually(() => assert.match(standby?.notices.join("\n") ?? "", /^standing by: (one|two) leads/m));
   },
 
   "the other takes over at once when the first is stopped, which finishes its work before": async (scene) => {

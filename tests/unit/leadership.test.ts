@@ -34,6 +34,19 @@ describe("Leadership", () => {
     assert.equal(world.lease?.spec?.leaseTransitions, 1);
   });
 
+  it("says once of each other that leads in its place, and nothing while it leads itself", async () => {
+    const a = await world.leader("a");
+    const [b, c] = [world.start("b"), world.start("c")];
+    await world.pass(2 * LEASE_MS);
+    assert.deepStrictEqual([b.leaders, c.leaders], [["a"], ["a"]]);
+    void a.leadership.stop();
+    await world.until(() => b.mayWrite() || c.mayWrite());
+    await world.pass(LEASE_MS);
+    const [leader, standby] = b.mayWrite() ? [b, c] : [c, b];
+    assert.deepStrictEqual([leader.leaders, standby.leaders], [["a"], ["a", leader.identity]]);
+    assert.deepStrictEqual(a.leaders, []);
+  });
+
   it("takes over from one that is dead, but not before its whole time is over", async () => {
     const a = await world.leader("a");
     const b = world.start("b");

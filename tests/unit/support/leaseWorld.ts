@@ -132,6 +132,8 @@ export class LeaseProcess {
   /** The terms it has had, the last one last. */
   readonly terms: Term[] = [];
   readonly told: string[] = [];
+  /** Who it said leads in its place, one after another. */
+  readonly leaders: string[] = [];
   isAlive = true;
   private frozenUntil = 0;
   private cutOffUntil = 0;
@@ -151,6 +153,7 @@ export class LeaseProcess {
         this.told.push("leading");
       },
       onLost: () => void this.told.push("lost"),
+      onStandby: (leader) => void this.leaders.push(leader),
       onBlockedChange: () => void this.told.push(`blocked: ${[...this.leadership.blockedKeys].sort()}`),
     });
   }
