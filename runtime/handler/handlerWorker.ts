@@ -104,7 +104,7 @@ export class HandlerWorker {
       const late = () =>
         this.fail(
           "HandlerTimedOut",
-          `the handler gave no answer within ${timeoutMs / 1000} s (timeoutSeconds) and was killed`,
+          `the handler gave no answer within ${timeoutMs / 1000} s (timeoutSeconds) and was killed${this.unfinished}`,
         );
       const timer = Number.isFinite(timeoutMs) ? setTimeout(late, timeoutMs) : undefined;
       this.question = { id, resolve, reject, timer };
@@ -175,8 +175,15 @@ export class HandlerWorker {
     else
       this.fail(
         "HandlerCrashed",
-        `the handler ended with ${signal ? `signal ${signal}` : `exit code ${code}`}`,
+        `the handler ended with ${signal ? `signal ${signal}` : `exit code ${code}`}${this.unfinished}`,
       );
+  }
+
+  /** What to say of a line that has begun and not ended. Many forget the line feed. */
+  private get unfinished(): string {
+    const { unfinishedBytes } = this.lines;
+    if (unfinishedBytes === 0) return "";
+    return `. It wrote ${unfinishedBytes} bytes of an answer, but no line feed: end each answer with a line feed, and flush it`;
   }
 
   private fail(reason: FailureReason, message: string): void {

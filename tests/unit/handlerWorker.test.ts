@@ -171,6 +171,16 @@ describe("HandlerWorker", () => {
     }
   });
 
+  for (const [what, end, reason] of [
+    ["goes on", "sleep 60", "HandlerTimedOut"],
+    ["ends", "exit 0", "HandlerCrashed"],
+  ] as const)
+    it(`says of a handler that writes an answer without a line feed and ${what} what is missing`, async () => {
+      const failure = await failing(`read -r line; printf '{"id": "x"}'; ${end}`, 3_000);
+      assert.equal(failure.reason, reason);
+      assert.match(failure.message, /wrote 11 bytes of an answer, but no line feed: end each answer with/);
+    });
+
   const broken: [string, string, RegExp][] = [
     ["a line that is not JSON", "next; echo hello; sleep 60", /not JSON: "hello".*standard error/],
     [
