@@ -95,7 +95,11 @@ export class Finalizers {
     return current;
   }
 
-  /** Removes all our finalizers from the object. @returns the object as it was then; it may be gone by now */
+  /**
+   * Removes all our finalizers from the object.
+   * @returns the object as it was then; it may be gone by now
+   * @throws ReconcileFailure `ApiError` if the API server keeps one
+   */
   async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
     let current = object;
     for (const finalizer of [...this.handler, ...this.elsewhere]) {
@@ -162,13 +166,15 @@ export class Finalizers {
       if (indices.length === 0) return current;
       const paths = indices.map((index) => `/metadata/finalizers/${index}`);
       try {
-        return await client.jsonPatch(this.resource, current.metadata, [
+        const removed = await client.jsonPatch(this.resource, current.metadata, [
           { op: "test", path: "/metadata/uid", value: current.metadata.uid },
           ...paths.flatMap((path): JsonPatchOperation[] => [
             { op: "test", path, value: finalizer },
             { op: "remove", path },
           ]),
         ]);
+        if (finalizersOf(removed).includes(finalizer)) throw keptBy(finalizer);
+        return removed;
       } catch (error) {
         if (isApiError(error, 404)) return { ...current, metadata: { ...current.metadata, finalizers: [] } };
         if (!isApiError(error, 409) && !isApiError(error, 422)) throw error;
@@ -189,6 +195,13 @@ function droppedBy(finalizer: string): ReconcileFailure {
   return new ReconcileFailure(
     "ApiError",
     `the API server accepted the finalizer ${finalizer} but dropped it. A mutating webhook or policy of the cluster removes it: make it keep the finalizer.`,
+  );
+}
+
+function keptBy(finalizer: string): ReconcileFailure {
+  return new ReconcileFailure(
+    "ApiError",
+    `the API server accepted the removal of a finalizer but kept the finalizer ${finalizer}. A mutating webhook or policy of the cluster puts it back: make it let the finalizer go.`,
   );
 }
 

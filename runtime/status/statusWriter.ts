@@ -5,7 +5,6 @@ import { Conflicts, isRace } from "../kubernetes/conflicts";
 import { ApiError, isApiError, isBusy, isMisfit, isNamespaceMissing } from "../kubernetes/errors";
 import { conditionsIn, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { OWN_STATUS_FIELDS } from "../names";
 import { clearingOf, composeStatus, type Status, type StatusChange } from "./composeStatus";
 
 /** How often a write is tried for an object that others write meanwhile. */
@@ -73,7 +72,7 @@ export class StatusWriter {
       if (!status) return newest;
       try {
         const written = await this.apply(client, before, status);
-        const dropped = written && OWN_STATUS_FIELDS.filter((field) => isMissing(field, status, written));
+        const dropped = written && Object.keys(status).filter((field) => isMissing(field, status, written));
         if (dropped && dropped.length > 0) throw droppedBy(resource, dropped);
         return written;
       } catch (error) {
@@ -166,9 +165,13 @@ function droppedBy({ plural, apiVersion }: Resource, fields: readonly string[]):
   );
 }
 
-/** Whether the API server did not store a field of a status that was applied. A list of conditions may have become empty. */
+/**
+ * Whether the API server did not store a field of a status that was applied, or one of the conditions. It may leave out a field
+ * that is null.
+ */
 function isMissing(field: string, applied: Status, { status }: KubernetesObject): boolean {
-  if (!Object.hasOwn(applied, field)) return false;
   const stored = (status ?? {}) as Status;
-  return field === "conditions" ? conditionsIn(stored).length === 0 : !Object.hasOwn(stored, field);
+  if (field !== "conditions") return !Object.hasOwn(stored, field) && applied[field] !== null;
+  const types = conditionsIn(stored).map(({ type }) => type);
+  return conditionsIn(applied).some(({ type }) => !types.includes(type));
 }

@@ -76,18 +76,37 @@ describe("where a webhook changes what is written", function () {
       assert.deepEqual(metadata.finalizers, [bench.operator.finalizer]);
     });
 
-    it("and takes the engine's memory away, the object says so", async () => {
-      change("forgets", ({ subResource, object }) =>
-        subResource === "status" && (object?.["status"] as { argosy?: object })?.argosy
-          ? [{ op: "remove", path: "/status/argosy" }]
+    it("and puts the finalizer back each time, the object says so, and goes when it may", async () => {
+      const object = await bench.applied("held", answering(configMap("held")));
+      change("held", ({ object, oldObject }) =>
+        object?.metadata.deletionTimestamp && oldObject?.metadata.finalizers
+          ? [{ op: "add", path: "/metadata/finalizers", value: oldObject.metadata.finalizers }]
           : [],
       );
-      const object = await bench.applyObject("forgets", answering(configMap("forgets")));
-      const { message } = await bench.failed(object, "StatusRefused");
-      assert.match(message, /dropped status\.argosy: .*webhook/);
+      await bench.api.delete(object);
+      const { message } = await bench.failed(object, "ApiError");
+      assert.match(message, /kept the finalizer argosy\.dev\/argosy\.mutated.*webhook/);
       webhook.mutate = () => [];
-      await bench.reconcileAgain(object);
-      await bench.ready(object);
+      await eventually(() => bench.api.assertGone(object));
     });
+
+    for (const [what, field] of [
+      ["the engine's memory", "argosy"],
+      ["a field of the handler's status", "phase"],
+    ] as const)
+      it(`and takes ${what} away, the object says so`, async () => {
+        change(field, ({ subResource, object }) =>
+          subResource === "status" && (object?.["status"] as Record<string, unknown>)?.[field]
+            ? [{ op: "remove", path: `/status/${field}` }]
+            : [],
+        );
+        const answer = { children: [configMap(field) as never], status: { phase: "new", note: null } };
+        const object = await bench.applyObject(field, { answer });
+        const { message } = await bench.failed(object, "StatusRefused");
+        assert.match(message, new RegExp(`dropped status\\.${field}: .*webhook`));
+        webhook.mutate = () => [];
+        await bench.reconcileAgain(object);
+        await bench.ready(object);
+      });
   });
 });
