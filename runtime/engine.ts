@@ -1,8 +1,10 @@
 import type { EngineOptions } from "./engineOptions";
+import { UNSERVED_REMEDY } from "./failure";
 import type { DueSchedule } from "./handler/contract";
 import { HandlerPool } from "./handler/handlerPool";
 import { awaitKind } from "./kubernetes/awaitKind";
 import { KubernetesClient } from "./kubernetes/client";
+import { isApiError } from "./kubernetes/errors";
 import { keyOf } from "./kubernetes/objectKey";
 import { apiVersionOf, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
@@ -304,7 +306,8 @@ export class Engine {
 
   private interrupted(kind: string, error: Error): void {
     this.metrics.watchInterrupted(kind);
-    this.notice(`watch of ${kind}: ${error.message}`);
+    const remedy = isApiError(error, 404) ? `. ${UNSERVED_REMEDY}` : "";
+    this.notice(`watch of ${kind}: ${error.message}${remedy}`);
   }
 
   private notice(text: string): void {
