@@ -30,6 +30,11 @@ export class LineSplitter {
     private readonly decode = (line: Buffer) => line.toString("utf8"),
   ) {}
 
+  /** Bytes of a line that has begun and not ended. */
+  get unfinishedBytes(): number {
+    return this.pendingBytes;
+  }
+
   /**
    * Takes the next bytes and gives the lines that they complete, without their newlines.
    * @throws what `decode` throws; LineTooLongError as soon as the limit is passed, whether the line has ended or not
