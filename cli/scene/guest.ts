@@ -55,8 +55,9 @@ export class Guest {
   /**
    * Removes everything that the scene has made, including objects that its handler would have finalized. The engine must have
    * stopped.
+   * @returns what had to stay, as a sentence
    */
-  async leave(): Promise<void> {
+  async leave(): Promise<string | undefined> {
     const { client, operator, namespace } = this;
     const resource = resourceOf(operator);
     for (const { metadata } of await listAll(client, resource, namespace)) {
@@ -64,8 +65,13 @@ export class Guest {
       await withoutGone(client.mergePatch(resource, metadata, { metadata: { finalizers: [] } }));
     }
     await this.deleteUntilGone(NAMESPACE, namespace);
-    const { plural, group } = operator.customResource;
-    if (this.bringsDefinition) await this.deleteUntilGone(CRD, `${plural}.${group}`);
+    if (!this.bringsDefinition) return undefined;
+    const name = `${resource.plural}.${operator.customResource.group}`;
+    const [first] = await listAll(client, resource);
+    if (first)
+      return `the CustomResourceDefinition ${name} stays: somebody has made objects of it meanwhile, such as ${formatName(first.metadata)}`;
+    await this.deleteUntilGone(CRD, name);
+    return undefined;
   }
 
   private async deleteUntilGone(resource: Resource, name: string): Promise<void> {

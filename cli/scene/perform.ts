@@ -65,7 +65,8 @@ export async function perform(
     } finally {
       if (guest)
         audience.notice(`removing namespace ${namespace} and everything else that the scene has made`);
-      await guest?.leave();
+      const left = await guest?.leave();
+      if (left !== undefined) audience.notice(left);
     }
   } finally {
     client.close();

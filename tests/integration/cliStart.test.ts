@@ -8,6 +8,7 @@ import { steps } from "../../cli/scene/steps";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
+import { eventually } from "../support/eventually";
 import { CommandProcess, processesNaming } from "./cliProcess";
 
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
@@ -100,6 +101,23 @@ describe("npm start", function () {
       assert.deepEqual(await scenesNamespaces(), []);
       assert.equal(await client.get(CRD, { name: "memcacheds.cache.example.com" }), undefined);
       await assertNothingIsLeft();
+    });
+
+    it("leaves the CRD that it has made if somebody has made objects of it meanwhile", async () => {
+      const scene = start("--kubeconfig", controlPlane.kubeconfig);
+      await scene.printed(/they become ready/);
+      const apiVersion = "cache.example.com/v1alpha1";
+      const theirs = { apiVersion, kind: "Memcached", plural: "memcacheds", namespaced: true };
+      const metadata = { name: "theirs", namespace: "default" };
+      await client.create(theirs, { apiVersion, kind: theirs.kind, metadata, spec: { size: 1 } });
+      scene.interrupt();
+      assert.equal(await scene.ended(), 130, scene.stderr);
+      assert.ok(await client.get(theirs, metadata), "their object is gone");
+      assert.match(scene.stderr, /memcacheds\.cache\.example\.com stays: .* default\/theirs/);
+      await client.delete(CRD, { name: "memcacheds.cache.example.com" });
+      await eventually(async () =>
+        assert.equal(await client.get(CRD, { name: "memcacheds.cache.example.com" }), undefined),
+      );
     });
 
     it("does not touch a CRD that is somebody else's", async () => {
