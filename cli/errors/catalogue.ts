@@ -176,10 +176,11 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
     remedy: "Clean up by hand in systems outside of the cluster that only the handler knows.",
   },
   ForeignFinalizer: {
-    happened: "The object has a finalizer of another operator of Argosy, so it could never be deleted.",
+    happened:
+      "The object has a finalizer of another operator of Argosy. As long as that operator does not run, the object cannot be deleted.",
     look: "Look at metadata.finalizers of the object: the other operator's name is after the slash.",
     remedy:
-      "If this operator had that name before, add it to formerNames in operator.yaml. Otherwise deploy the other operator again, or remove the finalizer.",
+      "If this operator had that name before, add it to formerNames in operator.yaml. Otherwise let only one operator handle the kind, since each overwrites what the other one remembers in the status, and remove the finalizer of the one that no longer runs.",
   },
   UseCycle: {
     happened: "An object and an object that it uses change each other without end.",

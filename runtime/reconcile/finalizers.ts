@@ -64,7 +64,7 @@ export class Finalizers {
     );
     if (foreign === undefined) return [];
     const former = foreign.slice(foreign.indexOf("/") + 1);
-    const note = `the object has the finalizer ${foreign} of another operator of Argosy. If this operator was called ${former} before, add that to "formerNames" in its definition: the object can never be deleted otherwise`;
+    const note = `the object has the finalizer ${foreign} of another operator of Argosy. If this operator was called ${former} before, add that to "formerNames" in its definition: the object can never be deleted otherwise. If ${former} still runs, stop one of the two: each overwrites what the other one remembers in the status`;
     return [{ type: "Warning", reason: "ForeignFinalizer", note }];
   }
 

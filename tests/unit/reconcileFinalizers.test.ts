@@ -149,6 +149,7 @@ describe("Reconciler", () => {
       events.map(({ reason }) => reason),
       ["ForeignFinalizer"],
     );
+    assert.match(events[0]?.note ?? "", /add that to "formerNames".* still runs, stop one of the two/);
   });
 
   describe("an object that is being deleted", () => {
