@@ -11,6 +11,7 @@ import { freePorts } from "./ports";
 import type { ProgramPaths } from "./programs";
 import { type Report, reportWhile } from "./progress";
 import { providePrograms } from "./provide";
+import { lackOfRoom } from "./room";
 import { Watchdog } from "./watchdog";
 
 /** A running Kubernetes control plane of this process. It is real, except that its node and the pods are simulated. */
@@ -86,7 +87,10 @@ async function start(
       await startCluster(directory, programs, ports, signal, data);
       return await controlPlaneIn(directory, ports, watchdog);
     } catch (error) {
+      const noRoom = await lackOfRoom().catch(() => undefined);
       await watchdog.stop();
+      signal?.throwIfAborted();
+      if (noRoom !== undefined) throw new Error(`${noRoom} ${(error as Error).message}`, { cause: error });
       if (!(error instanceof PortTakenError) || attempt === attempts) throw error;
       report(`${error.message}; trying again with other ports`);
     }
