@@ -1,15 +1,19 @@
+import { buildRoles } from "../../components/manifests/operator/rbac";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
+import { leaseNameOf } from "../../runtime/names";
 import { CommandError } from "../commandError";
+import { isHeld } from "../inspect/running";
 import { FIELD_MANAGER } from "../installOperator";
 import { until } from "../until";
 
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 const NAMESPACE = builtIn("v1", "Namespace");
+const LEASE = builtIn("coordination.k8s.io/v1", "Lease");
 /** Pods may take their time to end. */
 const DEADLINE_MS = 120_000;
 
@@ -25,9 +29,18 @@ export class Guest {
   /**
    * Checks whether the scene may be played in this cluster.
    *
-   * @throws CommandError if somebody else made the CRD, or if it has objects, because the scene would change them
+   * @throws CommandError if somebody else made the CRD, or if it has objects, because the scene would change them; or if the
+   *   operator runs, because the scene would take its rights
    */
   static async enter(client: KubernetesClient, operator: Operator, namespace: string): Promise<Guest> {
+    const selection = { fieldSelector: `metadata.name=${leaseNameOf(operator)}` };
+    const held = (await client.listAll(LEASE, selection)).find(isHeld);
+    if (held) {
+      throw new CommandError(
+        `the operator ${operator.name} runs in this cluster: the Lease ${formatName(held.metadata)} is held. The scene would ` +
+          `disturb it. Stop it first, or use another cluster.`,
+      );
+    }
     const name = `${operator.customResource.plural}.${operator.customResource.group}`;
     const definition = await client.get(CRD, { name });
     if (definition) {
@@ -65,6 +78,9 @@ export class Guest {
       await withoutGone(client.mergePatch(resource, metadata, { metadata: { finalizers: [] } }));
     }
     await this.deleteUntilGone(NAMESPACE, namespace);
+    const account = { namespace, serviceAccountName: `${operator.name}-runner` };
+    for (const { apiVersion, kind, metadata } of buildRoles(operator, account))
+      if (metadata.namespace === undefined) await client.delete(builtIn(apiVersion, kind), metadata);
     if (!this.bringsDefinition) return undefined;
     const name = `${resource.plural}.${operator.customResource.group}`;
     const [first] = await listAll(client, resource);

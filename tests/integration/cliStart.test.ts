@@ -8,6 +8,7 @@ import { steps } from "../../cli/scene/steps";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
+import { microTimeOf } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import { CommandProcess, processesNaming } from "./cliProcess";
 
@@ -100,7 +101,30 @@ describe("npm start", function () {
       assert.equal(await scene.ended(), 130, scene.stderr);
       assert.deepEqual(await scenesNamespaces(), []);
       assert.equal(await client.get(CRD, { name: "memcacheds.cache.example.com" }), undefined);
+      for (const kind of ["ClusterRole", "ClusterRoleBinding"]) {
+        const all = await client.listAll(builtIn("rbac.authorization.k8s.io/v1", kind), {});
+        const names = all.map(({ metadata }) => metadata.name);
+        assert.deepEqual(
+          names.filter((name) => name.startsWith("argosy")),
+          [],
+        );
+      }
       await assertNothingIsLeft();
+    });
+
+    it("is not played beside a process that works for the operator: it would take the rights of that one", async () => {
+      const lease = builtIn("coordination.k8s.io/v1", "Lease");
+      const metadata = { name: "argosy-argosy.memcached", namespace: "default" };
+      const spec = { holderIdentity: "dev", leaseDurationSeconds: 15, renewTime: microTimeOf(new Date()) };
+      await client.create(lease, { apiVersion: lease.apiVersion, kind: lease.kind, metadata, spec });
+      const scene = start("--kubeconfig", controlPlane.kubeconfig);
+      assert.equal(await scene.ended(), 1);
+      assert.match(
+        scene.stderr,
+        /memcached runs in this cluster: the Lease default\/argosy-argosy\.memcached is held/,
+      );
+      assert.deepEqual(await scenesNamespaces(), []);
+      await client.delete(lease, metadata);
     });
 
     it("leaves the CRD that it has made if somebody has made objects of it meanwhile", async () => {
