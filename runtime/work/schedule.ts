@@ -47,7 +47,7 @@ interface Entry extends History {
   readySince: number;
   /** When the work on it began, while it is worked on. */
   workingSince: number;
-  /** When it becomes ready, while it is delayed. */
+  /** When it becomes ready, while it is delayed. Infinite otherwise. */
   dueAt: number;
   /** Whether it is delayed because it changes faster than its pace allows. */
   paced: boolean;
@@ -113,11 +113,11 @@ export class Schedule {
       this.raise(key, entry, priority);
     } else if (entry.paced || (isBackingOff(entry) && !endsBackoff)) {
       entry.priority = higher(entry.priority, priority);
-    } else if (afterMs > 0) {
-      if (entry.state === "idle" || now + afterMs < entry.dueAt)
-        this.delay(key, entry, now + afterMs, priority);
     } else {
-      this.admit(key, entry, priority);
+      const most = entry.state === "delayed" ? higher(entry.priority, priority) : priority;
+      if (afterMs <= 0) this.admit(key, entry, most);
+      else if (now + afterMs < entry.dueAt) this.delay(key, entry, now + afterMs, most);
+      else entry.priority = most;
     }
   }
 

@@ -166,6 +166,23 @@ describe("Schedule", () => {
     assert.deepEqual(drain(schedule), ["b", "a"]);
   });
 
+  it("gives a key that waits for a time with the most urgent of its reasons, at the earliest of their times", () => {
+    const times: readonly (readonly [childMs: number, routineMs: number])[] = [
+      [20, 0],
+      [20, 10],
+      [10, 20],
+    ];
+    for (const [childMs, routineMs] of times) {
+      const schedule = make();
+      schedule.add("a", { priority: "child", afterMs: childMs });
+      schedule.add("a", { priority: "routine", afterMs: routineMs });
+      assert.deepEqual(schedule.stateOf("a").dueInMs ?? 0, Math.min(childMs, routineMs));
+      now += 10;
+      schedule.add("b", { priority: "routine" });
+      assert.deepEqual(drain(schedule), ["a", "b"], `${childMs} ms, ${routineMs} ms`);
+    }
+  });
+
   it("gives one of eight turns to the key that has waited longest, once that is ten seconds", () => {
     const schedule = make({ pace: { burst: 1_000, refillMs: 1 } });
     schedule.add("patient", { priority: "routine" });
