@@ -34,12 +34,13 @@ export class UseIndex {
     return this.references.get(key) ?? new Map();
   }
 
-  /** The kind of a use turned out to be in no namespace. */
-  setClusterWide(use: string): void {
-    if (this.clusterWide.has(use)) return;
+  /** Says whether the kind of a use is in no namespace. @default it is in namespaces */
+  setClusterWide(use: string, isClusterWide: boolean): void {
+    if (this.clusterWide.has(use) === isClusterWide) return;
     const all = [...this.references];
     for (const [key, references] of all) this.unlist(key, use, references.get(use));
-    this.clusterWide.add(use);
+    if (isClusterWide) this.clusterWide.add(use);
+    else this.clusterWide.delete(use);
     for (const [key, references] of all) {
       const reference = references.get(use);
       if (reference) this.add(key, use, reference);

@@ -4,13 +4,13 @@ import { selectionsOf, type UsedSelection, useOf } from "../definition/selection
 import { fingerprint } from "../json/fingerprint";
 import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
-import { UnknownKindError } from "../kubernetes/discovery";
+import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { isSecretKind } from "../kubernetes/kinds";
 import { keyOf } from "../kubernetes/objectKey";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import { readInParts } from "../kubernetes/readInParts";
-import type { Resource } from "../kubernetes/resource";
+import { isServedAlike, type Resource } from "../kubernetes/resource";
 import { MANAGER_PREFIX } from "../names";
 import { Scopes } from "../watch/scopes";
 import { type Change, Store } from "../watch/store";
@@ -84,7 +84,7 @@ interface Watched {
 export class UsedObjects implements UsedSource {
   private readonly index: UseIndex;
   private readonly polled: PolledObjects;
-  private readonly watched: Watched[] = [];
+  private watched: Watched[] = [];
   /** Why the kind of a use is not known, by its key. Undefined: it is being looked for. */
   private readonly missing = new Map<string, string | undefined>();
   private readonly stopping = new AbortController();
@@ -127,9 +127,26 @@ export class UsedObjects implements UsedSource {
     await Promise.all([this.polled.stop(), ...this.watched.map(({ scopes }) => scopes.stop())]);
   }
 
-  /** Lists everything again. */
+  /** Lists everything again, at another path if the cluster serves a kind there now: see `ChildWatches.relist`. */
   async relist(): Promise<void> {
-    await Promise.all(this.watched.map(({ scopes }) => scopes.relist()));
+    const keys = Object.keys(this.options.operator.uses);
+    const followed = keys.map((key) => this.follow(key));
+    await Promise.all([...followed, ...this.watched.map(({ scopes }) => scopes.relist())]);
+  }
+
+  private async follow(key: string): Promise<void> {
+    const before = this.of(key);
+    const [first] = before;
+    if (!first) return;
+    const { apiVersion, kind } = first.resource;
+    // The lists show what is wrong with a kind that is not found.
+    const now = await findResource(this.options.client, apiVersion, kind).catch(() => first.resource);
+    // A look that was held up may find the same as the next one.
+    const isOutdated = this.stopping.signal.aborted || this.of(key)[0] !== first;
+    if (isOutdated || isServedAlike(now, first.resource)) return;
+    this.watched = this.watched.filter((each) => !before.includes(each));
+    const listed = this.watchAll(key, now);
+    await Promise.all([...before.map(({ scopes }) => scopes.stop()), listed]);
   }
 
   /** Takes in a custom resource as it is now. @param object undefined: it is gone */
@@ -223,12 +240,18 @@ export class UsedObjects implements UsedSource {
       },
     });
     signal.throwIfAborted();
-    if (!resource.namespaced) this.index.setClusterWide(key);
+    const listed = this.watchAll(key, resource);
+    this.missing.delete(key);
+    await listed;
+    if (this.polled.has(key)) this.allChanged(key);
+  }
+
+  /** Begins to watch all selections of a use. Resolves when each was listed, or was refused. */
+  private async watchAll(key: string, resource: Resource): Promise<void> {
+    this.index.setClusterWide(key, !resource.namespaced);
     const selections = selectionsOf(this.options.operator).filter((each) => each.key === key);
     for (const selection of selections) if (!selection.isPolled) this.watch(selection, resource);
-    this.missing.delete(key);
     await Promise.all(this.of(key).map(({ scopes }) => scopes.whenListed()));
-    if (this.polled.has(key)) this.allChanged(key);
   }
 
   private watch(selection: UsedSelection, resource: Resource): void {

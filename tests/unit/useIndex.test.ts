@@ -37,13 +37,14 @@ describe("UseIndex", () => {
           const index = new UseIndex(USES);
           const objects = new Map<string, ReturnType<typeof widget>>();
           changes.forEach(({ key, namespace, spec }, step) => {
-            if (isClusterWide && step === 2) for (const use of Object.keys(USES)) index.setClusterWide(use);
+            if (step === 1 || step === 2)
+              for (const use of Object.keys(USES)) index.setClusterWide(use, isClusterWide === (step === 2));
             const object = spec && widget({ namespace }, { spec });
             if (object) objects.set(key, object);
             else objects.delete(key);
             index.set(key, object);
           });
-          const hasTurned = isClusterWide && changes.length > 2;
+          const hasTurned = changes.length > 1 && isClusterWide === changes.length > 2;
           for (const [use, definition] of Object.entries(USES)) {
             const expected = [...objects].flatMap(([key, object]) => {
               const reference = referenceOf(definition, object);

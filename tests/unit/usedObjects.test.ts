@@ -25,12 +25,14 @@ describe("UsedObjects", () => {
   let changes: UsedChange[];
   /** Whether the API server serves the kind. */
   let isServed: boolean;
+  /** Whether the objects of the kind are in namespaces. */
+  let namespaced: boolean;
   let watches: ServerResponse[];
   /** The object as the API server has it now, in JSON. Undefined: as it was. */
   let deep: string | undefined;
 
   beforeEach(async () => {
-    [changes, watches, isServed, deep] = [[], [], true, undefined];
+    [changes, watches, isServed, namespaced, deep] = [[], [], true, true, undefined];
     api = await TestApiServer.start((call, response) => {
       if (!isServed) return refuse(response, 404);
       if (call.query.has("watch")) {
@@ -38,8 +40,9 @@ describe("UsedObjects", () => {
         return void watches.push(response);
       }
       if (call.path === "/apis/gadgets.example.com/v1")
-        return json(response, { resources: [{ name: "gadgets", kind: "Gadget", namespaced: true }] });
-      const gadget = { metadata: { ...NAME, uid: "g-uid", resourceVersion: "4" }, spec: { size: 1 } };
+        return json(response, { resources: [{ name: "gadgets", kind: "Gadget", namespaced }] });
+      const name = namespaced ? NAME : { name: NAME.name };
+      const gadget = { metadata: { ...name, uid: "g-uid", resourceVersion: "4" }, spec: { size: 1 } };
       if (call.path.endsWith("/gadgets/g") && deep !== undefined)
         return void response.writeHead(200, { "content-type": "application/json" }).end(deep);
       if (call.path.endsWith("/gadgets/g")) return json(response, { ...GADGET, ...gadget });
@@ -96,5 +99,24 @@ describe("UsedObjects", () => {
     isServed = true;
     await eventually(() => assert.equal(changes.length, 2, "the kind is there again"));
     assert.equal(await used.problemOf("gadget", "shop"), undefined);
+  });
+
+  it("follow a kind that somebody created again with another scope, and wake who uses it", async () => {
+    await used.start();
+    assert.ok(await used.get("gadget", NAME));
+    for (const isNamespaced of [false, true]) {
+      changes = [];
+      namespaced = isNamespaced;
+      await used.relist();
+      assert.ok(await used.get("gadget", NAME), `namespaced: ${isNamespaced}`);
+      assert.deepEqual(
+        changes.map(({ users }) => users),
+        [["shop/user"]],
+      );
+      await eventually(() => assert.equal(watches.filter((watch) => !watch.destroyed).length, 1));
+      const metadata = { ...(isNamespaced ? NAME : { name: "g" }), uid: "g-uid", resourceVersion: "6" };
+      watches.at(-1)?.write(`${JSON.stringify({ type: "MODIFIED", object: { ...GADGET, metadata } })}\n`);
+      await eventually(() => assert.equal(changes.length, 2));
+    }
   });
 });
