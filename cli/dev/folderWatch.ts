@@ -1,4 +1,4 @@
-import { type FSWatcher, readdirSync, watch } from "node:fs";
+import { type FSWatcher, readdirSync, realpathSync, statSync, watch } from "node:fs";
 import path from "node:path";
 
 /** Files of editors, interpreters and file systems, and files that only tests read. */
@@ -26,7 +26,8 @@ export function isIgnored(file: string, but: readonly string[] = []): boolean {
 const QUIET_MS = 150;
 
 /**
- * Watches a folder and everything in it. Reports changed files after a short quiet time.
+ * Watches a folder and everything in it, also behind links. Reports changed files after a short quiet time. If the folder itself
+ * is removed and made again, it is the one that has changed.
  *
  * It does not use chokidar. If a folder is replaced by another one at once, as `git checkout` may do, chokidar 5 follows the old
  * folder, and an author's edits no longer count. Node's own recursive watch polls on Linux.
@@ -34,6 +35,8 @@ const QUIET_MS = 150;
 export class FolderWatch {
   /** One for each folder. */
   private readonly watchers = new Map<string, FSWatcher>();
+  /** That of the folder above, which sees the watched folder itself come and go. */
+  private readonly above: FSWatcher | undefined;
   private readonly changed = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
 
@@ -47,14 +50,28 @@ export class FolderWatch {
     private readonly onChange: (files: readonly string[]) => void,
     private readonly but: readonly string[] = [],
   ) {
+    this.above = this.watchAbove();
     this.follow(root);
   }
 
   /** Ends the watch. */
   close(): void {
     clearTimeout(this.timer);
+    this.above?.close();
     for (const watcher of this.watchers.values()) watcher.close();
     this.watchers.clear();
+  }
+
+  private watchAbove(): FSWatcher | undefined {
+    const { dir, base } = path.parse(this.root);
+    try {
+      return watch(dir, (_event, name) => {
+        if (name === base) this.note(dir, name);
+      }).on("error", () => {});
+    } catch {
+      // Nobody may read it.
+      return undefined;
+    }
   }
 
   private follow(folder: string): void {
@@ -63,9 +80,10 @@ export class FolderWatch {
       const watcher = watch(folder, (_event, name) => this.note(folder, name));
       watcher.on("error", () => this.leave(folder));
       this.watchers.set(folder, watcher);
-      for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        const inner = path.join(folder, entry.name);
-        if (entry.isDirectory() && !isIgnored(path.relative(this.root, inner), this.but)) this.follow(inner);
+      for (const name of readdirSync(folder)) {
+        const inner = path.join(folder, name);
+        if (!isIgnored(path.relative(this.root, inner), this.but) && isFolderIn(folder, inner))
+          this.follow(inner);
       }
     } catch {
       // It is already gone again.
@@ -73,9 +91,13 @@ export class FolderWatch {
     }
   }
 
+  /** Leaves a folder and all in it. */
   private leave(folder: string): void {
-    this.watchers.get(folder)?.close();
-    this.watchers.delete(folder);
+    for (const [each, watcher] of this.watchers) {
+      if (each !== folder && !each.startsWith(folder + path.sep)) continue;
+      watcher.close();
+      this.watchers.delete(each);
+    }
   }
 
   private note(folder: string, name: string | null): void {
@@ -102,5 +124,16 @@ export class FolderWatch {
       return;
     }
     this.follow(file);
+  }
+}
+
+/** Whether this is a folder, or a link to a folder that does not lead back up. */
+function isFolderIn(folder: string, inner: string): boolean {
+  try {
+    const back = path.relative(realpathSync(inner), realpathSync(folder));
+    return back.startsWith("..") && statSync(inner).isDirectory();
+  } catch {
+    // It is gone again, or it leads nowhere.
+    return false;
   }
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { FolderWatch } from "../../cli/dev/folderWatch";
@@ -49,6 +49,45 @@ describe("cli: the watch of the operators' folder", () => {
     told.length = 0;
     writeFileSync(path.join(root, "shop/new.py"), "1");
     await hasTold("shop/new.py");
+  });
+
+  it("reports files in a folder within a folder that is put in place of another", async () => {
+    const file = "shop/lib/names.py";
+    mkdirSync(path.join(root, "shop/lib"));
+    await hasTold("shop/lib");
+    mkdirSync(path.join(root, "new/lib"), { recursive: true });
+    renameSync(path.join(root, "shop"), path.join(root, "old"));
+    renameSync(path.join(root, "new"), path.join(root, "shop"));
+    await hasTold("shop");
+    writeFileSync(path.join(root, file), "1");
+    await hasTold(file);
+  });
+
+  it("reports files behind links to folders, and follows no link in a circle", async () => {
+    const elsewhere = writeFolder({ "main.py": "1" });
+    try {
+      symlinkSync(elsewhere, path.join(root, "linked"));
+      symlinkSync("nowhere", path.join(root, "dangling"));
+      symlinkSync("..", path.join(root, "shop/circle"));
+      watch.close();
+      watch = new FolderWatch(root, (files) => told.push(files.map((file) => path.relative(root, file))));
+      appendFileSync(path.join(elsewhere, "main.py"), "2");
+      await hasTold("linked/main.py");
+      appendFileSync(path.join(root, "shop/main.py"), "2");
+      await hasTold("shop/main.py");
+    } finally {
+      removeFolder(elsewhere);
+    }
+  });
+
+  it("goes on when the folder itself is removed and made again", async () => {
+    rmSync(root, { recursive: true });
+    await hasTold("");
+    mkdirSync(path.join(root, "shop"), { recursive: true });
+    await eventually(() => assert.ok(told.flat().filter((file) => file === "").length > 1));
+    told.length = 0;
+    writeFileSync(path.join(root, "shop/main.py"), "1");
+    await hasTold("shop/main.py");
   });
 
   it("reports what is removed", async () => {
