@@ -82,7 +82,7 @@ export class FolderWatch {
       this.watchers.set(folder, watcher);
       for (const name of readdirSync(folder)) {
         const inner = path.join(folder, name);
-        if (!isIgnored(path.relative(this.root, inner), this.but) && isFolderIn(folder, inner))
+        if (!isIgnored(path.relative(this.root, inner), this.but) && isFolderBelow(this.root, inner))
           this.follow(inner);
       }
     } catch {
@@ -127,11 +127,16 @@ export class FolderWatch {
   }
 }
 
-/** Whether this is a folder, or a link to a folder that does not lead back up. */
-function isFolderIn(folder: string, inner: string): boolean {
+/** Whether this is a folder, or a link to a folder that does not lead back up: to one of the folders on the way from the root. */
+function isFolderBelow(root: string, inner: string): boolean {
   try {
-    const back = path.relative(realpathSync(inner), realpathSync(folder));
-    return back.startsWith("..") && statSync(inner).isDirectory();
+    if (!statSync(inner).isDirectory()) return false;
+    const real = realpathSync(inner);
+    const steps = path.relative(root, inner).split(path.sep);
+    return steps.every((_, depth) => {
+      const above = path.join(root, ...steps.slice(0, depth));
+      return path.relative(real, realpathSync(above)).startsWith("..");
+    });
   } catch {
     // It is gone again, or it leads nowhere.
     return false;

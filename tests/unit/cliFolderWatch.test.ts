@@ -69,6 +69,11 @@ describe("cli: the watch of the operators' folder", () => {
       symlinkSync(elsewhere, path.join(root, "linked"));
       symlinkSync("nowhere", path.join(root, "dangling"));
       symlinkSync("..", path.join(root, "shop/circle"));
+      // Each links to all. So there are paths without end, and more of them with each step.
+      const colours = ["red", "green", "blue"];
+      for (const one of colours) mkdirSync(path.join(root, one));
+      for (const one of colours)
+        for (const other of colours) symlinkSync(`../${other}`, path.join(root, one, other));
       watch.close();
       watch = new FolderWatch(root, (files) => told.push(files.map((file) => path.relative(root, file))));
       appendFileSync(path.join(elsewhere, "main.py"), "2");
