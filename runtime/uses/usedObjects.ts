@@ -13,6 +13,7 @@ import { readInParts } from "../kubernetes/readInParts";
 import { isServedAlike, type Resource } from "../kubernetes/resource";
 import { MANAGER_PREFIX } from "../names";
 import { Scopes } from "../watch/scopes";
+import { SoughtKinds } from "../watch/soughtKinds";
 import { type Change, Store } from "../watch/store";
 import { PolledObjects } from "./polledObjects";
 import {
@@ -85,8 +86,8 @@ export class UsedObjects implements UsedSource {
   private readonly index: UseIndex;
   private readonly polled: PolledObjects;
   private watched: Watched[] = [];
-  /** Why the kind of a use is not known, by its key. Undefined: it is being looked for. */
-  private readonly missing = new Map<string, string | undefined>();
+  /** The kinds that were not found in the cluster yet, each by the key of its use. */
+  private readonly sought = new Map<string, SoughtKinds>();
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: UsedObjectsOptions) {
@@ -113,11 +114,8 @@ export class UsedObjects implements UsedSource {
     this.polled.start();
     const looks = Object.keys(this.options.operator.uses).map(
       (key) =>
-        new Promise<void>((resolve) => {
-          this.missing.set(key, undefined);
-          // Only the signal ends it.
-          this.lookFor(key, resolve).then(resolve, () => resolve());
-        }),
+        // Only the signal ends it.
+        new Promise<void>((resolve) => void this.lookFor(key, resolve).then(resolve, () => resolve())),
     );
     await Promise.all(looks);
   }
@@ -155,19 +153,16 @@ export class UsedObjects implements UsedSource {
   }
 
   async problemOf(key: string, namespace: string | undefined): Promise<UsedProblem | undefined> {
-    if (this.missing.has(key)) {
-      const message = this.missing.get(key);
-      return message === undefined ? { kind: "listing" } : { kind: "missing", message };
-    }
-    for (const { scopes, resource } of this.of(key)) {
-      const [notSynced] = scopes.notSynced(namespace);
-      if (!notSynced) continue;
-      const { problem } = notSynced;
-      if (!problem) return { kind: "listing" };
-      if (isApiError(problem, 404)) return { kind: "missing", message: missingNote(resource) };
-      return { kind: "refused", message: refusalNote(resource, problem) };
-    }
-    return undefined;
+    const notFound = this.sought.get(key)?.notFound() ?? [];
+    const notSynced = this.of(key).flatMap(({ scopes }) => scopes.notSynced(namespace));
+    const [notKnown] = [...notFound, ...notSynced];
+    if (!notKnown) return undefined;
+    const { resource, problem } = notKnown;
+    if (!problem) return { kind: "listing" };
+    const isMissing = problem instanceof UnknownKindError || isApiError(problem, 404);
+    return isMissing
+      ? { kind: "missing", message: missingNote(resource) }
+      : { kind: "refused", message: refusalNote(resource, problem) };
   }
 
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
@@ -228,12 +223,15 @@ export class UsedObjects implements UsedSource {
     const { client, onInterruption } = this.options;
     const { apiVersion, kind } = useOf(this.options.operator, key);
     const { signal } = this.stopping;
+    const sought = new SoughtKinds();
+    sought.seek({ apiVersion, kind });
+    this.sought.set(key, sought);
     const resource = await awaitKind(client, apiVersion, kind, {
       signal,
       onWait: (reason) => {
         onInterruption(kind, reason);
+        sought.failed({ apiVersion, kind }, reason);
         if (!(reason instanceof UnknownKindError)) return;
-        this.missing.set(key, missingNote({ apiVersion, kind }));
         // A caller that waits for the first list continues without it.
         this.allChanged(key);
         onMissing();
@@ -241,7 +239,7 @@ export class UsedObjects implements UsedSource {
     });
     signal.throwIfAborted();
     const listed = this.watchAll(key, resource);
-    this.missing.delete(key);
+    this.sought.delete(key);
     await listed;
     if (this.polled.has(key)) this.allChanged(key);
   }

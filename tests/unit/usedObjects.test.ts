@@ -23,8 +23,11 @@ describe("UsedObjects", () => {
   let client: KubernetesClient;
   let used: UsedObjects;
   let changes: UsedChange[];
+  let interruptions: Error[];
   /** Whether the API server serves the kind. */
   let isServed: boolean;
+  /** Whether the API server of the kind's group is away, though Kubernetes' own API server is there. */
+  let isGroupAway: boolean;
   /** Whether the objects of the kind are in namespaces. */
   let namespaced: boolean;
   let watches: ServerResponse[];
@@ -32,9 +35,10 @@ describe("UsedObjects", () => {
   let deep: string | undefined;
 
   beforeEach(async () => {
-    [changes, watches, isServed, namespaced, deep] = [[], [], true, true, undefined];
+    [changes, watches, isServed, isGroupAway, namespaced, deep] = [[], [], true, false, true, undefined];
     api = await TestApiServer.start((call, response) => {
       if (!isServed) return refuse(response, 404);
+      if (isGroupAway) return refuse(response, 503);
       if (call.query.has("watch")) {
         response.writeHead(200).flushHeaders();
         return void watches.push(response);
@@ -48,12 +52,13 @@ describe("UsedObjects", () => {
       if (call.path.endsWith("/gadgets/g")) return json(response, { ...GADGET, ...gadget });
       return json(response, { metadata: { resourceVersion: "5" }, items: [gadget] });
     });
+    interruptions = [];
     client = api.client();
     used = new UsedObjects({
       client,
       operator: OPERATOR,
       onChange: (change) => void changes.push(change),
-      onInterruption: () => {},
+      onInterruption: (_, error) => void interruptions.push(error),
       isActive: () => true,
     });
     used.see({ namespace: "shop", name: "user" }, widget({ name: "user" }, { spec: { gadget: "g" } }));
@@ -118,5 +123,34 @@ describe("UsedObjects", () => {
       watches.at(-1)?.write(`${JSON.stringify({ type: "MODIFIED", object: { ...GADGET, metadata } })}\n`);
       await eventually(() => assert.equal(changes.length, 2));
     }
+  });
+  it("hold up no finalizing while nobody says how a kind is served, and tell who uses it", async () => {
+    isGroupAway = true;
+    void used.start();
+    const user = widget({ name: "user" }, { spec: { gadget: "g" } });
+    const gather = (event: "reconcile" | "finalize") => gatherUsed(OPERATOR, user, event, used);
+    await eventually(() => assert.equal(interruptions.length, 1));
+    // The API server may just be starting.
+    await assert.rejects(gather("finalize"), /is being listed/);
+    const now = performance.now.bind(performance);
+    Object.defineProperty(performance, "now", { configurable: true, value: () => now() + 11_000 });
+    try {
+      const finalized = await gather("finalize");
+      assert.deepEqual(
+        [finalized.used, finalized.warnings[0]?.reason],
+        [{ gadget: null }, "UsedNotReadable"],
+      );
+      const { reason, message } = await failureOf(() => gather("reconcile"));
+      assert.equal(reason, "UsedNotReadable");
+      assert.match(
+        message,
+        /^uses\.gadget: the API server cannot list Gadget: .*503.* Repair what serves this kind/,
+      );
+    } finally {
+      Reflect.deleteProperty(performance, "now");
+    }
+    isGroupAway = false;
+    await eventually(async () => assert.ok((await gather("reconcile")).used["gadget"]));
+    assert.ok(changes.some(({ users }) => users.includes("shop/user")));
   });
 });
