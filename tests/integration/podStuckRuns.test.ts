@@ -95,6 +95,19 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
     assert.ok((await names()).includes("run-held"));
   });
 
+  it("says so on each object, though it cannot be said on another one", async () => {
+    await running("first", { suspend: true });
+    await running("second", { suspend: true });
+    const client = bench.client.with({});
+    const { get } = client;
+    client.get = (resource, name) =>
+      name.name === "first" ? Promise.reject(new Error("not now")) : get.call(client, resource, name);
+    await resync({ client });
+    const ready = await bench.readyOf(bench.object("second"));
+    assert.equal(ready.reason, "RunSuspended");
+    assert.ok(told.includes(`${bench.namespace}/first: not now`), told.join("\n"));
+  });
+
   it("makes a run again that has not ended long after its time was over", async () => {
     await running("late", {}, overdue());
     assert.deepEqual(await resync({ client: inAnHour() }), { submitted: 1, running: 0, left: 0, failed: 0 });
@@ -191,6 +204,17 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
       assert.deepEqual(await reminders(), expected);
       assert.equal((await workflows()).length, 4);
       assert.equal(told.filter((line) => line.startsWith("Workflow run-")).length, 6, told.join("\n"));
+    });
+
+    it("reminds it of them though another run cannot be deleted", async () => {
+      await running("lost", {}, begun);
+      await running("kept", {}, overdue());
+      const client = inAnHour();
+      client.deleteVersion = () => Promise.reject(new Error("not now"));
+      await resync({ client });
+      assert.ok((await reminders()).includes("run-lost.reminder-1"));
+      assert.ok(told.includes("stranded runs: not now"), told.join("\n"));
+      assert.deepEqual(await names(), ["run-kept", "run-lost"]);
     });
 
     it("gives an object its run as soon as the controller has ended the one before", async () => {

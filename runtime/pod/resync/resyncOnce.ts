@@ -86,10 +86,8 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   const runs = await withoutStranded(options, template ?? undefined);
   const idle = looked.filter((object) => !runs.has(object));
   const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
-  // If one of these fails, runs are submitted all the same.
-  await tellOfStuckRuns(looked, runs, reporter, tell).catch((error: Error) =>
-    tell("runs that do not end", error),
-  );
+  await tellOfStuckRuns(looked, runs, reporter, tell);
+  // If this fails, runs are submitted all the same.
   const reported = await reportSilentRuns(idle, { ...options, reporter }).catch((error: Error) =>
     tell("runs that failed", error),
   );
@@ -125,22 +123,26 @@ async function withoutStranded(
     const asQuiet = quietRun(run, now, quietMs);
     if (asQuiet) quiet.push(asQuiet);
   });
-  try {
-    for (const run of await deleteRuns(client, stranded)) runs.add(run);
-  } catch (error) {
-    options.onError?.("stranded runs", error as Error);
-    return listLiveRuns(options);
-  }
+  const areGone = await deleteRuns(client, stranded).then(
+    (spared) => {
+      for (const run of spared) runs.add(run);
+      return true;
+    },
+    (error: Error) => {
+      options.onError?.("stranded runs", error);
+      return false;
+    },
+  );
   const hasActed = await wakeForgottenRuns(quiet, options).catch(
     (error: Error) => void options.onError?.("forgotten runs", error),
   );
-  if (!hasActed) return runs;
-  // The Workflow controller ends them now, and their objects may need a run.
+  if (areGone && !hasActed) return runs;
+  // The Workflow controller ends them now, and the API server deletes the others: their objects may need a run.
   await pause(lookMs);
   return listLiveRuns(options);
 }
 
-/** Reports on each object that has a run which does not end by itself, and in the log. */
+/** Reports on each object that has a run which does not end by itself, and in the log. Never throws. */
 async function tellOfStuckRuns(
   objects: readonly Looked[],
   runs: LiveRuns,
@@ -152,6 +154,8 @@ async function tellOfStuckRuns(
     const failure = run && whyStuck(run, runs.now);
     if (!failure) continue;
     tell(formatName(object), failure);
-    await reporter.report(object, run.metadata.name, failure);
+    await reporter
+      .report(object, run.metadata.name, failure)
+      .catch((error: Error) => tell(formatName(object), error));
   }
 }
