@@ -6,7 +6,9 @@ import { Reflector, type ReflectorOptions } from "../../watch/reflector";
  */
 export class Following {
   private readonly watches = new Map<string, Reflector>();
-  private waiting: (() => void)[] = [];
+  private readonly waiting = new Set<() => void>();
+  /** Whether something has changed since the last wait. */
+  private isNews = false;
 
   /** Begins to watch, unless a watch with that name is open. */
   open(name: string, options: Omit<ReflectorOptions, "onSynced" | "onInterruption">): void {
@@ -18,21 +20,24 @@ export class Following {
 
   /** Something has changed. */
   readonly wake = (): void => {
-    for (const resolve of this.waiting.splice(0)) resolve();
+    this.isNews = true;
+    for (const end of this.waiting) end();
   };
 
-  /** Resolves when something has changed, after this many milliseconds, or when the signal aborts. */
+  /** Resolves when something has changed since the last wait, after this many milliseconds, or when the signal aborts. */
   next(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      if (signal?.aborted) return resolve();
-      const done = () => {
+      const end = () => {
         clearTimeout(timer);
-        signal?.removeEventListener("abort", done);
+        signal?.removeEventListener("abort", end);
+        this.waiting.delete(end);
+        this.isNews = false;
         resolve();
       };
-      const timer = setTimeout(done, ms);
-      signal?.addEventListener("abort", done);
-      this.waiting.push(done);
+      const timer = setTimeout(end, ms);
+      if (this.isNews || signal?.aborted) return end();
+      signal?.addEventListener("abort", end);
+      this.waiting.add(end);
     });
   }
 
