@@ -111,6 +111,11 @@ export function isTooMany(reference: Reference): boolean {
   return lists.some(({ length }) => length > MOST_REFERENCES);
 }
 
+/** Whether a reference refers to nothing, whatever exists. */
+export function isEmpty(reference: Reference): boolean {
+  return "names" in reference ? reference.names.length === 0 : selectorOf(reference) === undefined;
+}
+
 /** Whether labels are those that a reference selects. */
 export function isSelected(
   { labels }: LabelReference,

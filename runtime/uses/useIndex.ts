@@ -1,5 +1,11 @@
 import type { Use } from "../definition/definition";
-import { isSelected, type LabelReference, type Reference, referencesOf } from "../definition/references";
+import {
+  isEmpty,
+  isSelected,
+  type LabelReference,
+  type Reference,
+  referencesOf,
+} from "../definition/references";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 
 type Labels = Readonly<Record<string, string>> | undefined;
@@ -65,7 +71,7 @@ export class UseIndex {
   usersOfAll(use: string): string[] {
     return [...this.references].flatMap(([key, references]) => {
       const reference = references.get(use);
-      return reference && this.entriesOf(use, reference).length > 0 ? [key] : [];
+      return reference && !isEmpty(reference) ? [key] : [];
     });
   }
 

@@ -1,5 +1,6 @@
 import type { Operator, Use } from "../definition/definition";
 import {
+  isEmpty,
   isList,
   isTooMany,
   type LabelReference,
@@ -7,7 +8,6 @@ import {
   type NameReference,
   type Reference,
   referencesOf,
-  selectorOf,
 } from "../definition/references";
 import { listedNames, type UsingOperator, useOf } from "../definition/selections";
 import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, type WarningReason } from "../failure";
@@ -176,6 +176,8 @@ async function read(
     const message = `the object names more than ${MOST_REFERENCES} objects, or values of a label. Let it name fewer.`;
     return { kind: "refused", message };
   }
+  // A kind that cannot be read holds up nobody who needs nothing of it.
+  if (isEmpty(reference)) return undefined;
   const { namespace } = reference;
   try {
     const problem = await source.problemOf(key, namespace);
@@ -224,11 +226,6 @@ export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): s
   if (isApiError(problem, 403))
     return `the runner may not read ${kind}: ${problem.message}. ${RIGHTS_REMEDY}`;
   return `the API server cannot list ${kind}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
-}
-
-/** Whether a reference selects nothing, so that nothing needs to be read for it. */
-export function isEmptySelection(reference: LabelReference): boolean {
-  return selectorOf(reference) === undefined;
 }
 
 /** An object in the form that its handler gets. */

@@ -1,5 +1,5 @@
 import type { Operator } from "../definition/definition";
-import { isSelected, type LabelReference } from "../definition/references";
+import { isEmpty, isSelected, type LabelReference } from "../definition/references";
 import { selectionsOf, type UsedSelection, useOf } from "../definition/selections";
 import { fingerprint } from "../json/fingerprint";
 import { awaitKind } from "../kubernetes/awaitKind";
@@ -18,7 +18,6 @@ import { type Change, Store } from "../watch/store";
 import { PolledObjects } from "./polledObjects";
 import {
   asGiven,
-  isEmptySelection,
   missingNote,
   refusalNote,
   type Take,
@@ -75,9 +74,10 @@ interface Watched {
 /**
  * The objects that the custom resources of an operator use, kept up to date by watches.
  *
- * Guarantees, each with a test in tests/integration/uses.test.ts:
+ * Guarantees, each with a test in tests/integration/uses.test.ts, tests/integration/hostile/usesOfOthers.test.ts or
+ * tests/unit/used.test.ts:
  * - An object that changes wakes exactly the custom resources that use it, before and after the change.
- * - It is kept once, however many use it.
+ * - It is read once, however many use it.
  * - A kind that the cluster lacks, or that we may not read, holds up only the custom resources that use it.
  *
  * Secrets that no watch may show are read by {@link PolledObjects}.
@@ -186,7 +186,7 @@ export class UsedObjects implements UsedSource {
   }
 
   private selected(key: string, reference: LabelReference) {
-    if (isEmptySelection(reference)) return [];
+    if (isEmpty(reference)) return [];
     return this.of(key).flatMap(({ store, resource }) =>
       [...store.values()]
         .filter(

@@ -43,7 +43,7 @@ describe("what an object uses", function () {
     eventually(() => assert.equal(shownValue(name, key), value));
 
   it("is null or [] where there is none, and a kind that is missing is told", async () => {
-    const object = await bench.applied("nothing", plan({ configMap: "absent" }));
+    const object = await bench.applied("nothing", plan({ configMap: "absent", gadget: "absent" }));
     const { used } = bench.operator.calls("nothing")[0] ?? {};
     assert.deepEqual(used, { named: null, each: [], fixed: null, labelled: [], shared: null, gadget: null });
     await eventually(async () => {

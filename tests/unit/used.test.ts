@@ -53,6 +53,18 @@ describe("gatherUsed", () => {
     });
   }
 
+  for (const use of [{ name: "spec.list[*]" }, { labels: { team: "spec.list[*]" } }])
+    it(`asks for no kind of which an object refers to nothing by ${Object.keys(use)}`, async () => {
+      const uses = { mounts: { ...CONFIG_MAP, ...use } };
+      const problemOf = async () => assert.fail("the kind cannot be read");
+      const object = widget({}, { spec: { list: [] } });
+      const gathered = await gatherUsed({ ...OPERATOR, uses }, object, "reconcile", {
+        ...source(),
+        problemOf,
+      });
+      assert.deepEqual(gathered, { used: { mounts: [] }, warnings: [], secrets: [] });
+    });
+
   it("fails if all of it is longer than 8 Mi characters, and does not keep an object from going", async () => {
     const large = observed("ConfigMap", { data: { text: "x".repeat(1024 * 1024) } }, { name: "a" });
     const list = Array.from({ length: 9 }, (_, index) => `name-${index}`);
