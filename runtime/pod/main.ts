@@ -1,6 +1,8 @@
+import { leaveWord } from "./lastWord";
 import type { EngineCommand } from "./layout";
 import { logTo } from "./logLine";
 import { openPod, openSurroundings, type PodCommand, type Surroundings } from "./pod";
+import { readSettings } from "./podSettings";
 
 /** A command that is ready to run. */
 type Work = () => Promise<number>;
@@ -55,15 +57,21 @@ async function main(): Promise<number> {
   try {
     work = command()(openSurroundings(argument as EngineCommand, process.env, stopping.signal, write));
   } catch (error) {
-    logTo(write)("error", (error as Error).message);
-    return UNUSABLE;
+    return end(UNUSABLE, (error as Error).message);
   }
   return work();
 }
 
+/** Says in the log why the process ends, and to everybody who looks at its pod. */
+function end(code: number, message: string, logged = message): number {
+  logTo(write)("error", logged);
+  leaveWord(readSettings(process.env), message);
+  return code;
+}
+
 function fail(error: unknown): never {
-  logTo(write)("error", error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.exit(FAULT);
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  process.exit(end(FAULT, message, stack));
 }
 
 process.on("uncaughtException", fail).on("unhandledRejection", fail);

@@ -50,9 +50,6 @@ export async function run(pod: Pod): Promise<number> {
     log(exitCode === 0 ? "info" : "error", message);
     leaveWord(settings, message);
     return exitCode;
-  } catch (error) {
-    leaveWord(settings, (error as Error).message);
-    throw error;
   } finally {
     client.close();
     if (!(await transport.close())) leaveExitOfHandler(settings);

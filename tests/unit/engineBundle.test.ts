@@ -1,9 +1,19 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type EngineFiles, engineFiles } from "../../components/engineBundle";
+import { POD_LAYOUT, TERMINATION_LOG } from "../../runtime/pod/layout";
 
 const PROJECT_FOLDER = path.join(__dirname, "..", "..");
 /** Half of what a ConfigMap holds. Every runner holds the engine in its memory. */
@@ -70,12 +80,41 @@ describe("the engine's bundle", () => {
 
   it("tells what is wrong with its pod in a line of JSON, and exits with 2", () => {
     const settings = { ARGOSY_TEST_POD: JSON.stringify({ root: scratch }) };
+    const word = lastWord();
     const { status, stdout } = run([bundle(), "resident"], scratch, settings);
     assert.equal(status, 2, stdout);
     const line = JSON.parse(stdout) as Record<string, string>;
     assert.equal(line["level"], "error");
     assert.match(line["message"] ?? "", /^environment: ARGOSY_NAMESPACE, .* must be set for "resident"/);
+    assert.equal(word(), line["message"]);
   });
+
+  it("leaves as its last word why it ended, and exits with 1", () => {
+    const word = lastWord();
+    const account = path.join(scratch, POD_LAYOUT.serviceAccount);
+    mkdirSync(account, { recursive: true });
+    for (const file of ["token", "ca.crt", "namespace"]) writeFileSync(path.join(account, file), "some");
+    const environment = {
+      // Nobody has this address (RFC 5737), so the server cannot begin.
+      ARGOSY_TEST_POD: JSON.stringify({ root: scratch, host: "192.0.2.1" }),
+      KUBERNETES_SERVICE_HOST: "192.0.2.1",
+      KUBERNETES_SERVICE_PORT: "443",
+      ARGOSY_NAMESPACE: "shop",
+      ARGOSY_POD: "keeper",
+      ARGOSY_EVENT_PATH: "argosy",
+    };
+    const { status, stdout } = run([bundle(), "keep"], scratch, environment);
+    assert.equal(status, 1, stdout);
+    assert.match(word(), /^listen EADDRNOTAVAIL/);
+  });
+
+  /** As the kubelet makes the file. @returns reads it */
+  function lastWord(): () => string {
+    const file = path.join(scratch, TERMINATION_LOG);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, "");
+    return () => readFileSync(file, "utf8");
+  }
 
   function bundle(): string {
     const file = path.join(scratch, "engine.js");
