@@ -6,7 +6,7 @@ import type { Attributes, Span } from "./spans";
  * are numbers.
  *
  * The encoding is our own, and one page long. OpenTelemetry's exporter for JavaScript with its SDK bundles to 300 KB, beside an
- * engine of 430 KB that every runner holds in memory.
+ * engine of half a megabyte that every runner holds in memory.
  * @param resource attributes of the process that sends them
  */
 export function otlpTraces(resource: Attributes, spans: readonly Span[]): string {
