@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Operator } from "../definition/definition";
 import type { Engine } from "../engine";
 import type { KubernetesClient } from "../kubernetes/client";
-import { isApiError } from "../kubernetes/errors";
+import { ApiError, isApiError, isBusy } from "../kubernetes/errors";
 import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
 import { NotLeadingError } from "../leadership/term";
 import { withoutRepeats } from "../text/notices";
@@ -134,7 +134,9 @@ export class Replay {
     try {
       return await this.replay(workflow);
     } catch (error) {
-      if (error instanceof RunTargetError) return resultOfError(error);
+      // Another try would be refused too.
+      const isRefusal = error instanceof ApiError && !isBusy(error);
+      if (isRefusal || error instanceof RunTargetError) return resultOfError(error);
       throw error;
     }
   }

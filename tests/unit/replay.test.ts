@@ -47,6 +47,8 @@ describe("Replay", () => {
   let asked: ObjectName[];
   let leading: boolean;
   let served: boolean;
+  /** What the Workflow says of its object. */
+  let parameters: { readonly name: string; readonly value: string }[];
   /** What the server answers to the patches, one after another; then 200. */
   let refusals: number[];
   let outcome: () => ReconcileReport;
@@ -54,6 +56,10 @@ describe("Replay", () => {
   beforeEach(async () => {
     [notices, asked, refusals, leading, served] = [[], [], [], true, true];
     outcome = () => REPORT;
+    parameters = [
+      { name: "namespace", value: "services" },
+      { name: "name", value: "demo" },
+    ];
     api = await TestApiServer.start((call, response) => {
       if (call.path === BASE) {
         const resources = [{ name: "workflowtasksets", kind: "WorkflowTaskSet", namespaced: true }];
@@ -73,10 +79,7 @@ describe("Replay", () => {
       }
       if (call.path === SETS)
         return json(response, { metadata: { resourceVersion: "5" }, items: [TASK_SET] });
-      const parameters = [
-        { name: "namespace", value: "services" },
-        { name: "name", value: "demo" },
-      ];
+      if (call.path.endsWith("/services/widgets/demo")) return refuse(response, 403);
       json(response, {
         ...WORKFLOW,
         metadata: { name: "submitted", uid: "flow" },
@@ -192,6 +195,14 @@ describe("Replay", () => {
     replay.start();
     await eventually(() => assert.ok(patches().length > 0, "answered"));
     assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":"HandlerError: no plan"/);
+  });
+
+  it("answers that the runner may not read the object", async () => {
+    parameters.push({ name: "uid", value: "demo-uid" });
+    replay.start();
+    await eventually(() => assert.ok(patches().length > 0, "answered"));
+    assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":".*403/);
+    assert.deepEqual(asked, []);
   });
 
   it("is off where the cluster has no Argo Workflows: says so once, and begins when it has come", async () => {
