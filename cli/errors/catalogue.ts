@@ -127,10 +127,10 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   UsedNotReadable: {
     happened: "An object that the custom resource uses cannot be read, or is too large.",
-    look: "The message names the key in uses of operator.yaml, and the right or the size.",
+    look: "The message names the key in uses of operator.yaml, and the right, the kind or the size.",
     remedy:
-      "Deploy the operator again: its rights are derived from uses in operator.yaml. If the objects are too large, let the " +
-      "custom resource name fewer of them.",
+      "Deploy the operator again: its rights are derived from uses in operator.yaml. If the API server cannot list the kind, " +
+      "repair what serves the kind. If the objects are too large, let the custom resource name fewer of them.",
   },
   ApiError: {
     happened: "The API server refused a request for a reason that has no code of its own.",
