@@ -1,7 +1,6 @@
 import type { Operator } from "../definition/definition";
 import { isEmpty, isSelected, type LabelReference } from "../definition/references";
 import { selectionsOf, type UsedSelection, useOf } from "../definition/selections";
-import { fingerprint } from "../json/fingerprint";
 import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource, UnknownKindError } from "../kubernetes/discovery";
@@ -11,7 +10,6 @@ import { keyOf } from "../kubernetes/objectKey";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import { readInParts } from "../kubernetes/readInParts";
 import { isServedAlike, type Resource } from "../kubernetes/resource";
-import { MANAGER_PREFIX } from "../names";
 import { Scopes } from "../watch/scopes";
 import { SoughtKinds } from "../watch/soughtKinds";
 import { type Change, Store } from "../watch/store";
@@ -25,6 +23,7 @@ import {
   type UsedSource,
   whyNotGiven,
 } from "./used";
+import { factsOf, isByOperator, type UsedFacts } from "./usedFacts";
 import { UseIndex } from "./useIndex";
 
 /** The objects that {@link UsedObjects} read, and the callbacks that they call. */
@@ -54,14 +53,6 @@ export interface UsedChange {
 
 /** How long an object counts of which only the metadata was seen, in characters of JSON. */
 const UNREAD_LENGTH = 64 * 1024;
-
-/** The facts that are kept of every used object. */
-interface UsedFacts {
-  readonly labels: Readonly<Record<string, string>> | undefined;
-  /** Differs if the handler would see another object. */
-  readonly seen: string;
-  readonly isByOperator: boolean;
-}
 
 /** A selection whose kind the cluster serves. */
 interface Watched {
@@ -316,21 +307,4 @@ export class UsedObjects implements UsedSource {
   private of(key: string): Watched[] {
     return this.watched.filter(({ selection }) => selection.key === key);
   }
-}
-
-function factsOf(object: KubernetesObject, isMetadataOnly: boolean): UsedFacts {
-  const { labels, resourceVersion, uid, managedFields: _, ...metadata } = object.metadata;
-  const { metadata: __, ...content } = object;
-  return {
-    labels,
-    seen: fingerprint(isMetadataOnly ? [uid, resourceVersion] : [uid, labels, metadata, content]),
-    isByOperator: isByOperator(object),
-  };
-}
-
-/** Whether an operator of Argosy wrote last to an object. */
-function isByOperator(object: KubernetesObject | undefined): boolean {
-  const entries = object?.metadata.managedFields ?? [];
-  const latest = entries.reduce((last, { time = "" }) => (time > last ? time : last), "");
-  return entries.some(({ time = "", manager = "" }) => time === latest && manager.startsWith(MANAGER_PREFIX));
 }
