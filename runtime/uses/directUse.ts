@@ -3,10 +3,11 @@ import { type LabelReference, selectorOf } from "../definition/references";
 import { useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource, UnknownKindError } from "../kubernetes/discovery";
-import { isApiError } from "../kubernetes/errors";
+import { ApiError, isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { asGiven, missingNote, type Take, type UsedProblem, type UsedSource } from "./used";
+import { LISTING_PATIENCE_MS } from "../watch/reflector";
+import { asGiven, missingNote, refusalNote, type Take, type UsedProblem, type UsedSource } from "./used";
 
 /**
  * Used objects that are read from the API server each time they are needed, for a run in a pod of its own, which has no watches.
@@ -14,6 +15,8 @@ import { asGiven, missingNote, type Take, type UsedProblem, type UsedSource } fr
  */
 export class DirectUse implements UsedSource {
   private readonly resources = new Map<string, Promise<Resource | undefined>>();
+  /** Since when nobody has said how a kind is served, by the key of its use, on the monotonic clock. */
+  private readonly failingSince = new Map<string, number>();
 
   constructor(
     private readonly operator: Pick<Operator, "uses">,
@@ -21,9 +24,17 @@ export class DirectUse implements UsedSource {
   ) {}
 
   async problemOf(key: string): Promise<UsedProblem | undefined> {
-    return (await this.find(key))
-      ? undefined
-      : { kind: "missing", message: missingNote(useOf(this.operator, key)) };
+    const use = useOf(this.operator, key);
+    try {
+      return (await this.find(key)) ? undefined : { kind: "missing", message: missingNote(use) };
+    } catch (error) {
+      const since = this.failingSince.get(key) ?? performance.now();
+      this.failingSince.set(key, since);
+      // The server of an aggregated API may be away for days, while the others are there.
+      const isLasting = error instanceof ApiError && performance.now() - since >= LISTING_PATIENCE_MS;
+      if (!isLasting) throw error;
+      return { kind: "refused", message: refusalNote(use, error) };
+    }
   }
 
   async get(key: string, { namespace, name }: ObjectName): Promise<KubernetesObject | undefined> {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Use } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { gatherUsed, type UsedSource } from "../../runtime/uses/used";
@@ -120,5 +121,27 @@ describe("gatherUsed", () => {
       const { used } = await gatherUsed({ ...OPERATOR, uses: both }, user, "finalize", all);
       assert.deepEqual(used, { mounts: [], one: small });
     });
+  });
+
+  it("waits in a run for a while until somebody says how a kind is served, and then says so or finalizes without", async () => {
+    const read = () => Promise.reject(new ApiError(503, { message: "service unavailable" }, "GET"));
+    const uses = {
+      metrics: { apiVersion: "metrics.k8s.io/v1beta1", kind: "PodMetrics", plural: "pods", name: "spec.pod" },
+    };
+    const operator = { ...OPERATOR, uses };
+    const direct = new DirectUse(operator, { read } as unknown as KubernetesClient);
+    const object = widget({}, { spec: { pod: "web" } });
+    await assert.rejects(gatherUsed(operator, object, "finalize", direct), /service unavailable/);
+    const now = performance.now.bind(performance);
+    Object.defineProperty(performance, "now", { configurable: true, value: () => now() + 11_000 });
+    try {
+      const { reason, message } = await failureOf(() => gatherUsed(operator, object, "reconcile", direct));
+      assert.equal(reason, "UsedNotReadable");
+      assert.match(message, /^uses\.metrics: the API server cannot list PodMetrics: .*service unavailable/);
+      const { used, warnings } = await gatherUsed(operator, object, "finalize", direct);
+      assert.deepEqual([used, warnings], [{ metrics: null }, [{ reason: "UsedNotReadable", note: message }]]);
+    } finally {
+      Reflect.deleteProperty(performance, "now");
+    }
   });
 });
