@@ -12,7 +12,7 @@ export type Priority = (typeof PRIORITIES)[number];
 
 /** How {@link Schedule.add} adds a key. */
 export interface AddOptions {
-  /** @default "change" */
+  /** If the key waits already, the more urgent priority stays. @default "change" */
   readonly priority?: Priority;
   /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. @default 0 */
   readonly afterMs?: number;
