@@ -169,13 +169,15 @@ export class Schedule {
     const now = this.options.now();
     // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.
     const isKept = result.kind === "failed" && waitMs !== undefined && !entry.againEndsBackoff;
+    // A key that is tried again is as urgent as it was.
+    const priority = higher(again, result.kind === "again" ? entry.priority : "routine");
     if (again && !isKept) {
       const dueAt = Math.min(againAt, waitMs === undefined ? Number.POSITIVE_INFINITY : now + waitMs);
-      if (dueAt > now) this.delay(key, entry, dueAt, again);
-      else this.admit(key, entry, again);
+      if (dueAt > now) this.delay(key, entry, dueAt, priority);
+      else this.admit(key, entry, priority);
     } else if (waitMs !== undefined) {
       const { isPausing } = entry;
-      this.delay(key, entry, now + waitMs, result.kind === "again" ? entry.priority : "routine");
+      this.delay(key, entry, now + waitMs, priority);
       entry.isPausing = result.kind === "failed" || (result.kind === "again" && isPausing);
     } else if (entry.failures === 0) {
       this.entries.delete(key);
