@@ -106,4 +106,26 @@ describe("ListedUse", () => {
     assert.equal(await fingerprintIn("gone"), undefined);
     assert.deepEqual(told, ["what uses.config names in namespace gone"]);
   });
+
+  it("knows what an object uses though a kind cannot be listed of which the object names nothing", async () => {
+    const gadget = { apiVersion: "gadgets.example.com/v1", kind: "Gadget", plural: "gadgets" };
+    const uses = {
+      config: { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", name: "spec.config" },
+      gadget: { ...gadget, name: "spec.gadget" },
+      team: { ...gadget, labels: { team: "spec.team" } },
+    };
+    const away = new ApiError(503, { message: "service unavailable" }, "GET");
+    const used = await ListedUse.of({
+      operator: operator({ uses }),
+      client: { ...client, read: () => Promise.reject(away) } as unknown as KubernetesClient,
+      onError: () => {},
+    });
+    const isKnown = async (spec: object) => {
+      const user = widget({}, { spec });
+      return (await used.fingerprintOf(user.metadata, referencesOf(uses, user))) !== undefined;
+    };
+    assert.equal(await isKnown({ config: "c" }), true);
+    assert.equal(await isKnown({ config: "c", gadget: "g" }), false);
+    assert.equal(await isKnown({ config: "c", team: "t" }), false);
+  });
 });

@@ -1,5 +1,5 @@
 import type { Operator } from "../../definition/definition";
-import { isSelected, type LabelReference, type Reference } from "../../definition/references";
+import { isEmpty, isSelected, type LabelReference, type Reference } from "../../definition/references";
 import { selectionsOf, type UsedSelection, useOf } from "../../definition/selections";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource, UnknownKindError } from "../../kubernetes/discovery";
@@ -59,7 +59,8 @@ export class ListedUse implements UsedSource {
     references: ReadonlyMap<string, Reference>,
   ): Promise<string | undefined> {
     const { operator } = this.options;
-    if ([...references].some(([key, { namespace }]) => this.hasFailed(key, namespace))) return undefined;
+    const needed = [...references].filter(([, reference]) => !isEmpty(reference));
+    if (needed.some(([key, { namespace }]) => this.hasFailed(key, namespace))) return undefined;
     try {
       return usedFingerprint((await gatherReferences(operator, references, "reconcile", this)).used);
     } catch (error) {
