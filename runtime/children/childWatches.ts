@@ -79,14 +79,14 @@ export class ChildWatches {
     const { apiVersion, kind } = resource;
     // The lists show what is wrong with a kind that is not found.
     const now = await findResource(this.options.client, apiVersion, kind).catch(() => resource);
-    if (isServedAlike(now, resource)) return;
-    await this.scopes.remove(resource);
-    this.stopping.signal.throwIfAborted();
     const place = this.resources.indexOf(resource);
     // A look that was held up, since the API server was away, may find the same as the next one.
-    if (place < 0) return;
+    if (place < 0 || isServedAlike(now, resource)) return;
+    this.stopping.signal.throwIfAborted();
     this.resources.splice(place, 1, now);
+    // Before the old path is left: nobody may think that the kind is known meanwhile.
     this.scopes.add(now);
+    await this.scopes.remove(resource);
   }
 
   stop(): Promise<void> {
