@@ -1,4 +1,4 @@
-import { type FSWatcher, readdirSync, realpathSync, statSync, watch } from "node:fs";
+import { type FSWatcher, lstatSync, readdirSync, realpathSync, statSync, watch } from "node:fs";
 import path from "node:path";
 
 /** Files of editors, interpreters and file systems, and files that only tests read. */
@@ -27,7 +27,7 @@ const QUIET_MS = 150;
 
 /**
  * Watches a folder and everything in it, also behind links. Reports changed files after a short quiet time. If the folder itself
- * is removed and made again, it is the one that has changed.
+ * is removed and made again, or the folder behind a link, it is the one that has changed.
  *
  * It does not use chokidar. If a folder is replaced by another one at once, as `git checkout` may do, chokidar 5 follows the old
  * folder, and an author's edits no longer count. Node's own recursive watch polls on Linux.
@@ -35,8 +35,8 @@ const QUIET_MS = 150;
 export class FolderWatch {
   /** One for each folder. */
   private readonly watchers = new Map<string, FSWatcher>();
-  /** That of the folder above, which sees the watched folder itself come and go. */
-  private readonly above: FSWatcher | undefined;
+  /** Those of the folders above, which see the watched folder itself and the folders behind links come and go. */
+  private readonly above = new Map<string, FSWatcher>();
   private readonly changed = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
 
@@ -50,36 +50,40 @@ export class FolderWatch {
     private readonly onChange: (files: readonly string[]) => void,
     private readonly but: readonly string[] = [],
   ) {
-    this.above = this.watchAbove();
+    this.watchAbove(root, root);
     this.follow(root);
   }
 
   /** Ends the watch. */
   close(): void {
     clearTimeout(this.timer);
-    this.above?.close();
-    for (const watcher of this.watchers.values()) watcher.close();
-    this.watchers.clear();
+    for (const watcher of [...this.above.values(), ...this.watchers.values()]) watcher.close();
   }
 
-  private watchAbove(): FSWatcher | undefined {
-    const { dir, base } = path.parse(this.root);
+  /** @param place where the folder is: its own path, or the one to which a link leads */
+  private watchAbove(folder: string, place: string): void {
+    const key = `${folder} is ${place}`;
+    if (this.above.has(key)) return;
+    const { dir, base } = path.parse(place);
+    const come = (_event: string, name: string | null) => {
+      if (name === base) this.note(folder);
+    };
     try {
-      return watch(dir, (_event, name) => {
-        if (name === base) this.note(dir, name);
-      }).on("error", () => {});
+      const watcher = watch(dir, come);
+      watcher.on("error", () => {});
+      this.above.set(key, watcher);
     } catch {
       // Nobody may read it.
-      return undefined;
     }
   }
 
   private follow(folder: string): void {
     if (this.watchers.has(folder)) return;
     try {
-      const watcher = watch(folder, (_event, name) => this.note(folder, name));
+      const watcher = watch(folder, (_event, name) => this.note(path.join(folder, name ?? "")));
       watcher.on("error", () => this.leave(folder));
       this.watchers.set(folder, watcher);
+      if (lstatSync(folder).isSymbolicLink()) this.watchAbove(folder, realpathSync(folder));
       for (const name of readdirSync(folder)) {
         const inner = path.join(folder, name);
         if (!isIgnored(path.relative(this.root, inner), this.but) && isFolderBelow(this.root, inner))
@@ -100,8 +104,7 @@ export class FolderWatch {
     }
   }
 
-  private note(folder: string, name: string | null): void {
-    const file = path.join(folder, name ?? "");
+  private note(file: string): void {
     if (isIgnored(path.relative(this.root, file), this.but)) return;
     this.changed.add(file);
     clearTimeout(this.timer);

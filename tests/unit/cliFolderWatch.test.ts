@@ -85,6 +85,34 @@ describe("cli: the watch of the operators' folder", () => {
     }
   });
 
+  for (const [what, remake] of [
+    ["replaced at once", (folder: string) => renameSync(folder, `${folder}.old`)],
+    ["removed and made again", (folder: string) => rmSync(folder, { recursive: true })],
+  ] as const)
+    for (const isRoot of [false, true])
+      it(`goes on when ${isRoot ? "it is a link to a folder that is" : "a folder behind a link is"} ${what}`, async () => {
+        const elsewhere = writeFolder({ "linked/main.py": "1" });
+        const [folder, link] = [path.join(elsewhere, "linked"), path.join(root, "link")];
+        const links = isRoot ? ["link"] : ["link", "shop/link"];
+        try {
+          for (const each of links) symlinkSync(folder, path.join(root, each));
+          watch.close();
+          watch = new FolderWatch(isRoot ? link : root, (files) =>
+            told.push(files.map((file) => path.relative(root, file))),
+          );
+          remake(folder);
+          await hasTold(...links);
+          told.length = 0;
+          mkdirSync(folder);
+          await hasTold(...links);
+          told.length = 0;
+          writeFileSync(path.join(folder, "main.py"), "2");
+          await hasTold(...links.map((each) => `${each}/main.py`));
+        } finally {
+          removeFolder(elsewhere);
+        }
+      });
+
   it("goes on when the folder itself is removed and made again", async () => {
     rmSync(root, { recursive: true });
     await hasTold("");
