@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { CustomResources } from "../../runtime/watch/customResources";
@@ -140,6 +141,16 @@ describe("Reconciler", () => {
       annotations: { "argosy.dev/skip-finalize": "true" },
     });
     assert.equal((await world.reconcile({ ...finalizing, whyNot })).report.result, "succeeded");
+  });
+
+  it("says why it looks for no children elsewhere: a kind of the object's children cannot be listed", async () => {
+    world.given({ finalizers: [ELSEWHERE], deletionTimestamp: DELETED });
+    const whyNot = (event: string) =>
+      event === "finalize" ? new ReconcileFailure("KindNotListed", "away") : undefined;
+    const away = new ApiError(503, { message: "service unavailable" }, "GET");
+    world.cluster.readRefusals.set("list ConfigMap", away);
+    const { report } = await world.reconcile({ whyNot });
+    assert.equal(report.failure?.reason, "KindNotListed");
   });
 
   it("says that an object has a finalizer of another operator of ours: it may be a former name of this one", async () => {
