@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { ownedManifest } from "../../runtime/children/ownership";
+import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { Watches } from "../../runtime/watches";
@@ -39,10 +40,21 @@ describe("Watches", () => {
       sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
     });
     client = api.client();
-    watches = new Watches({
+    watches = watchesOf();
+  });
+  afterEach(async () => {
+    await watches.stop();
+    client.close();
+    await api.stop();
+  });
+
+  /** Of an operator with ConfigMaps as children. */
+  function watchesOf(more: Partial<Operator> = {}): Watches {
+    return new Watches({
       client,
       operator: operator({
         children: [{ apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" }],
+        ...more,
       }),
       resource: WIDGETS,
       namespace: "argosy",
@@ -56,12 +68,7 @@ describe("Watches", () => {
       onInterruption: (_, { message }) => void told.push(message),
       onLost: () => {},
     });
-  });
-  afterEach(async () => {
-    await watches.stop();
-    client.close();
-    await api.stop();
-  });
+  }
 
   const lists = () => api.calls.filter(({ path }) => path.endsWith("/configmaps")).length;
 
@@ -118,6 +125,26 @@ describe("Watches", () => {
       children = served;
       await eventually(() => assert.deepEqual([synced, open.length], [2 + time, 1]));
     }
+  });
+
+  it("lists again what objects use, though the list of a kind of children does not end", async () => {
+    children = [];
+    const use = { apiVersion: "v1", kind: "Pod", plural: "pods", name: "spec.pod" };
+    watches = watchesOf({ uses: { pod: use } });
+    const started = watches.start();
+    await eventually(() => assert.equal(discovered.length, 2, "it asks for both kinds"));
+    const pods = { name: "pods", kind: "Pod", namespaced: true };
+    for (const answer of discovered) answer([...RESOURCES, pods]);
+    await started;
+    const listsOf = (plural: string) =>
+      api.calls.filter(({ path, query }) => path.endsWith(`/${plural}`) && !query.has("watch")).length;
+    assert.deepEqual([listsOf("configmaps"), listsOf("pods")], [1, 1]);
+    const { answer } = api;
+    api.answer = (call, response) => {
+      if (!call.path.endsWith("/configmaps")) return answer(call, response);
+    };
+    void watches.relist().catch(() => {});
+    await eventually(() => assert.deepEqual([listsOf("configmaps"), listsOf("pods")], [2, 2]));
   });
 
   /** A child as the API server has it after we applied it. */
