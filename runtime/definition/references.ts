@@ -107,13 +107,17 @@ export function referencesOf(
 
 /** Whether a reference has more than {@link MOST_REFERENCES} names, or values of a label. Then the reference is not whole. */
 export function isTooMany(reference: Reference): boolean {
-  const lists = "names" in reference ? [reference.names] : Object.values(reference.labels);
-  return lists.some(({ length }) => length > MOST_REFERENCES);
+  return listsOf(reference).some(({ length }) => length > MOST_REFERENCES);
 }
 
 /** Whether a reference refers to nothing, whatever exists. */
 export function isEmpty(reference: Reference): boolean {
-  return "names" in reference ? reference.names.length === 0 : selectorOf(reference) === undefined;
+  return listsOf(reference).some(({ length }) => length === 0);
+}
+
+/** The names of a reference, or the values of each of its labels. */
+function listsOf(reference: Reference): (readonly string[])[] {
+  return "names" in reference ? [reference.names] : Object.values(reference.labels);
 }
 
 /** Whether labels are those that a reference selects. */
@@ -128,10 +132,9 @@ export function isSelected(
 }
 
 /** The reference as a selector of the API. Undefined if it selects nothing. */
-export function selectorOf({ labels }: LabelReference): string | undefined {
-  const entries = Object.entries(labels);
-  if (entries.some(([, values]) => values.length === 0)) return undefined;
-  return entries
+export function selectorOf(reference: LabelReference): string | undefined {
+  if (isEmpty(reference)) return undefined;
+  return Object.entries(reference.labels)
     .map(([label, values]) =>
       values.length === 1 ? `${label}=${values[0]}` : `${label} in (${values.join(",")})`,
     )

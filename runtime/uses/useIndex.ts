@@ -40,7 +40,7 @@ export class UseIndex {
     return this.references.get(key) ?? new Map();
   }
 
-  /** Says whether the kind of a use is in no namespace. @default it is in namespaces */
+  /** Says whether the kind of a use is in no namespace. Until then, it counts as in namespaces. */
   setClusterWide(use: string, isClusterWide: boolean): void {
     if (this.clusterWide.has(use) === isClusterWide) return;
     const all = [...this.references];
@@ -119,9 +119,8 @@ export class UseIndex {
 }
 
 /** The label by which an object is found. The others are then compared. Undefined if no object can have all of them. */
-function firstLabel({ labels }: LabelReference): readonly [string, readonly string[]] | undefined {
-  const entries = Object.entries(labels);
-  return entries.some(([, values]) => values.length === 0) ? undefined : entries[0];
+function firstLabel(reference: LabelReference): readonly [string, readonly string[]] | undefined {
+  return isEmpty(reference) ? undefined : Object.entries(reference.labels)[0];
 }
 
 function entryOf(use: string, namespace: string | undefined, label: string, value: string): string {
