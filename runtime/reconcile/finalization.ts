@@ -68,7 +68,8 @@ export class Finalization {
     }
     if (finalizers.forElsewhere(object)) {
       // To list a kind whose server is away would fail as if the API server were busy, and the object would not say why it waits.
-      if (!isSkipped) asking.assertPossible("finalize", object, memory, true);
+      const listed = { ...memory, kinds: sweep.listed(memory.kinds) };
+      if (!isSkipped) asking.assertPossible("finalize", object, listed, true);
       const sweeping = () => sweep.deleteElsewhere(client, object, memory, draft.changes);
       const left = await timeline.step("sweep", sweeping);
       if (left.length > 0 && !isSkipped) throw namespacesLeft(left, operator.namespaces);

@@ -73,7 +73,7 @@ export class Finalizers {
    * @param wanted which meanings the object needs. An existing finalizer stays
    * @returns the object as it is now
    * @throws ObjectGoneError if it is gone or being deleted
-   * @throws ReconcileFailure `ApiError` if the API server drops a finalizer
+   * @throws ReconcileFailure `ApiError` if the API server drops a finalizer, or keeps one of a former name
    */
   async ensure(
     client: KubernetesClient,

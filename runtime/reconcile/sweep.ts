@@ -40,6 +40,11 @@ export class Sweep {
     return remembered.filter((kind) => !declared.some((each) => isSameKind(each, kind)));
   }
 
+  /** The kinds that {@link deleteElsewhere} lists. @param remembered the kinds of the object's children */
+  listed(remembered: readonly string[]): string[] {
+    return [...this.options.childResources.map(kindKey), ...this.undeclared(remembered)];
+  }
+
   /**
    * Deletes the object's children of kinds that are no longer declared.
    * @param remembered the kinds of the object's children, by the engine's memory

@@ -143,12 +143,13 @@ describe("Reconciler", () => {
     assert.equal((await world.reconcile({ ...finalizing, whyNot })).report.result, "succeeded");
   });
 
-  it("says why it looks for no children elsewhere: a kind of the object's children cannot be listed", async () => {
+  it("says why it looks for no children elsewhere: a kind of children cannot be listed", async () => {
     world.given({ finalizers: [ELSEWHERE], deletionTimestamp: DELETED });
-    const whyNot = (event: string) =>
-      event === "finalize" ? new ReconcileFailure("KindNotListed", "away") : undefined;
-    const away = new ApiError(503, { message: "service unavailable" }, "GET");
-    world.cluster.readRefusals.set("list ConfigMap", away);
+    const whyNot = (event: string, _: object, kinds: readonly string[]) =>
+      event === "finalize" && kinds.includes("v1/ConfigMap")
+        ? new ReconcileFailure("KindNotListed", "the server of the kind is away")
+        : undefined;
+    world.cluster.readRefusals.set("list ConfigMap", new ApiError(503, { message: "away" }, "GET"));
     const { report } = await world.reconcile({ whyNot });
     assert.equal(report.failure?.reason, "KindNotListed");
   });
