@@ -17,6 +17,10 @@ import type { DesiredChild } from "./desiredChildren";
 import { marksIn } from "./marks";
 import type { Conflict } from "./ownership";
 
+/** What to do if the runner has no rights to a declared kind in the whole cluster. */
+export const ROLE_REMEDY =
+  "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
+
 /** What to do if the runner has no rights in a namespace that the operator lists. */
 export const GRANT_REMEDY =
   "The namespace was probably deleted and created again, and the runner's RoleBinding was deleted with it: run `pulumi up --refresh`.";

@@ -1,5 +1,5 @@
 import type { Child } from "../children/childStore";
-import { GRANT_REMEDY } from "../children/refusals";
+import { GRANT_REMEDY, ROLE_REMEDY } from "../children/refusals";
 import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
 import { UnknownKindError } from "../kubernetes/discovery";
@@ -21,8 +21,6 @@ export interface CompletenessOptions {
 }
 
 const RETRY = { retryAfterSeconds: 30 };
-const ROLE_REMEDY =
-  "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
 
 /**
  * Says whether everything that a reconcile of an object needs is known.

@@ -2,7 +2,7 @@ import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import { childSelectorOf } from "../children/marks";
 import { canReference } from "../children/ownership";
-import { GRANT_REMEDY, isRightMissing } from "../children/refusals";
+import { GRANT_REMEDY, isRightMissing, ROLE_REMEDY } from "../children/refusals";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -89,11 +89,13 @@ export class Sweep {
     const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
     const left = new Set<string>();
     const onUnreached = (namespace: string) => left.add(namespace);
+    const scopesOfFar = (resource: Resource) =>
+      scopesOf(operator.namespaces, resource).filter((namespace) => !canReference(object, namespace));
     for (const resource of childResources)
-      await this.learn(client, resource, object, selector, { onUnreached });
+      await this.learn(client, resource, object, selector, { scopes: scopesOfFar(resource), onUnreached });
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
-      if (resource) await this.learn(client, resource, object, selector);
+      if (resource) await this.learn(client, resource, object, selector, { scopes: scopesOfFar(resource) });
     }
     const far = store
       .of(object.metadata.uid)
@@ -193,12 +195,9 @@ export class Sweep {
         }
         if (!isApiError(error, 403)) throw error;
         // The content of a namespace that is being deleted goes anyway, and our rights in the namespace go first.
-        if (
-          namespace !== undefined &&
-          (namespace === object.metadata.namespace || (await isGoing(client, namespace)))
-        )
-          continue;
-        if (namespace === undefined || !how.onUnreached) throw notGranted(resource, namespace);
+        if (namespace !== undefined && (await isGoing(client, namespace))) continue;
+        if (namespace === undefined || !how.onUnreached)
+          throw notGranted(resource, namespace, this.isDeclared(resource));
         how.onUnreached(namespace);
       }
     }
@@ -211,13 +210,18 @@ export class Sweep {
     namespace: string | undefined,
     listed: ReadonlySet<string> = new Set(),
   ): void {
-    const { store, childResources } = this.options;
-    const isKind = (other: Resource) => kindKey(other) === kindKey(kind);
-    if (childResources.some(isKind)) return;
+    const { store } = this.options;
+    if (this.isDeclared(kind)) return;
     for (const child of store.of(ownerUid)) {
       const isHere = namespace === undefined || child.namespace === namespace;
-      if (isKind(child.resource) && isHere && !listed.has(child.uid)) store.forget(child);
+      const isKind = kindKey(child.resource) === kindKey(kind);
+      if (isKind && isHere && !listed.has(child.uid)) store.forget(child);
     }
+  }
+
+  /** Whether the operator declares a kind in this version. */
+  private isDeclared(kind: Pick<Resource, "apiVersion" | "kind">): boolean {
+    return this.options.childResources.some((each) => kindKey(each) === kindKey(kind));
   }
 
   private async resourceOf(client: KubernetesClient, key: string): Promise<Resource | undefined> {
@@ -259,10 +263,19 @@ export function whereIn(namespaces: readonly string[]): string {
   return `namespace${namespaces.length > 1 ? "s" : ""} ${namespaces.slice(0, 10).join(", ")}`;
 }
 
-function notGranted({ apiVersion, kind }: Resource, namespace?: string): ReconcileFailure {
+/** @param isDeclared whether the operator still declares the kind, so that somebody must have taken the right away */
+function notGranted(
+  { apiVersion, kind }: Resource,
+  namespace?: string,
+  isDeclared = false,
+): ReconcileFailure {
   const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+  const grant = namespace === undefined ? ROLE_REMEDY : GRANT_REMEDY;
+  const remedy = isDeclared
+    ? grant
+    : `Declare { apiVersion: "${apiVersion}", kind: "${kind}", retired: true } under "children" until none is left, then deploy the operator again.`;
   return new ReconcileFailure(
     "ChildRefused",
-    `the object had children of kind ${kind} (${apiVersion})${where}, which the runner may not list or delete any more. Declare { apiVersion: "${apiVersion}", kind: "${kind}", retired: true } under "children" until none is left, then deploy the operator again.`,
+    `the object had children of kind ${kind} (${apiVersion})${where}, which the runner may not list or delete any more. ${remedy}`,
   );
 }

@@ -129,6 +129,34 @@ describe("Sweep", () => {
       }
     });
 
+    describe("where rights are granted namespace by namespace", () => {
+      beforeEach(() => {
+        sweep = sweepOf({ namespaces: ["shop"] });
+        applied("ours", { kind: "Secret" });
+        cluster.readRefusals.set("list Secret in shop", FORBIDDEN);
+      });
+      const shop = (metadata: Partial<KubernetesObject["metadata"]> = {}) =>
+        cluster.put({
+          apiVersion: "v1",
+          kind: "Namespace",
+          metadata: { name: "shop", uid: "n", resourceVersion: "1", ...metadata },
+        });
+
+      it("says what is left in the object's own namespace too", async () => {
+        shop();
+        const { reason, message } = await failureOf(run());
+        assert.equal(reason, "ChildRefused");
+        assert.match(message, /kind Secret \(v1\) in namespace shop,.*retired: true/);
+      });
+
+      it("goes on if that namespace is being deleted, or is gone", async () => {
+        shop({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+        assert.deepEqual(await run(), []);
+        cluster.remove("Namespace", { name: "shop" });
+        assert.deepEqual(await run(), []);
+      });
+    });
+
     it("leaves a child alone that is being deleted already", async () => {
       const { metadata, ...content } = applied("ours", { kind: "Secret" });
       cluster.put({ ...content, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
