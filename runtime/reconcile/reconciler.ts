@@ -134,6 +134,7 @@ export class Reconciler {
     try {
       const object = await timeline.step("read", () => objects.readToReconcile(name));
       writtenAt = object && lastWriteOf(object);
+      if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
       const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
       await timeline.step("sweep", clearUp, () => draft.changes.length > 0);
       if (!object) {
@@ -177,8 +178,7 @@ export class Reconciler {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { uid, generation, namespace, deletionTimestamp } = object.metadata;
-    draft.note({ uid, generation });
+    const { namespace, deletionTimestamp } = object.metadata;
     if (annotated(object.metadata, PAUSED_ANNOTATION)) {
       draft.skip("paused");
     } else if (deletionTimestamp) {

@@ -140,6 +140,16 @@ describe("objects that are no longer watched", () => {
     assert.ok(isRemembered());
   });
 
+  it("keep their memory while nobody may list children of a declared kind, and say how to get that right", async () => {
+    child("near");
+    const metadata = { name: "shop", uid: "shop-uid", resourceVersion: "1" };
+    cluster.put({ apiVersion: "v1", kind: "Namespace", metadata });
+    await memories.write(cluster.client(), { ...NAME, uid: "widget-uid" }, { memory: { kinds: [] } });
+    cluster.readRefusals.set("list ConfigMap in shop", new ApiError(403, { message: "forbidden" }, "GET"));
+    await assert.rejects(clearUp(undefined, true), /in namespace shop, .*The namespace was probably deleted/);
+    assert.ok(isRemembered());
+  });
+
   describe("keep everything while they may only be out of sight:", () => {
     const namespace = (metadata: object = {}): KubernetesObject => ({
       ...{ apiVersion: "v1", kind: "Namespace" },
@@ -184,6 +194,13 @@ describe("objects that are no longer watched", () => {
     child("near");
     const { uid, changes: made } = await report(widget({ uid: "another-uid" }));
     assert.deepEqual([uid, made.length, left()], ["another-uid", 1, []]);
+  });
+
+  it("hold up another object of their name if a child cannot be deleted, and that object reports why", async () => {
+    child("near");
+    cluster.refusals.set("delete ConfigMap near", new ApiError(403, { message: "forbidden" }, "DELETE"));
+    const { uid, generation, failure } = await report(widget({ uid: "another-uid" }));
+    assert.deepEqual([uid, generation, failure?.reason], ["another-uid", 3, "ChildRefused"]);
   });
 
   it("are reported by their uid if something of them was left, also if it cannot be deleted", async () => {
