@@ -37,6 +37,8 @@ export interface MemoryShelf {
   learn(memory: KubernetesObject): void;
   /** We deleted a Memory object. */
   drop(memory: KubernetesObject): void;
+  /** We wrote a Memory object, and nobody knows whether that was done: it is read again when it is needed. */
+  doubt(memory: Manifest): void;
 }
 
 /** What {@link KeptMemories} work with. */
@@ -63,7 +65,7 @@ export function memoryResourceOf(operator: Pick<OperatorIdentity, "installation"
 }
 
 /** The uid of the object that a Memory is about. It is in the name of the Memory, which nobody can change. */
-export function uidIn(memory: KubernetesObject, operator: OperatorIdentity): string | undefined {
+export function uidIn(memory: Manifest, operator: OperatorIdentity): string | undefined {
   const prefix = memoryPrefixOf(operator);
   const { name } = memory.metadata;
   return name.startsWith(prefix) && name.length > prefix.length ? name.slice(prefix.length) : undefined;
@@ -84,6 +86,7 @@ export function nameIn({ object }: KubernetesObject): ObjectName | undefined {
  * - Nothing is written that exists already.
  * - Writes about one object follow one another, each onto the result of the one before. If a former leader's write comes late, it
  *   is refused.
+ * - If the answer to a write is lost, nobody gets the memory from before: it is read first.
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
  */
 export class KeptMemories implements Memories {
@@ -170,6 +173,7 @@ export class KeptMemories implements Memories {
       return undefined;
     } catch (error) {
       if (isApiError(error, 409)) return error;
+      shelf.doubt(memory);
       throw error;
     }
   }

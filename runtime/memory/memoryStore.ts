@@ -4,6 +4,7 @@ import {
   formatName,
   isTrue,
   type KubernetesObject,
+  type Manifest,
   type ObjectName,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -49,6 +50,8 @@ export class MemoryStore implements MemoryShelf {
   private readonly byUid = new Map<string, readonly Known[]>();
   /** The uids of the objects that had a name. */
   private readonly uidsByName = new Map<string, ReadonlySet<string>>();
+  /** The names of Memory objects whose writes got no answer, by the uid of the object that each is about. */
+  private readonly doubted = new Map<string, ObjectName>();
 
   constructor(private readonly options: MemoryStoreOptions) {
     this.kind = memoryResourceOf(options.identities[0]);
@@ -61,6 +64,12 @@ export class MemoryStore implements MemoryShelf {
 
   async read(uid: string): Promise<KubernetesObject[]> {
     this.options.assertKnown();
+    const doubted = this.doubted.get(uid);
+    if (doubted) {
+      const memory = await this.options.client.get(this.kind, doubted);
+      if (memory) this.learn(memory);
+      this.doubted.delete(uid);
+    }
     const read = await Promise.all((this.byUid.get(uid) ?? []).map((known) => this.store.read(known)));
     return read.filter((memory) => memory !== undefined);
   }
@@ -77,6 +86,11 @@ export class MemoryStore implements MemoryShelf {
   drop(memory: KubernetesObject): void {
     const known = this.store.find(this.kind, memory.metadata);
     if (known?.uid === memory.metadata.uid) this.store.remove(known, "handled");
+  }
+
+  doubt(memory: Manifest): void {
+    const about = uidIn(memory, this.options.identities[0]);
+    if (about !== undefined) this.doubted.set(about, memory.metadata);
   }
 
   /** Every stored Memory is outdated: it is read again when it is needed. */

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { isRace } from "../../runtime/kubernetes/conflicts";
-import { ApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { KeptMemories, memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/keptMemories";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
 import { OPERATOR_LABEL } from "../../runtime/names";
+import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
 import type { StatusChange } from "../../runtime/status/composeStatus";
 import { FakeCluster } from "./support/fakeCluster";
-import { IDENTITY, WIDGETS, widget } from "./support/objects";
+import { IDENTITY, operator, WIDGETS, widget } from "./support/objects";
 
 const OBJECT = { namespace: "shop", name: "widget", uid: "widget-uid" };
 const OWN = { namespace: "argosy", name: "argosy.shop.widget-uid" };
@@ -110,6 +111,42 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual([kept().memory["state"], (await memories.of(widget())).state], [{ a: 2 }, { a: 2 }]);
     await write({ memory: { kinds: [], state: { a: 2, b: 1 } } });
     assert.deepEqual(kept().memory["state"], { a: 2, b: 1 });
+  });
+
+  for (const [what, before] of [
+    ["a change", { kinds: [], state: { a: 1 } }],
+    ["the first of them", undefined],
+  ] as const)
+    it(`are read again if the answer to the write of ${what} was lost: it may have been written`, async () => {
+      if (before) await write({ memory: before });
+      cluster.lost.set(
+        "apply Memory argosy.shop.widget-uid",
+        new ApiUnreachableError("PATCH", new Error("cut")),
+      );
+      await assert.rejects(write({ memory: { kinds: [], state: { a: 2 } } }), ApiUnreachableError);
+      cluster.lost.clear();
+      assert.deepEqual((await memories.of(widget())).state, { a: 2 });
+      cluster.readRefusals.set("get Memory", new ApiError(503, {}, "GET"));
+      assert.deepEqual((await memories.of(widget())).state, { a: 2 });
+    });
+
+  it("are read again in a run in a pod too, which has no watch that would show how a write ended", async () => {
+    const options = { client: cluster.client(), namespace: "argosy", operator: operator() };
+    ({ memories } = readMemories({ ...options, resource: WIDGETS }));
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    cluster.lost.set("apply Memory argosy.shop.widget-uid", new ApiError(504, {}, "PATCH"));
+    await assert.rejects(write({ memory: { kinds: [], state: { a: 2 } } }));
+    assert.deepEqual((await memories.of(widget())).state, { a: 2 });
+  });
+
+  it("are read until the API server answers if the answer to a write was lost", async () => {
+    const [away, lost] = [new ApiError(503, {}, "GET"), new ApiUnreachableError("PATCH", new Error("cut"))];
+    cluster.lost.set("apply Memory argosy.shop.widget-uid", lost);
+    await assert.rejects(write({ memory: { kinds: [], state: { a: 2 } } }), lost);
+    cluster.readRefusals.set("get Memory", away);
+    await assert.rejects(memories.of(widget()), away);
+    cluster.readRefusals.clear();
+    assert.deepEqual((await memories.of(widget())).state, { a: 2 });
   });
 
   it("are written if only something else of them has changed meanwhile", async () => {
