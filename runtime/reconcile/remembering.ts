@@ -107,8 +107,9 @@ export class Remembering {
       ...this.ofWhere(made, true),
     };
     if (isSameMemory(memory, before)) return;
-    // The error that ended the reconcile says more.
-    await memories.write(client, nameOf(object), { memory: remembered(memory) }).catch(() => {});
+    // The error that ended the reconcile says more. But the memory may have been written all the same.
+    const doubt = () => this.options.objects.invalidate(nameOf(object));
+    await memories.write(client, nameOf(object), { memory: remembered(memory) }).catch(doubt);
   }
 
   /** Remembers the first look at a schedule, before anything is done. @returns the object's memory then */

@@ -270,6 +270,15 @@ describe("Reconciler", () => {
     assert.deepEqual([verdict, again.kind, world.invalidated], [undefined, "again", 1]);
   });
 
+  it("reads an object again if nobody knows whether it remembers the part of an answer that was applied", async () => {
+    world.given();
+    world.answer = { children: [configMap(), configMap({ name: "bad" })] };
+    world.cluster.refusals.set("apply ConfigMap bad", new ApiError(422, {}, "PATCH"));
+    world.cluster.lost.set("status", new ApiUnreachableError("PATCH", new Error("cut")));
+    const { verdict } = await world.reconcile();
+    assert.deepEqual([verdict?.kind, world.invalidated], ["failed", 1]);
+  });
+
   it("does not say that an object is ready as long as what the handler answered is not in its status", async () => {
     world.given();
     world.cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("refused")));
