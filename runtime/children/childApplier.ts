@@ -101,7 +101,7 @@ export class ChildApplier {
           target = await this.look(child, scope, seen ? undefined : error);
           conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
         } else if (target.seen && child.update === "recreate" && (isFieldRefused(error) || isMisfit(error))) {
-          return this.recreate(child, target.seen.uid, error, scope);
+          return this.recreate(child, target.seen, error, scope);
         } else throw error;
       }
     }
@@ -238,10 +238,11 @@ export class ChildApplier {
   /**
    * Deletes a child that cannot be changed, and creates it again. First the API server must have said that it would accept
    * the new one. If somebody else's finalizer keeps the old child, the new one is created when the old one is gone.
+   * @throws ApiError 409 if somebody else has written the old child since the change was refused: it may no longer be ours
    */
   private async recreate(
     child: DesiredChild,
-    uid: string,
+    seen: Seen,
     refused: ApiError,
     scope: WriteScope,
   ): Promise<ChildVerb> {
@@ -252,8 +253,13 @@ export class ChildApplier {
     });
     await scope.beforeReplacement?.();
     await this.options.store.write(resource, manifest.metadata, undefined, async () => {
-      const isDeleted = await client.delete(resource, manifest.metadata, { uid });
-      return { object: isDeleted ? undefined : await client.get(resource, manifest.metadata) };
+      try {
+        await client.deleteVersion(resource, manifest.metadata, seen);
+        return { object: undefined };
+      } catch (error) {
+        if (!isApiError(error, 409)) throw error;
+        return { object: await client.get(resource, manifest.metadata) };
+      }
     });
     try {
       await this.send(child, MUST_NOT_EXIST, scope);
@@ -261,10 +267,10 @@ export class ChildApplier {
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       const there = await client.get(resource, manifest.metadata);
+      if (there && there.metadata.uid !== seen.uid) throw error;
+      if (there?.metadata.deletionTimestamp !== undefined) return "deleted";
       // A webhook may refuse the deletion by a conflict.
-      if (there?.metadata.uid === uid && there.metadata.deletionTimestamp === undefined) throw refused;
-      if (there?.metadata.uid === uid) return "deleted";
-      if (there) throw error;
+      if (there) throw there.metadata.resourceVersion === seen.resourceVersion ? refused : error;
       // The old child has gone between the two requests.
       await this.send(child, MUST_NOT_EXIST, scope);
       return "recreated";

@@ -21,6 +21,12 @@ import {
   WriterBench,
 } from "./support/writerBench";
 
+const IMMUTABLE = new ApiError(
+  422,
+  { message: "immutable", details: { causes: [{ reason: "FieldValueForbidden", field: "data" }] } },
+  "PATCH",
+);
+
 describe("ChildWriter", () => {
   let bench: WriterBench;
   beforeEach(() => {
@@ -279,6 +285,7 @@ describe("ChildWriter", () => {
   });
 
   it("overwrites and deletes nothing that is not ours and was not offered, whatever happens meanwhile", async () => {
+    let confirmedBefore = 0;
     const states = ["absent", "foreign", "forged", "adoptable", "ours", "orphaned", "other's"] as const;
     await fc.assert(
       fc.asyncProperty(
@@ -286,22 +293,25 @@ describe("ChildWriter", () => {
         fc.array(fc.tuple(fc.constantFrom("before", "never"), fc.constantFrom(...states)), { maxLength: 6 }),
         fc.constantFrom<UpdatePolicy>("apply", "recreate", "never"),
         fc.boolean(),
-        async (first, changes, update, isDeleted) => {
-          const later = [...changes];
+        fc.array(fc.boolean(), { maxLength: 3 }),
+        async (first, changes, update, isDeleted, refused) => {
+          const [later, refusals] = [[...changes], [...refused]];
           bench = new WriterBench();
           put(first);
           const before = bench.there();
           if (before) bench.store.learn(CONFIG_MAPS, [before]);
-          bench.cluster.meanwhile = () => {
+          bench.cluster.meanwhile = (step) => {
+            if (step === APPLY && bench.there() && refusals.shift()) throw IMMUTABLE;
             const [when, state] = later.shift() ?? ["never", "absent"];
             if (when === "before") put(state);
           };
           bench.cluster.onOverwrite = (step, object) => {
             const isOffered = object.metadata.annotations?.["argosy.dev/adopt"] === "true";
-            const isOurs =
-              bearsOurMark(object, [MANAGER]) && provenOwner(object, WIDGETS, [MANAGER])?.uid !== "x";
+            const owner = provenOwner(object, WIDGETS, [MANAGER])?.uid;
+            const mayBeTaken = owner === undefined && (isOffered || bearsOurMark(object, [MANAGER]));
+            // Nothing is taken before it was seen, and its new owner was seen to be still there.
             assert.ok(
-              isOurs || (isOffered && step === APPLY),
+              owner === OWNER.metadata.uid || (mayBeTaken && bench.confirmed > confirmedBefore),
               `${step} of ${JSON.stringify(object.metadata)}`,
             );
           };
@@ -315,17 +325,19 @@ describe("ChildWriter", () => {
           });
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 300, examples: [["ours", [["before", "orphaned"]], "recreate", false, [true]]] },
     );
 
     function put(state: (typeof states)[number]): void {
+      confirmedBefore = bench.confirmed;
       bench.cluster.remove("ConfigMap", NAME);
       const owner = state === "other's" ? widget({ name: "other", uid: "x" }) : OWNER;
       const { manifest } = desired({ key: "1" }, { owner });
       const entry = entryOf(manifest, MANAGER);
       const { "f:metadata": meta, ...content } = entry.fieldsV1;
       const { "f:ownerReferences": _, ...marks } = meta as Record<string, unknown>;
-      const metadata = { ...manifest.metadata, uid: `${state}-uid`, resourceVersion: "0" };
+      const uid = state === "orphaned" ? "ours-uid" : `${state}-uid`;
+      const metadata = { ...manifest.metadata, uid, resourceVersion: "0" };
       if (state === "absent") return;
       if (state === "foreign") bench.cluster.put(foreign());
       else if (state === "forged")

@@ -74,6 +74,28 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 1]);
     });
 
+    it("is not deleted if it lost its owner since the refusal: kubectl delete --cascade=orphan keeps it", async () => {
+      const { meanwhile } = bench.cluster;
+      bench.cluster.meanwhile = (step) => {
+        meanwhile(step);
+        if (step === "try ConfigMap") bench.change({ ownerReferences: [] });
+      };
+      await assert.rejects(bench.apply(next()), (error: ApiError) => error.code === 409);
+      assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 0]);
+    });
+
+    it("is deleted at the next try if somebody else wrote it since the refusal", async () => {
+      const { meanwhile } = bench.cluster;
+      let writes = 1;
+      bench.cluster.meanwhile = (step) => {
+        meanwhile(step);
+        if (step === "try ConfigMap" && writes-- > 0) bench.change({ annotations: { touched: "1" } });
+      };
+      await assert.rejects(bench.apply(next()), (error: ApiError) => error.code === 409);
+      refusals = 1;
+      assert.equal(verbOf(await bench.apply(next())), "recreated");
+    });
+
     it("is only deleted as long as somebody else's finalizer keeps it", async () => {
       bench.change({ finalizers: ["theirs.example.com/x"] });
       bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
