@@ -56,6 +56,11 @@ export interface RequestReport {
   readonly durationSeconds: number;
 }
 
+/**
+ * How long a connection may take. Linux tries for two minutes, always with the same one of the API servers behind an address,
+ * even if that one is gone. Another connection may reach another one.
+ */
+const CONNECTION_TIMEOUT_MS = 10_000;
 /** How long an answer may take. The API server itself ends a request after 60 s (`--request-timeout`). */
 const ANSWER_TIMEOUT_MS = 65_000;
 /** A watch gets a bookmark about every minute. A watch that is silent for this long is dead, whatever TCP says. */
@@ -236,10 +241,18 @@ export class HttpTransport {
           outgoing.destroy();
         }
       };
-      // A connection may take as long as a network is away, which is longer than a fence allows.
+      // A connection may take longer than a fence allows.
       outgoing.once("socket", (socket) => {
-        if (outgoing.reusedSocket) send();
-        else socket.once("secureConnect", send);
+        if (outgoing.reusedSocket) return send();
+        const late = () =>
+          outgoing.destroy(new Error(`no connection within ${CONNECTION_TIMEOUT_MS / 1000} s`));
+        const timer = setTimeout(late, CONNECTION_TIMEOUT_MS);
+        socket
+          .once("close", () => clearTimeout(timer))
+          .once("secureConnect", () => {
+            clearTimeout(timer);
+            send();
+          });
       });
     });
   }

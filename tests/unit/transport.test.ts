@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { setMaxListeners } from "node:events";
+import { spawn } from "node:child_process";
+import { once, setMaxListeners } from "node:events";
 import { ClientRequest, type ServerResponse } from "node:http";
+import { connect as connectTo } from "node:net";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { type ApiRequest, HttpTransport, type RequestReport } from "../../runtime/kubernetes/transport";
@@ -179,6 +181,20 @@ describe("HttpTransport", () => {
     assert.match(error.message, /no answer within 65 s/);
   });
 
+  it("gives up a server that it does not reach: another one may be at that address", async () => {
+    await api.stop();
+    const server = await deafServer();
+    try {
+      const unreached = new HttpTransport({ server: `https://127.0.0.1:${server.port}` });
+      const error = await withShortTimers(() => errorOf(ApiUnreachableError, () => unreached.send(PODS)));
+      assert.match(error.message, /^GET \/api\/v1\/pods: no connection within 10 s$/);
+      unreached.close();
+    } finally {
+      server.end();
+      api = await TestApiServer.start();
+    }
+  });
+
   it("ends a request on its signal", async () => {
     api.answer = () => {};
     const stop = new AbortController();
@@ -300,4 +316,34 @@ async function withShortTimeouts<T>(action: () => Promise<T>): Promise<T> {
   } finally {
     ClientRequest.prototype.setTimeout = original;
   }
+}
+
+/** The same for time limits that are timers. */
+async function withShortTimers<T>(action: () => Promise<T>): Promise<T> {
+  const { setTimeout: original } = globalThis;
+  const short = (callback: () => void, ms = 0) => original(callback, ms / 100);
+  globalThis.setTimeout = short as typeof original;
+  try {
+    return await action();
+  } finally {
+    globalThis.setTimeout = original;
+  }
+}
+
+/** A server that stands still, and at whose port so many have called that nobody gets a connection any more. */
+async function deafServer(): Promise<{ readonly port: number; end(): void }> {
+  const program = `const server = require("node:net").createServer().listen({ host: "127.0.0.1", port: 0, backlog: 1 },
+    () => console.log(server.address().port))`;
+  const server = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const [port] = await once(server.stdout, "data");
+  server.kill("SIGSTOP");
+  const callers = Array.from({ length: 8 }, () => connectTo(Number(port), "127.0.0.1").on("error", () => {}));
+  await once(callers[0] as (typeof callers)[number], "connect");
+  return {
+    port: Number(port),
+    end: () => {
+      for (const caller of callers) caller.destroy();
+      server.kill("SIGKILL");
+    },
+  };
 }
