@@ -82,13 +82,12 @@ export class Scopes {
   }
 
   /**
-   * Lists everything again that the API server does not refuse. A kind that is being listed for the first time is listed once
-   * more, because that list may be older than this call.
-   * @returns whether all of that was listed. False if the API server has begun to refuse a part
+   * Lists everything again, also what the API server refused until now. A kind that is being listed for the first time is listed
+   * once more, because that list may be older than this call.
+   * @returns whether all of that was listed. False if the API server refused a part: what is known of it may be outdated
    */
   async relist(): Promise<boolean> {
-    const listable = this.scopes.filter(({ reflector }) => reflector.problem === undefined);
-    const listed = await Promise.all(listable.map(({ reflector }) => reflector.relist()));
+    const listed = await Promise.all(this.scopes.map(({ reflector }) => reflector.relist()));
     return !listed.includes(false);
   }
 

@@ -123,7 +123,19 @@ describe("Scopes", () => {
       assert.ok(synced.length + interrupted.length >= 2, "one is listed, the other refused"),
     );
     const before = lists(SHOP).length;
+    assert.equal(await scopes.relist(), false, "what is refused may be outdated");
+    assert.equal(lists(SHOP).length, before + 1);
+  });
+
+  it("list again at once what was refused until now: what is known of it may be outdated", async () => {
+    watching(["shop"], CONFIG_MAPS);
+    await scopes.whenListed();
+    refused.set(SHOP, 403);
     await scopes.relist();
+    refused.clear();
+    const before = lists(SHOP).length;
+    const relisted = scopes.relist();
+    assert.equal(await relisted, true);
     assert.equal(lists(SHOP).length, before + 1);
   });
 
