@@ -166,11 +166,11 @@ export class Schedule {
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);
     const { again, againAt } = entry;
+    // If nothing was done for the reason of this work, the reason stays.
+    const priority = higher(again, result.kind === "again" ? entry.priority : "routine");
     const now = this.options.now();
     // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.
     const isKept = result.kind === "failed" && waitMs !== undefined && !entry.againEndsBackoff;
-    // A key that is tried again is as urgent as it was.
-    const priority = higher(again, result.kind === "again" ? entry.priority : "routine");
     if (again && !isKept) {
       const dueAt = Math.min(againAt, waitMs === undefined ? Number.POSITIVE_INFINITY : now + waitMs);
       if (dueAt > now) this.delay(key, entry, dueAt, priority);

@@ -246,6 +246,19 @@ describe("Schedule", () => {
     assert.equal(nextInMs(schedule), 1_000);
   });
 
+  it("gives a key again with its first reason if nothing was done for it, whatever less urgent was added meanwhile", () => {
+    for (const afterMs of [0, 5, 100_000]) {
+      const schedule = make();
+      schedule.add("a");
+      assert.equal(schedule.take(), "a");
+      schedule.add("a", { priority: "routine", afterMs });
+      schedule.add("b", { priority: "child" });
+      schedule.finish("a", { kind: "again", afterMs: 1_000 });
+      now += 1_000;
+      assert.deepEqual(drain(schedule), ["a", "b"], `${afterMs} ms`);
+    }
+  });
+
   describe("after a failure", () => {
     function failing(attempts: number, options: ScheduleOptions = {}): Schedule {
       const schedule = make(options);
