@@ -54,10 +54,10 @@ export class Wakeups {
     for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
   }
 
-  /** Reads an object from the API server and reconciles it soon. @param cause why */
+  /** Reads an object, and its memory, from the API server and reconciles it soon. @param cause why */
   reread(key: string, cause: Cause = "time"): void {
     this.options.arrivals.note(key, cause);
-    this.parts?.watches.objects.invalidate(nameOf(key));
+    this.parts?.watches.doubtObject(nameOf(key));
     this.options.triggers.add(key, "change");
   }
 

@@ -123,6 +123,12 @@ export class Watches {
     return !listed.includes(false);
   }
 
+  /** The object and its memory may have changed unseen. They are read before it is reconciled. */
+  doubtObject(name: ObjectName): void {
+    this.objects.invalidate(name);
+    this.memories?.invalidate(name);
+  }
+
   /** The objects and their memories may have changed unseen. Each is read before it is reconciled. */
   doubtObjects(): void {
     this.objects.invalidateAll();

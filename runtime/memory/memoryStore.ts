@@ -93,6 +93,12 @@ export class MemoryStore implements MemoryShelf {
     if (about !== undefined) this.doubted.set(about, memory.metadata);
   }
 
+  /** What is stored about the objects that have, or had, this name is outdated: it is read again when it is needed. */
+  invalidate(name: ObjectName): void {
+    for (const uid of this.uidsByName.get(formatName(name)) ?? [])
+      for (const known of this.byUid.get(uid) ?? []) this.store.invalidate(known);
+  }
+
   /** Every stored Memory is outdated: it is read again when it is needed. */
   invalidateAll(): void {
     this.store.invalidateAll();

@@ -3,19 +3,25 @@ import type { ObjectName } from "../../runtime/kubernetes/objects";
 import type { Parts } from "../../runtime/parts";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Wakeups } from "../../runtime/wakeups";
+import { Watches } from "../../runtime/watches";
 import { Alarms } from "../../runtime/work/alarms";
 import { Arrivals } from "../../runtime/work/arrivals";
 import { Schedule } from "../../runtime/work/schedule";
 import { Triggers } from "../../runtime/work/triggers";
 import { operator } from "./support/objects";
+import { json, TestApiServer } from "./support/testApiServer";
 
 const NAME = { namespace: "shop", name: "deployment" };
 const KEY = "shop/deployment";
+const OPERATOR = operator({ children: [], watch: { labels: {}, on: ["spec"] } });
+/** The name of the object's Memory. */
+const OWN = { namespace: "argosy", name: "argosy.shop.uid" };
 
 describe("Wakeups of an operator that watches objects of others", () => {
   let schedule: Schedule;
   let wakeups: Wakeups;
   let isActive: boolean;
+  let parts: object;
   /** The objects of which the reconciler was told to keep nothing. */
   let forgotten: string[];
 
@@ -23,13 +29,13 @@ describe("Wakeups of an operator that watches objects of others", () => {
     schedule = new Schedule();
     isActive = true;
     forgotten = [];
-    const parts = {
+    parts = {
       watches: { objects: { has: () => false } },
       outbox: { forget: () => {} },
       reconciler: { forget: ({ name }: ObjectName) => void forgotten.push(name) },
     };
     wakeups = new Wakeups({
-      operator: operator({ watch: { labels: {}, on: ["spec"] } }),
+      operator: OPERATOR,
       schedule,
       triggers: new Triggers({ schedule, wake: () => {} }),
       arrivals: new Arrivals(),
@@ -54,6 +60,55 @@ describe("Wakeups of an operator that watches objects of others", () => {
       assert.ok(schedule.has(KEY));
     });
   }
+
+  it("let an object be read again, and its memory, which another process may just have written", async () => {
+    const served = {
+      memory: { state: { step: 1 } },
+      metadata: { ...OWN, uid: "memory-uid", resourceVersion: "5" },
+    };
+    const memory = () => ({
+      apiVersion: "argosy.dev/v1",
+      kind: "Memory",
+      object: { ...NAME, uid: "uid" },
+      ...served,
+    });
+    const api = await TestApiServer.start(({ path, query }, response) => {
+      if (query.has("watch")) return void response.writeHead(200).flushHeaders();
+      if (path.endsWith(OWN.name)) return json(response, memory());
+      const items = path.endsWith("/memories") ? [memory()] : [];
+      return json(response, { metadata: { resourceVersion: "5" }, items });
+    });
+    const client = api.client();
+    const watches = new Watches({
+      client,
+      operator: OPERATOR,
+      resource: { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true },
+      namespace: "argosy",
+      onChange: () => {},
+      onGone: () => {},
+      onChild: () => {},
+      onUsed: () => {},
+      isActive: () => true,
+      onSynced: () => {},
+      onUnserved: () => {},
+      onInterruption: () => {},
+      onLost: () => {},
+    });
+    try {
+      await watches.start();
+      served.memory.state.step = 2;
+      served.metadata.resourceVersion = "6";
+      const steps = async () => (await watches.memories?.read("uid"))?.map((each) => each["memory"]);
+      assert.deepEqual(await steps(), [{ state: { step: 1 } }]);
+      parts = { watches };
+      wakeups.reread(KEY);
+      assert.deepEqual(await steps(), [{ state: { step: 2 } }]);
+    } finally {
+      await watches.stop();
+      client.close();
+      await api.stop();
+    }
+  });
 
   it("let the reconciler forget an object that is gone", () => {
     wakeups.objectGone(NAME, { uid: "uid", isDeleted: true });
