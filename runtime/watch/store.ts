@@ -75,7 +75,8 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
  * - No object is kept from a list that is older than the last {@link Store.invalidate} of the object, or the last {@link
- *   Store.invalidateAll}, however late the list brings it. An object that was not known when it was invalidated is an exception.
+ *   Store.invalidateAll}, however late the list brings it, nor from an event of a watch before a newer list or our own request has
+ *   shown the object. An object that was not known when it was invalidated is an exception.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504), or none of its objects has one.
@@ -145,16 +146,20 @@ export class Store<Facts> {
     return object;
   }
 
-  /** The stored object is outdated, and so it is in a list that was requested before: it is read again when it is needed. */
+  /**
+   * The stored object is outdated, and so it is in a list that was requested before, and in what a watch brings: it is read again
+   * when it is needed.
+   */
   invalidate(stored: StoredObject<Facts>): void {
     stored.outdatedAt = ++this.doubts;
+    stored.isOutdated = true;
     this.discard(stored);
   }
 
-  /** Every stored object is outdated, and so are the objects of a list that was requested before. */
+  /** Every stored object is outdated: see {@link invalidate}. */
   invalidateAll(): void {
     this.outdatedAt = ++this.doubts;
-    for (const stored of this.byKey.values()) this.discard(stored);
+    for (const stored of this.byKey.values()) this.invalidate(stored);
   }
 
   /**
@@ -173,7 +178,8 @@ export class Store<Facts> {
     }: { readonly isReset?: boolean; readonly isOutdated?: boolean } = {},
   ): StoredObject<Facts> | undefined {
     const known = this.find(resource, object.metadata);
-    const isWhole = !this.isMetadata(source) && !isOutdated;
+    const isLate = source === "watch" && known?.isOutdated === true;
+    const isWhole = !this.isMetadata(source) && !isOutdated && !isLate;
     if (known && !isReset) {
       if (UNASKED.includes(source)) noteReport(known, object);
       const standing = standingTo(known, object, source === "list" && isWhole);
@@ -289,6 +295,7 @@ export class Store<Facts> {
     // An object that is nested too deeply for JSON must not end the watch of all others. Anyone who reads it learns why.
     stored.json = jsonOf(this.options.kept ? this.options.kept(object) : object);
     stored.length = stored.json?.length;
+    stored.isOutdated = false;
     this.allowance.take(stored, stored.length ?? 0);
   }
 }

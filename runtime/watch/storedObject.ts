@@ -18,6 +18,8 @@ export interface StoredObject<Facts> extends ObjectName {
   length: number | undefined;
   /** When it was last outdated, on the clock of the store. 0: never. */
   outdatedAt: number;
+  /** Whether nothing has shown it since then but a watch, whose events may come late. */
+  isOutdated: boolean;
 }
 
 /** The object, stored for the first time. */
@@ -39,6 +41,7 @@ export function newStored<Facts>(
     json: undefined,
     length: undefined,
     outdatedAt: 0,
+    isOutdated: false,
   };
 }
 

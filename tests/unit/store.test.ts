@@ -275,6 +275,23 @@ describe("Store", () => {
     assert.ok(find("a")?.json);
   });
 
+  it("keeps nothing of a watch that comes after an object was outdated, since it may come late, and reads the object", async () => {
+    list(5, [item("a", 1, "old")]);
+    const [stored] = store.values();
+    assert.ok(stored);
+    for (const late of [1, 6]) {
+      store.invalidate(stored);
+      store.set(CONFIG_MAPS, item("a", late, "old"), "watch");
+      server.set("a", item("a", 7, "new"));
+      assert.deepEqual((await store.read(stored))?.["data"], { data: "new" }, `version ${late}`);
+    }
+    assert.deepEqual(got, ["a", "a"]);
+    // What a watch brings after that is believed.
+    store.set(CONFIG_MAPS, item("a", 8, "newest"), "watch");
+    assert.deepEqual((await store.read(stored))?.["data"], { data: "newest" });
+    assert.deepEqual(got, ["a", "a"]);
+  });
+
   it("keeps nothing of a list that was asked for before everything was outdated, and reads the objects", async () => {
     const reading: Promise<KubernetesObject | undefined>[] = [];
     store = make(undefined, false, ({ after }) => {
