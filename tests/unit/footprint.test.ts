@@ -67,6 +67,11 @@ describe("the footprint of a run", () => {
       programFingerprint(template({ ...container, env: env(secret) })),
       programFingerprint(template({ ...container, env: env({ name: "shop", key: "token" }) })),
     );
+    // Argo leaves out an empty text.
+    assert.equal(
+      programFingerprint(template({ ...container, env: [{ name: "A" }] })),
+      programFingerprint(template({ ...container, env: [{ name: "A", value: "" }] })),
+    );
   });
 
   it("differs with the files of the handler, wherever they are mounted from", () => {

@@ -65,7 +65,8 @@ export function programFingerprint(spec: unknown): string | undefined {
   const programs = containers.map(({ image, command, env }) => [
     image,
     command,
-    recordsIn(env).map(({ name, value, valueFrom }) => [name, value, valueFrom]),
+    // Argo notes a template without the empty texts that were written in it.
+    recordsIn(env).map(({ name, value, valueFrom }) => [name, value || undefined, valueFrom]),
   ]);
   const mounted = [...configMapsOf(spec), ...imagesMountedIn(spec)].sort();
   return fingerprint([mounted, programs]);
