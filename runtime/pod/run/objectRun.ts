@@ -1,16 +1,15 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { describeRun } from "../../argo/recordedRun";
 import { type RunTarget, resourceOf } from "../../argo/runTarget";
 import type { Operator } from "../../definition/definition";
 import type { DueSchedule } from "../../handler/contract";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { discover } from "../../kubernetes/discovery";
-import { ApiUnreachableError } from "../../kubernetes/errors";
 import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../../kubernetes/objects";
 import { isListed } from "../../kubernetes/resource";
 import { MANAGER_PREFIX } from "../../names";
 import type { ReconcileReport } from "../../reconcile/report";
 import { OneObject, type OneObjectOptions } from "./oneObject";
+import { LOOK_MS, Patience } from "./patience";
 import { done, failed, outcomeOf, type RunOutcome } from "./runOutcome";
 import { runSeconds } from "./runSeconds";
 
@@ -35,15 +34,12 @@ export interface ObjectRunOptions {
   readonly signal?: AbortSignal;
 }
 
-const PATIENCE_MS = 30_000;
-/** How long a run waits before it asks an API server again that was busy or out of reach, in milliseconds. */
-const LOOK_MS = 1_000;
 /** The shortest wait, so that nothing becomes a busy loop. Each further wait for the same reason is twice as long. */
 const SOON_MS = 100;
 
 /** The run of one object in a pod of its own: reconciles until nothing is expected soon. */
 export class ObjectRun {
-  private readonly until: number;
+  private readonly patience: Patience;
   private readonly changesUntil: number;
   private attempt = 1;
   private due: readonly DueSchedule[] | undefined;
@@ -61,11 +57,11 @@ export class ObjectRun {
       "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "formerUids" | "trace"
     >,
   ) {
-    const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
-    this.until = performance.now() + patienceMs;
+    const { patienceMs, changesPatienceMs = runSeconds(options.operator) * 1000, signal } = options;
+    this.patience = new Patience(patienceMs, signal);
     this.changesUntil = performance.now() + changesPatienceMs;
     const { operator, client, instance, namespace } = options;
-    const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.until;
+    const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.patience.until;
     this.due = target.due && [target.due];
     const { name, uid } = target;
     const object = { operator, client, instance, namespace, name, uid };
@@ -98,12 +94,12 @@ export class ObjectRun {
 
   private async reconcile(): Promise<RunOutcome> {
     for (;;) {
-      const found = await this.retried(() => this.object.read());
+      const found = await this.patience.retried(() => this.object.read());
       const what = `${this.options.operator.customResource.kind} ${formatName(this.target.name)}`;
       if (!found) {
         const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
         // `discover` throws if the kind itself is gone.
-        await this.retried(() => discover(this.options.client, apiVersion, kind));
+        await this.patience.retried(() => discover(this.options.client, apiVersion, kind));
         return this.clearUp(what);
       }
       const { uid } = this.target;
@@ -114,7 +110,7 @@ export class ObjectRun {
       }
       const refusal = this.whyNotHandled(found);
       if (refusal !== undefined) return failed(refusal);
-      const report = await this.retried(() => this.object.reconcile(found, this.attempt, this.due));
+      const report = await this.patience.retried(() => this.object.reconcile(found, this.attempt, this.due));
       // A schedule that somebody starts by hand is started once.
       if (report.result === "succeeded") this.due = undefined;
       this.options.onReport?.(report);
@@ -143,7 +139,7 @@ export class ObjectRun {
     const nothing = done(`nothing to do: ${what} is gone`);
     if (!this.options.operator.watch) return nothing;
     this.object.forget();
-    const report = await this.retried(() => this.object.reconcile(undefined, this.attempt));
+    const report = await this.patience.retried(() => this.object.reconcile(undefined, this.attempt));
     this.options.onReport?.(report);
     if (report.failure || report.problem !== undefined) return outcomeOf(report);
     return report.changes.length > 0 ? done(`cleaned up after ${what}: ${describeRun(report)}`) : nothing;
@@ -154,18 +150,19 @@ export class ObjectRun {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
     if (skipped === "API server away") {
-      if (!(await this.wait(LOOK_MS))) return false;
+      if (!(await this.patience.wait(LOOK_MS))) return false;
       this.object.forget();
       return true;
     }
     if (failure || skipped !== undefined) return false;
     const dueAt = performance.now() + Math.max(SOON_MS, againAfterMs ?? Number.POSITIVE_INFINITY);
-    if (ready !== false && dueAt > this.until) return false;
+    const { until } = this.patience;
+    if (ready !== false && dueAt > until) return false;
     const { signal } = this.options;
-    const ms = Math.min(dueAt, this.until) - performance.now();
+    const ms = Math.min(dueAt, until) - performance.now();
     // Waits first: somebody may delete a child again and again.
     if (await this.object.awaitNews(ms, mostUnreadyAfter(report), signal)) return this.waitForChanges();
-    if (dueAt > this.until || signal?.aborted) return false;
+    if (dueAt > until || signal?.aborted) return false;
     // A handler that wants to be asked again wants to see the state at that time.
     this.object.forget();
     return true;
@@ -185,26 +182,7 @@ export class ObjectRun {
   private waitForChanges(): Promise<boolean> {
     const ms = this.paceMs;
     this.paceMs = Math.min(2 * ms, LOOK_MS);
-    return this.wait(ms, this.changesUntil);
-  }
-
-  /** Waits. False if the wait would be longer than the run's patience, or if the pod must end. */
-  private async wait(ms: number, until = this.until): Promise<boolean> {
-    const { signal } = this.options;
-    if (performance.now() + ms > until || signal?.aborted) return false;
-    await pause(Math.max(0, ms), undefined, { ...(signal && { signal }) }).catch(() => {});
-    return !signal?.aborted;
-  }
-
-  /** Repeats the action while the API server is away. A short absence does not make the run fail. */
-  private async retried<Result>(action: () => Promise<Result>): Promise<Result> {
-    for (;;) {
-      try {
-        return await action();
-      } catch (error) {
-        if (!(error instanceof ApiUnreachableError) || !(await this.wait(LOOK_MS))) throw error;
-      }
-    }
+    return this.patience.wait(ms, this.changesUntil);
   }
 }
 

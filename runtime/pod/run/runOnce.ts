@@ -12,6 +12,7 @@ import { ServedKinds } from "../withoutWatches/servedKinds";
 import { withServedKind } from "../withoutWatches/watchedObjects";
 import { deleteNeedlessRuns } from "../workflows/needlessRuns";
 import { ObjectRun, type ObjectRunOptions } from "./objectRun";
+import { Patience } from "./patience";
 import { RunFence } from "./runFence";
 import { failed, type RunOutcome } from "./runOutcome";
 import { RunTrace } from "./runTrace";
@@ -40,13 +41,17 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   const { client, transport, handlerReady, namespace, workflow: name, traces } = given;
   const from = performance.now();
   const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
+  const patience = new Patience(given.patienceMs, given.signal);
   let fence: RunFence | undefined;
   try {
-    const operator = await withServedKind(given.operator, client);
-    const readAt = performance.now();
+    const operator = await patience.retried(() => withServedKind(given.operator, client));
+    let readAt = 0;
     const [workflow, kinds] = await Promise.all([
-      client.get(WORKFLOWS, { namespace, name }),
-      ServedKinds.of(operator, client),
+      patience.retried(() => {
+        readAt = performance.now();
+        return client.get(WORKFLOWS, { namespace, name });
+      }),
+      patience.retried(() => ServedKinds.of(operator, client)),
       // The handler's start begins while the object is read.
       handlerReady?.().then(() => pool.warm()),
     ]);

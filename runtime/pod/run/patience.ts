@@ -1,0 +1,40 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { ApiUnreachableError, isBusy } from "../../kubernetes/errors";
+
+const PATIENCE_MS = 30_000;
+/** How long a run waits before it asks an API server again that was busy or out of reach, in milliseconds. */
+export const LOOK_MS = 1_000;
+
+/** How long a run waits for something that is about to happen. */
+export class Patience {
+  /** When the patience is over, on the monotonic clock, in milliseconds. */
+  readonly until: number;
+
+  /** @param signal ends every wait */
+  constructor(
+    ms = PATIENCE_MS,
+    private readonly signal?: AbortSignal | undefined,
+  ) {
+    this.until = performance.now() + ms;
+  }
+
+  /** Waits. False if the wait would be longer than the patience, or if the signal aborts. */
+  async wait(ms: number, until = this.until): Promise<boolean> {
+    const { signal } = this;
+    if (performance.now() + ms > until || signal?.aborted) return false;
+    await pause(Math.max(0, ms), undefined, { ...(signal && { signal }) }).catch(() => {});
+    return !signal?.aborted;
+  }
+
+  /** Repeats the action while the API server is away or busy. A short absence does not make a run fail. */
+  async retried<Result>(action: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await action();
+      } catch (error) {
+        const isAway = error instanceof ApiUnreachableError || isBusy(error);
+        if (!isAway || !(await this.wait(LOOK_MS))) throw error;
+      }
+    }
+  }
+}
