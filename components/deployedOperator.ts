@@ -64,12 +64,27 @@ export class DeployedOperator extends pulumi.ComponentResource {
         // resource.
         `${program}-${crd.metadata.name}`,
         crd,
-        after(after(after({ ...child, protect }, needs), parts), this.runner ? [this.runner] : []),
+        {
+          ...after(after(after({ ...child, protect }, needs), parts), this.runner ? [this.runner] : []),
+          customTimeouts: { delete: `${deletionSeconds(operator)}s` },
+        },
       ) as k8s.apiextensions.v1.CustomResourceDefinition);
     this.registerOutputs({
       ...(this.customResource !== undefined && { customResource: this.customResource }),
     });
   }
+}
+
+/** Pulumi's own limit for a deletion, in seconds. The annotation that limits the wait for a new CRD would limit this one too. */
+const DELETION_SECONDS = 600;
+
+/**
+ * How long Pulumi waits for the deletion of an operator's CRD, and so for the finalizers of all its objects, in seconds. If the
+ * operator is taken out of a program, no event reports the deletion of these objects any more, since the sensor has changed
+ * before. In the form "pod", the next resync finds them.
+ */
+function deletionSeconds({ execution, resyncSeconds }: Operator): number {
+  return DELETION_SECONDS + (execution === "pod" ? resyncSeconds : 0);
 }
 
 /**

@@ -84,6 +84,11 @@ describe("the order of the program", () => {
     assert.ok(definitions.every(({ protect }) => protect));
   });
 
+  it("waits for the deletion of a CRD until its objects can be finalized, in the form pod by the next resync", () => {
+    const timeouts = ["gear", "press"].map((name) => named(`argosy-${name}s.shop.example.com`).deleteTimeout);
+    assert.deepEqual(timeouts, ["600s", "1200s"]);
+  });
+
   it("names everything once, by its purpose, below the component that it is part of", () => {
     const names = made.registrations.map(({ type, name }) => `${type}::${name}`);
     assert.equal(new Set(names).size, names.length);

@@ -16,6 +16,8 @@ export interface Registration extends RegisteredResource {
   readonly protect: boolean;
   /** Names that Pulumi may know it by from before. */
   readonly aliases: readonly string[];
+  /** How long Pulumi waits for its deletion, such as "600s". "" for the provider's own time. */
+  readonly deleteTimeout: string;
 }
 
 /** A run of a program under Pulumi's mocks. */
@@ -69,6 +71,7 @@ export async function run(
       parent: request.getParent(),
       protect: request.getProtect(),
       aliases: request.getAliasesList().flatMap((alias) => alias.getSpec()?.getName() || []),
+      deleteTimeout: request.getCustomtimeouts()?.getDelete() ?? "",
     };
   });
   return { registrations, outputs, manifests: options.preview ? [] : manifestsOf(resources) };
@@ -82,6 +85,7 @@ interface RegisterRequest {
   getParent(): string;
   getProtect(): boolean;
   getDependenciesList(): string[];
+  getCustomtimeouts(): { getDelete(): string } | undefined;
   getAliasesList(): { getSpec(): { getName(): string } | undefined }[];
 }
 
