@@ -45,6 +45,13 @@ export const FAILURE_REASONS = [
 /** One of {@link FAILURE_REASONS}. */
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
+/** The reasons that a resync reports about a run that reports nothing itself. Nobody remembers what that run has applied. */
+export const UNREPORTED_RUN_REASONS: readonly string[] = [
+  "RunFailed",
+  "RunSuspended",
+  "RunOverdue",
+] satisfies readonly FailureReason[];
+
 /**
  * The reasons of the Warning Events that the engine writes beside those of a failed reconcile. A handler's own Events have reasons
  * of its own.

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { childStoreOf } from "../../runtime/children/childStore";
 import { ownedManifest } from "../../runtime/children/ownership";
+import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
@@ -18,14 +19,47 @@ const GAUGES: Resource = {
 const FORBIDDEN = new ApiError(403, { kind: "Status", message: "no right" }, "GET");
 const BROKEN = new ApiError(500, { kind: "Status", message: "conversion webhook failed" }, "GET");
 
-describe("what a run learns of an object's children, if one kind cannot be listed", () => {
-  const childOf = (resource: Resource, uid: string): KubernetesObject => {
-    const { apiVersion, kind } = resource;
-    const owned = ownedManifest({ ...configMap(), apiVersion, kind }, widget(), resource, MANAGER);
-    const child = applied(owned, MANAGER);
-    return { ...child, metadata: { ...child.metadata, uid } };
-  };
+function childOf(resource: Resource, uid: string): KubernetesObject {
+  const { apiVersion, kind } = resource;
+  const owned = ownedManifest({ ...configMap(), apiVersion, kind }, widget(), resource, MANAGER);
+  const child = applied(owned, MANAGER);
+  return { ...child, metadata: { ...child.metadata, uid } };
+}
 
+describe("what a run learns of an object's children, if it is the first one of a new generation", () => {
+  /** @returns the uids of the children that are known, of which nothing is remembered */
+  async function learnAfter(reason: FailureReason): Promise<string[]> {
+    const client = {
+      list: async (resource: Resource, _: object, onPage: (items: KubernetesObject[]) => void) => {
+        onPage([childOf(resource, "settings")]);
+        return "5";
+      },
+    } as unknown as KubernetesClient;
+    const children = childStoreOf(operator(), { client, ownerKind: WIDGETS });
+    const ready = { type: "Ready", status: "False", reason, message: "", lastTransitionTime: "" };
+    await learnChildren(widget({}, { status: { observedGeneration: 2, conditions: [ready] } }), {
+      operator: operator(),
+      client,
+      childResources: [CONFIG_MAPS],
+      children,
+      memory: { kinds: [] },
+      hasElsewhere: false,
+    });
+    return children.of("widget-uid").map(({ uid }) => uid);
+  }
+
+  it("is nothing if the run before has remembered none", async () => {
+    assert.deepEqual(await learnAfter("HandlerError"), []);
+  });
+
+  for (const reason of ["RunFailed", "RunSuspended", "RunOverdue"] as const) {
+    it(`are all that the run before may have applied, of which a resync said ${reason}`, async () => {
+      assert.deepEqual(await learnAfter(reason), ["settings"]);
+    });
+  }
+});
+
+describe("what a run learns of an object's children, if one kind cannot be listed", () => {
   /** Learns the children of an object whose newest generation a run has handled before. @returns the uids of those that are known */
   async function learn(problem: Error, kinds: readonly string[] = [], known: KubernetesObject[] = []) {
     const client = {

@@ -1,10 +1,11 @@
 import type { ChildStore } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
+import { UNREPORTED_RUN_REASONS } from "../../failure";
 import { isRecord } from "../../json/json";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { UnknownKindError } from "../../kubernetes/discovery";
 import { ApiError, isApiError, isBusy } from "../../kubernetes/errors";
-import { isNewer, type KubernetesObject } from "../../kubernetes/objects";
+import { conditionsIn, isNewer, type KubernetesObject } from "../../kubernetes/objects";
 import { isListed, isSameKind, kindKey, type Resource, scopesOf } from "../../kubernetes/resource";
 import type { Memory } from "../../memory/memory";
 import { OWNER_UID_LABEL } from "../../names";
@@ -28,9 +29,9 @@ export interface LearnChildrenOptions {
 }
 
 /**
- * Lists an object's children by the label with its uid, and lets the store know exactly these. If every generation except the
- * newest was observed, only the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember
- * what it had applied, and every kind is listed.
+ * Lists an object's children by the label with its uid, and lets the store know exactly these. If runs have reported on every
+ * generation except the newest, only the kinds in the engine's memory are listed. Otherwise a run may have ended before it could
+ * remember what it had applied, and every kind is listed.
  *
  * As with a resident runner, a kind that cannot be listed holds up only the objects of which the engine remembers children of
  * that kind.
@@ -87,8 +88,11 @@ export async function learnChildren(
   return versions;
 }
 
-/** Whether the generation before the object's own was observed, so that exactly one run is due. */
+/** Whether a run has reported on the generation before the object's own, so that exactly one run is due. */
 function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
   const observed = isRecord(status) ? status["observedGeneration"] : undefined;
+  const ready = conditionsIn(status).find(({ type }) => type === "Ready");
+  // A resync has reported on that generation, and no run.
+  if (ready && UNREPORTED_RUN_REASONS.includes(ready.reason)) return false;
   return generation - (typeof observed === "number" ? observed : 0) === 1;
 }
