@@ -96,6 +96,17 @@ describe("the platform's rights", () => {
     }
   });
 
+  it("let the events controller replace the Service of an event source, and delete one that has no port left", () => {
+    const services = rightsOf(options, "argo-events-controller").filter((right) =>
+      right.endsWith("/services"),
+    );
+    const verbs = ["list", "watch", "create", "delete"];
+    assert.deepStrictEqual(
+      services.filter((right) => !right.includes("update")),
+      verbs.map((verb) => `in argosy: ${verb} /services`),
+    );
+  });
+
   it("let the events controller do nothing in its own namespace", () => {
     assert.deepStrictEqual(own(rightsOf(options, "argo-events-controller")), []);
   });

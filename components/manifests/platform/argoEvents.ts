@@ -134,8 +134,8 @@ const KINDS = ["eventbus", "eventsources", "sensors"];
 const READ = ["list", "watch"];
 
 /**
- * The rights of the events controller in the namespace that it manages, for an EventBus of JetStream and for event sources
- * without a Service (argo-events, pkg/reconciler). It reads no pod, records no event, and, being alone, holds no lease. In its
+ * The rights of the events controller in the namespace that it manages, for an EventBus of JetStream, event sources and sensors
+ * (argo-events, pkg/reconciler). It reads no pod, records no event, and, being alone, holds no lease. In its
  * own namespace it does nothing at all.
  */
 const ARGO_EVENTS_RULES: readonly PolicyRule[] = [
@@ -146,7 +146,9 @@ const ARGO_EVENTS_RULES: readonly PolicyRule[] = [
   { apiGroups: ["argoproj.io"], resources: KINDS.map((plural) => `${plural}/finalizers`), verbs: ["update"] },
   // Event sources and sensors are Deployments, the event bus is a StatefulSet.
   { apiGroups: ["apps"], resources: ["deployments", "statefulsets"], verbs: [...READ, "create", "update"] },
-  { apiGroups: [""], resources: ["configmaps", "services"], verbs: [...READ, "create", "update"] },
+  { apiGroups: [""], resources: ["configmaps"], verbs: [...READ, "create", "update"] },
+  // The Service of an event source is deleted and created again when its ports change (eventsource/resource.go, Reconcile).
+  { apiGroups: [""], resources: ["services"], verbs: [...READ, "create", "update", "delete"] },
   // The event bus's certificates and passwords, which it looks for by listing (installer/jetstream.go, getSecret).
   { apiGroups: [""], resources: ["secrets"], verbs: ["list", "create", "delete"] },
   // A StatefulSet leaves its volumes behind: they go with the EventBus (installer/jetstream.go, uninstallPVCs).
