@@ -15,13 +15,11 @@ export interface KeeperOptions {
   readonly instance: string;
   /** Called for each pod that is replaced, and for each error. */
   readonly onNotice: (notice: string) => void;
-  /** How often to look, in milliseconds. @default 10000 */
-  readonly lookMs?: number;
-  /** The shortest time between two replacements of the same sensor or event source, in milliseconds. @default 60000 */
-  readonly againMs?: number;
 }
 
+/** How often to look, in milliseconds. */
 const LOOK_MS = 10_000;
+/** The shortest time between two replacements of the same sensor or event source, in milliseconds. */
 const AGAIN_MS = 60_000;
 
 /**
@@ -60,10 +58,9 @@ export class Keeper {
 
   /** Looks again and again until the signal aborts. If a look fails, the next look tries again. */
   async run(signal: AbortSignal): Promise<void> {
-    const { lookMs = LOOK_MS, onNotice } = this.options;
     while (!signal.aborted) {
-      await this.look().catch((error: Error) => onNotice(error.message));
-      await pause(lookMs, undefined, { signal }).catch(() => {});
+      await this.look().catch((error: Error) => this.options.onNotice(error.message));
+      await pause(LOOK_MS, undefined, { signal }).catch(() => {});
     }
   }
 
@@ -83,10 +80,10 @@ export class Keeper {
   }
 
   private async replace({ object, part, shard }: EventPathPod): Promise<void> {
-    const { client, onNotice, againMs = AGAIN_MS } = this.options;
+    const { client, onNotice } = this.options;
     const key = `${part}/${shard}`;
     const last = this.replacedAt.get(key);
-    if (last !== undefined && performance.now() - last < againMs) return;
+    if (last !== undefined && performance.now() - last < AGAIN_MS) return;
     this.replacedAt.set(key, performance.now());
     const { name, namespace, uid } = object.metadata;
     if (!(await client.evict({ name, namespace }, uid))) return;

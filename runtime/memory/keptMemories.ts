@@ -51,8 +51,6 @@ export interface KeptMemoriesOptions {
   readonly shelf: MemoryShelf;
   /** Whether the object with that uid exists, as far as we know. */
   readonly isThere: (uid: string) => boolean;
-  /** @default the machine's clock */
-  readonly now?: () => Date;
 }
 
 /** How often a write is tried while others write the same Memory. */
@@ -244,8 +242,7 @@ export class KeptMemories implements Memories {
     const previous = conditionsIn(newest);
     const [first] = previous;
     if (!verdict || (first?.observedGeneration ?? 0) > verdict.generation) return previous;
-    const { now = () => new Date() } = this.options;
-    return conditionsOf(verdict.verdict, previous, verdict.generation, timeOf(now()), verdict.run);
+    return conditionsOf(verdict.verdict, previous, verdict.generation, timeOf(new Date()), verdict.run);
   }
 }
 

@@ -40,8 +40,6 @@ export interface CustomResourcesOptions {
   readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
   /** Set if these are not custom resources of our own. */
   readonly watched?: WatchedObjects;
-  /** @see StoreOptions.mostKept */
-  readonly mostKept?: number;
 }
 
 /** A change of a custom resource for which it is to be reconciled. */
@@ -82,7 +80,7 @@ export class CustomResources implements KnownObjects {
   private readonly uids = new Set<string>();
 
   constructor(private readonly options: CustomResourcesOptions) {
-    const { client, mostKept, watched, finalizers = [] } = options;
+    const { client, watched, finalizers = [] } = options;
     this.store = new Store<ObjectFacts>({
       client,
       factsOf: (object) =>
@@ -90,7 +88,6 @@ export class CustomResources implements KnownObjects {
       // We write no objects of others, so their `managedFields` are not needed.
       ...(watched && { kept: withoutManagedFields }),
       onChange: (change) => this.changed(change),
-      ...(mostKept !== undefined && { mostKept }),
     });
   }
 

@@ -10,8 +10,6 @@ export interface WorkersOptions {
   readonly mostAtWork?: number;
   /** Works on one key. It must not throw. `leave` gives the key's place to the next one, while the work goes on. */
   readonly work: (key: string, attempt: number, leave: () => void) => Promise<WorkResult>;
-  /** A monotonic clock, in milliseconds: that of the schedule. @default performance.now */
-  readonly now?: () => number;
 }
 
 /**
@@ -26,14 +24,11 @@ export class Workers {
   private readonly working = new Set<string>();
   /** The keys that have a place. */
   private readonly placed = new Set<string>();
-  private readonly now: () => number;
   private started = false;
   private timer: NodeJS.Timeout | undefined;
   private onIdle: (() => void)[] = [];
 
-  constructor(private readonly options: WorkersOptions) {
-    this.now = options.now ?? (() => performance.now());
-  }
+  constructor(private readonly options: WorkersOptions) {}
 
   /** Begins to work, or goes on after {@link pause}. */
   start(): void {
@@ -80,7 +75,7 @@ export class Workers {
     // Node's timers hold at most 2^31-1 milliseconds.
     this.timer = setTimeout(
       () => this.wake(),
-      Math.min(Math.max(0, Math.ceil(at - this.now())), 2 ** 31 - 1),
+      Math.min(Math.max(0, Math.ceil(at - performance.now())), 2 ** 31 - 1),
     );
   }
 
