@@ -254,7 +254,7 @@ export class Engine {
       onChild: (...change) => this.wakeups.childChanged(...change),
       onUsed: (change) => this.wakeups.usedChanged(change),
       isActive: () => this.isLeading,
-      ...(options.usedPollMs !== undefined && { usedPollMs: options.usedPollMs }),
+      usedPollMs: options.usedPollMs,
       onSynced: () => this.wakeups.addAll(),
       onUnserved: (owners) => this.wakeups.childrenUnserved(owners),
       onInterruption: (kind, error) => this.interrupted(kind, error),
@@ -283,7 +283,7 @@ export class Engine {
       },
       reread: (key) => this.wakeups.reread(key),
       notice: (text) => this.notice(text),
-      ...(leaseSeconds !== undefined && { leaseSeconds }),
+      leaseSeconds,
     });
   }
 

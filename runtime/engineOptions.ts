@@ -23,7 +23,7 @@ export interface EngineOptions {
   /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
   readonly usedPollMs?: number;
   /** Whether a change that the watch sees begins a run. If not, only a hint does. @default true */
-  readonly heedsOwnWatch?: boolean;
+  readonly heedsOwnWatch?: boolean | undefined;
   /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
@@ -32,9 +32,9 @@ export interface EngineOptions {
   /** How long the handler may take to answer a question, in milliseconds. @default the operator's `timeoutSeconds` */
   readonly timeoutMs?: (question: HandlerQuestion) => number;
   /** Records runs as Workflows. @default none is recorded */
-  readonly recorder?: Recorder;
+  readonly recorder?: Recorder | undefined;
   /** Traces runs. @default none is traced */
-  readonly traces?: Tracing;
+  readonly traces?: Tracing | undefined;
   /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
   readonly onReport?: (report: ReconcileReport, run?: string) => void;
   /** Called with a notice that no object shows, but that a user should know: a lost watch, a lost lease. */

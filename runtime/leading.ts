@@ -66,7 +66,7 @@ export class Leading {
         notice(`standing by: ${leader} leads, and this process works when that one has ended`),
       onBlockedChange: () => this.block(),
       onError: (error) => notice(`lease: ${error.message}`),
-      ...(leaseSeconds !== undefined && { leaseSeconds }),
+      leaseSeconds,
     });
   }
 

@@ -37,7 +37,7 @@ export interface WatchesOptions
   /** Whether objects that no watch shows are read again. */
   readonly isActive: () => boolean;
   /** How often that is done, in milliseconds. */
-  readonly usedPollMs?: number;
+  readonly usedPollMs?: number | undefined;
   /** Somebody deleted the Memory of an object that we do not own. */
   readonly onLost: (name: ObjectName) => void;
 }
@@ -193,7 +193,7 @@ export class Watches {
       onChange: onUsed,
       onInterruption,
       isActive,
-      ...(usedPollMs !== undefined && { pollMs: usedPollMs }),
+      pollMs: usedPollMs,
     });
   }
 
@@ -207,7 +207,7 @@ export class Watches {
       onChange,
       onGone,
       onSeen: (name, object) => this.used.see(name, object),
-      ...(watch && { watched: this.watched(watch) }),
+      watched: watch && this.watched(watch),
     });
   }
 
@@ -221,10 +221,9 @@ export class Watches {
 
   private newObjectScopes(): Scopes {
     const { watch } = this.options.operator;
-    const labelSelector = watch && labelSelectorOf(watch);
     return new Scopes({
       ...this.scopeOptions(),
-      ...(labelSelector !== undefined && { labelSelector }),
+      labelSelector: watch && labelSelectorOf(watch),
       sink: (_, namespace) => this.objects.sink(namespace),
     });
   }

@@ -56,7 +56,7 @@ export interface ChildStoreOptions {
    */
   readonly onChange: (owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean) => void;
   /** @see StoreOptions.mostKept */
-  readonly mostKept?: number;
+  readonly mostKept?: number | undefined;
 }
 
 /** The most unsure children that are looked for. If there are more, only those that became unsure last are looked for. */
@@ -93,7 +93,7 @@ export class ChildStore {
       },
       kept: (object) => this.applied.kept(object),
       onChange: (change) => this.changed(change),
-      ...(mostKept !== undefined && { mostKept }),
+      mostKept,
     });
   }
 

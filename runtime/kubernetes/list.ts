@@ -5,12 +5,12 @@ import { AnswerTooLongError, type ApiAnswer, type ApiRequest } from "./transport
 /** What a list or a watch covers. */
 export interface Selection {
   /** @default every namespace */
-  readonly namespace?: string;
-  readonly labelSelector?: string;
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
   /** Such as "metadata.name=demo". */
-  readonly fieldSelector?: string;
+  readonly fieldSelector?: string | undefined;
   /** Request only `metadata` (`PartialObjectMetadata`). @default false */
-  readonly metadataOnly?: boolean;
+  readonly metadataOnly?: boolean | undefined;
 }
 
 /** A page of a list. */
@@ -114,7 +114,7 @@ async function readPage(
       path: `${resourcePath(resource, selection)}?${query}`,
       ...(selection.metadataOnly && { accept: METADATA_LIST }),
       ...(limit > 1 && { longestAnswer: LONGEST_PAGE }),
-      ...(signal && { signal }),
+      signal,
     });
   } catch (error) {
     if (error instanceof AnswerTooLongError) return undefined;

@@ -126,7 +126,7 @@ export class HttpTransport {
       } catch (error) {
         const waitMs = attempt < MOST_RETRIES ? repeatAfterMs(error, request) : undefined;
         if (waitMs === undefined || waitedMs + waitMs > LONGEST_WAIT_MS) throw error;
-        await pause(waitMs, undefined, { ...(request.signal && { signal: request.signal }) });
+        await pause(waitMs, undefined, { signal: request.signal });
         waitedMs += waitMs;
       }
     }
@@ -204,7 +204,7 @@ export class HttpTransport {
           agent,
           method: request.method,
           path: this.basePath + request.path,
-          ...(request.signal && { signal: request.signal }),
+          signal: request.signal,
           headers: {
             accept: request.accept ?? "application/json",
             "user-agent": "argosy",

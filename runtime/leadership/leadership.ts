@@ -47,7 +47,7 @@ export interface LeadershipOptions {
   /** Who we are: unique among the processes that stand for election. */
   readonly identity: string;
   /** How long a lease holds without renewal, in seconds. @default 15 */
-  readonly leaseSeconds?: number;
+  readonly leaseSeconds?: number | undefined;
   /** Called when we lead. Every write asks this term. */
   readonly onLeading: (term: Term) => void;
   /** Called when the term has ended. Another process may lead then. Not called after {@link Leadership.stop} or a handover. */

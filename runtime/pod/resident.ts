@@ -56,12 +56,12 @@ export async function resident(pod: Pod): Promise<number> {
     identity: runnerIdentityOf(environment),
     instance: environment.pod,
     leaseSeconds: settings.leaseSeconds,
-    ...(settings.heedsOwnWatch !== undefined && { heedsOwnWatch: settings.heedsOwnWatch }),
+    heedsOwnWatch: settings.heedsOwnWatch,
     // Without Argo Events, no change is ever announced.
     onChange: (name, version) => hasEvents && engine.isLeading && announcements.changed(name, version),
     onGone: (name) => announcements.gone(name),
-    ...(recorder && { recorder }),
-    ...(traces && { traces }),
+    recorder,
+    traces,
     onReport: (report, run) => logReport(log, report, run),
     onNotice,
   });

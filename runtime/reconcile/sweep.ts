@@ -179,10 +179,9 @@ export class Sweep {
     const { store, operator } = this.options;
     const { uid } = object.metadata;
     for (const namespace of how.scopes ?? scopesOf(operator.namespaces, resource)) {
-      const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
       const listed = new Set<string>();
       try {
-        await client.list(resource, selection, (items) => {
+        await client.list(resource, { labelSelector, namespace }, (items) => {
           store.learn(resource, items, uid);
           for (const { metadata } of items) listed.add(metadata.uid);
         });

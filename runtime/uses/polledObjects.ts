@@ -22,7 +22,7 @@ export interface PolledObjectsOptions {
   /** Called if a Secret could not be read again. */
   readonly onError: (error: Error) => void;
   /** @default 60000 */
-  readonly periodMs?: number;
+  readonly periodMs?: number | undefined;
   /** How many characters of Secrets are kept, the newest. Others are read when they are needed. @default 24 Mi */
   readonly mostKept?: number;
 }

@@ -38,7 +38,7 @@ export interface UsedObjectsOptions {
   /** Whether objects that no watch shows are read again. */
   readonly isActive: () => boolean;
   /** How often that is done, in milliseconds. @default 60000 */
-  readonly pollMs?: number;
+  readonly pollMs?: number | undefined;
 }
 
 /** A change of a used object, or of all objects of a use. */
@@ -93,7 +93,7 @@ export class UsedObjects implements UsedSource {
       isActive: options.isActive,
       onChange: (key, name, object) => this.changed(key, name, [undefined], isByOperator(object)),
       onError: (error) => options.onInterruption("Secret", error),
-      ...(pollMs !== undefined && { periodMs: pollMs }),
+      periodMs: pollMs,
     });
   }
 
@@ -260,8 +260,8 @@ export class UsedObjects implements UsedSource {
     const scopes = new Scopes({
       client,
       namespaces,
-      ...(labelSelector !== undefined && { labelSelector }),
-      ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+      labelSelector,
+      fieldSelector: name && `metadata.name=${name}`,
       metadataOnly: isMetadataOnly,
       answersOthers: this.options.answersOthers,
       sink: (of, namespace) => store.sink(of, namespace),

@@ -39,7 +39,7 @@ export interface CustomResourcesOptions {
    */
   readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
   /** Set if these are not custom resources of our own. */
-  readonly watched?: WatchedObjects;
+  readonly watched?: WatchedObjects | undefined;
 }
 
 /** A change of a custom resource for which it is to be reconciled. */
@@ -86,7 +86,7 @@ export class CustomResources implements KnownObjects {
       factsOf: (object) =>
         watched?.isWatched(object) === false ? undefined : factsOf(object, watched, finalizers),
       // We write no objects of others, so their `managedFields` are not needed.
-      ...(watched && { kept: withoutManagedFields }),
+      kept: watched && withoutManagedFields,
       onChange: (change) => this.changed(change),
     });
   }

@@ -46,7 +46,7 @@ export interface ReflectorOptions extends Selection {
    * Whether the API server answers other lists now. It is called when the API server has failed for a while to answer this one.
    * If the API server answers others, the failure counts as a refusal. @default only 403 and 404 count as refusals
    */
-  readonly answersOthers?: (signal: AbortSignal) => Promise<boolean>;
+  readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
   /** Waits this many milliseconds before another try. Rejects when the signal ends it. @default a timer */

@@ -1,18 +1,13 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { ApiError } from "../kubernetes/errors";
+import type { Selection } from "../kubernetes/list";
 import { type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector, type ReflectorSink } from "./reflector";
 
-/** The kinds that {@link Scopes} watch, and the callbacks that they call. */
-export interface ScopesOptions {
+/** What {@link Scopes} watch of their kinds, and the callbacks that they call. */
+export interface ScopesOptions extends Omit<Selection, "namespace"> {
   readonly client: KubernetesClient;
   readonly namespaces: "all" | readonly string[];
-  /** Only objects with these labels. @default all */
-  readonly labelSelector?: string;
-  /** Only objects with these fields, such as "metadata.name=demo". @default all */
-  readonly fieldSelector?: string;
-  /** Watch only the metadata. @default false */
-  readonly metadataOnly?: boolean;
   /** @param namespace undefined: all of them */
   readonly sink: (resource: Resource, namespace: string | undefined) => ReflectorSink;
   readonly onInterruption: (resource: Resource, error: Error) => void;
@@ -62,12 +57,12 @@ export class Scopes {
         sink: sink(resource, namespace),
         onInterruption: (error) => onInterruption(resource, error),
         onSynced: () => onSynced(resource, namespace),
-        ...(onRefused && { onRefused: (error: ApiError) => onRefused(resource, error, namespace) }),
-        ...(answersOthers && { answersOthers }),
-        ...(labelSelector !== undefined && { labelSelector }),
-        ...(fieldSelector !== undefined && { fieldSelector }),
-        ...(metadataOnly && { metadataOnly }),
-        ...(namespace !== undefined && { namespace }),
+        onRefused: (error) => onRefused?.(resource, error, namespace),
+        answersOthers,
+        labelSelector,
+        fieldSelector,
+        metadataOnly,
+        namespace,
       });
       this.scopes.push({ resource, namespace, reflector });
       reflector.start();
@@ -97,11 +92,7 @@ export class Scopes {
     const scope = this.scopes.find(({ reflector }) => reflector.isSynced);
     if (!scope) return false;
     const { resource, namespace } = scope;
-    const selection = {
-      ...(labelSelector !== undefined && { labelSelector }),
-      ...(namespace !== undefined && { namespace }),
-    };
-    return client.versionOf(resource, selection, signal).then(
+    return client.versionOf(resource, { labelSelector, namespace }, signal).then(
       () => true,
       () => false,
     );

@@ -33,7 +33,7 @@ export interface StoreOptions<Facts> {
   /** The facts to keep of an object. Undefined: we do not own the object, and it is not kept. */
   readonly factsOf: (object: KubernetesObject, resource: Resource) => Facts | undefined;
   /** The part of an object that is kept as JSON. @default the whole object */
-  readonly kept?: (object: KubernetesObject) => object;
+  readonly kept?: ((object: KubernetesObject) => object) | undefined;
   readonly onChange: (change: Change<Facts>) => void;
   /**
    * Whether watches and lists bring only metadata, so that whole objects are read when they are needed. An object that was read
@@ -41,7 +41,7 @@ export interface StoreOptions<Facts> {
    */
   readonly isMetadataOnly?: boolean;
   /** How many characters of the newest JSON are kept. Other objects are read when they are needed. @default 24 Mi */
-  readonly mostKept?: number;
+  readonly mostKept?: number | undefined;
 }
 
 /** Takes in what a reflector sees. */

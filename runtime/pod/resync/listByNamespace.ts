@@ -24,8 +24,7 @@ export async function listByNamespace(
   onForbidden?: (namespace: string, error: Error) => void,
 ): Promise<void> {
   for (const namespace of scopesOf(namespaces, resource)) {
-    const here = { ...selection, ...(namespace !== undefined && { namespace }) };
-    await client.list(resource, here, onPage).catch((error: Error) => {
+    await client.list(resource, { ...selection, namespace }, onPage).catch((error: Error) => {
       if (namespace === undefined || !onForbidden || !isApiError(error, 403)) throw error;
       onForbidden(namespace, error);
     });

@@ -97,8 +97,8 @@ export class ListedUse implements UsedSource {
     this.objects.set(key, objects);
     const selected = {
       namespaces,
-      ...(labelSelector !== undefined && { labelSelector }),
-      ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+      labelSelector,
+      fieldSelector: name && `metadata.name=${name}`,
       // Whether a Secret is given depends on its type.
       metadataOnly: !isSecretKind(useOf(operator, key)),
     };

@@ -89,7 +89,7 @@ class Look {
     const { operator, client, onError } = this.options;
     const resource = resourceOf(operator.customResource);
     const labelSelector = operator.watch && labelSelectorOf(operator.watch);
-    const selection = { namespaces: operator.namespaces, ...(labelSelector && { labelSelector }) };
+    const selection = { namespaces: operator.namespaces, labelSelector };
     const take = (items: readonly KubernetesObject[]) => {
       for (const object of items) this.take(object);
     };

@@ -81,7 +81,7 @@ export async function submitRuns(
     for (const object of routine.splice(0, Math.max(0, Math.min(room, inTime)))) await submit(object);
     const restMs = urgent.length > 0 ? lookMs : Math.max(lookMs, gapMs);
     if (urgent.length + routine.length === 0 || performance.now() + restMs > begin + withinMs) break;
-    await pause(restMs, undefined, { ...(signal && { signal }) }).catch(() => {});
+    await pause(restMs, undefined, { signal }).catch(() => {});
     runs = await listLiveRuns(options);
   }
   return { submitted, left: urgent.length + routine.length, failed };

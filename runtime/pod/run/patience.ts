@@ -22,7 +22,7 @@ export class Patience {
   async wait(ms: number, until = this.until): Promise<boolean> {
     const { signal } = this;
     if (performance.now() + ms > until || signal?.aborted) return false;
-    await pause(Math.max(0, ms), undefined, { ...(signal && { signal }) }).catch(() => {});
+    await pause(Math.max(0, ms), undefined, { signal }).catch(() => {});
     return !signal?.aborted;
   }
 

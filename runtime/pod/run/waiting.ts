@@ -96,7 +96,7 @@ export class Waiting {
         client,
         resource,
         labelSelector: `${OWNER_UID_LABEL}=${uid}`,
-        ...(namespace !== undefined && { namespace }),
+        namespace,
         from: listed(kindKey(resource)) ?? this.oldestOf(uid, resource),
         sink: children.sink(resource, namespace),
       });
@@ -124,7 +124,7 @@ export class Waiting {
       client,
       resource,
       fieldSelector: `metadata.name=${name.name}`,
-      ...(namespace !== undefined && { namespace }),
+      namespace,
       from: metadata.resourceVersion,
       sink: {
         listing: () => {

@@ -53,6 +53,7 @@ export async function learnChildren(
   const isEverywhere = home === undefined || hasElsewhere || isComplete;
   const listed = new Set<string>();
   const versions = new Map<string, string>();
+  const labelSelector = `${OWNER_UID_LABEL} in (${[uid, ...formerUids].join(",")})`;
   const lists = childResources.flatMap((resource) => {
     const isItsKind = (kind: string) => isSameKind(kind, kindKey(resource));
     const isRemembered = memory.kinds.some(isItsKind);
@@ -62,12 +63,8 @@ export async function learnChildren(
     const here = isListed(operator.namespaces, home) ? [home] : [];
     const scopes = isEverywhere ? scopesOf(operator.namespaces, resource) : here;
     return scopes.map(async (namespace) => {
-      const selection = {
-        labelSelector: `${OWNER_UID_LABEL} in (${[uid, ...formerUids].join(",")})`,
-        ...(namespace !== undefined && { namespace }),
-      };
       try {
-        const version = await client.list(resource, selection, (items) => {
+        const version = await client.list(resource, { labelSelector, namespace }, (items) => {
           children.learn(resource, items);
           for (const { metadata } of items) listed.add(metadata.uid);
         });
