@@ -61,7 +61,6 @@ export class Engine {
   private readonly wakeups: Wakeups;
   private readonly work: ObjectWork;
   private readonly requests = new ReconcileRequests();
-  private readonly arrivals = new Arrivals();
   /** When schedules of objects are due. */
   private readonly alarms: Alarms;
   private readonly stopping = new AbortController();
@@ -98,12 +97,12 @@ export class Engine {
       // A schedule that is due waits for no backoff. A new term begins with a look at every object.
       onDue: (key) => this.isLeading && this.triggers.add(key, "routine"),
     });
-    const { client, schedule, triggers, arrivals, requests, alarms, metrics } = this;
+    const { client, schedule, triggers, requests, alarms, metrics } = this;
     const shared = {
       ...options,
       schedule,
       triggers,
-      arrivals,
+      arrivals: new Arrivals(),
       requests,
       alarms,
       parts: () => this.parts,
@@ -239,31 +238,32 @@ export class Engine {
   }
 
   private newParts(resource: Resource): Parts {
-    const { client, pool, metrics, options } = this;
+    const { client, pool, metrics, wakeups } = this;
+    const { operator, namespace, recorder, usedPollMs, identity, instance = identity } = this.options;
     return newParts({
       resource,
       client,
       pool,
       metrics,
-      operator: options.operator,
-      namespace: options.namespace,
-      recorder: options.recorder,
-      instance: options.instance ?? options.identity,
-      onChange: (change) => this.wakeups.objectChanged(change),
-      onGone: (name, gone) => this.wakeups.objectGone(name, gone),
-      onChild: (...change) => this.wakeups.childChanged(...change),
-      onUsed: (change) => this.wakeups.usedChanged(change),
+      operator,
+      namespace,
+      recorder,
+      instance,
+      usedPollMs,
       isActive: () => this.isLeading,
-      usedPollMs: options.usedPollMs,
-      onSynced: () => this.wakeups.addAll(),
-      onUnserved: (owners) => this.wakeups.childrenUnserved(owners),
+      onChange: (change) => wakeups.objectChanged(change),
+      onGone: (name, gone) => wakeups.objectGone(name, gone),
+      onChild: (...change) => wakeups.childChanged(...change),
+      onUsed: (change) => wakeups.usedChanged(change),
+      onLost: (name) => wakeups.memoryLost(name),
+      onSynced: () => wakeups.addAll(),
+      onUnserved: (owners) => wakeups.childrenUnserved(owners),
       onInterruption: (kind, error) => this.interrupted(kind, error),
-      onLost: (name) => this.wakeups.memoryLost(name),
     });
   }
 
   private newLeading({ watches, outbox, orphans }: Parts): Leading {
-    const { client, schedule, workers, resync, requests } = this;
+    const { client, schedule, workers, resync, requests, wakeups } = this;
     const { operator, namespace, identity, leaseSeconds } = this.options;
     return new Leading({
       client,
@@ -271,17 +271,12 @@ export class Engine {
       workers,
       resync,
       requests,
+      wakeups,
       watches,
       outbox,
       orphans,
       lease: leaseApi(client, namespace, leaseNameOf(operator)),
       identity,
-      addAll: () => {
-        // Another process may have handled the changes that were noted before the term.
-        this.arrivals.clear();
-        this.wakeups.addAll();
-      },
-      reread: (key) => this.wakeups.reread(key),
       notice: (text) => this.notice(text),
       leaseSeconds,
     });

@@ -5,6 +5,7 @@ import { Leadership, type LeadershipOptions } from "./leadership/leadership";
 import { NotLeadingError, type Term } from "./leadership/term";
 import type { Outbox } from "./outbox/outbox";
 import type { ReconcileRequests } from "./reconcile/requests";
+import type { Wakeups } from "./wakeups";
 import type { Watches } from "./watches";
 import type { Resync } from "./work/resync";
 import type { Schedule } from "./work/schedule";
@@ -21,10 +22,7 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly watches: Pick<Watches, "refreshObjects" | "doubtObjects">;
   readonly outbox: Outbox;
   readonly orphans: Orphans;
-  /** Adds every object to the schedule. */
-  readonly addAll: () => void;
-  /** Reads an object from the API server and reconciles it. */
-  readonly reread: (key: string) => void;
+  readonly wakeups: Pick<Wakeups, "beginTerm" | "reread">;
   readonly notice: (text: string) => void;
 }
 
@@ -119,7 +117,7 @@ export class Leading {
 
   private async begin(term: Term): Promise<void> {
     this.current = term;
-    const { client, schedule, workers, resync, requests, watches, outbox, orphans, addAll, notice } =
+    const { client, schedule, workers, resync, requests, watches, outbox, orphans, wakeups, notice } =
       this.options;
     if (this.isStopping) return;
     requests.open();
@@ -134,8 +132,7 @@ export class Leading {
     orphans.open(client.with({ class: "tell", fence: () => term.assert() }));
     this.block();
     schedule.restartWaiting();
-    // A look at every object finds whatever happened before our term.
-    addAll();
+    wakeups.beginTerm();
     resync.start();
     workers.start();
   }
@@ -155,11 +152,11 @@ export class Leading {
 
   /** Another process still works on some objects. They are read from the API server when its work has ended. */
   private block(): void {
-    const { schedule, workers, reread } = this.options;
+    const { schedule, workers, wakeups } = this.options;
     // A list in progress may have an object as it was before the other process ended its work.
     if (!this.hasListed) return;
     const blocked = this.leadership.blockedKeys;
-    for (const key of this.blocked) if (!blocked.has(key)) reread(key);
+    for (const key of this.blocked) if (!blocked.has(key)) wakeups.reread(key);
     this.blocked = new Set(blocked);
     schedule.block(this.blocked);
     workers.wake();

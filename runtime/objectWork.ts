@@ -4,37 +4,24 @@ import { nameOf } from "./kubernetes/objectKey";
 import type { Term } from "./leadership/term";
 import type { Metrics } from "./metrics";
 import { messageAbout } from "./outbox/message";
-import type { Parts } from "./parts";
+import type { Parts, WorkParts } from "./parts";
 import { type Mandate, whyEnded } from "./reconcile/mandate";
 import type { Outcome } from "./reconcile/outcome";
-import type { ReconcileRequests } from "./reconcile/requests";
 import type { TraceContext } from "./traces/context";
 import type { ReportTime } from "./traces/spans";
-import type { Alarms } from "./work/alarms";
-import type { Arrivals } from "./work/arrivals";
 import type { WorkResult } from "./work/backoff";
 import { Loads } from "./work/loads";
-import type { Schedule } from "./work/schedule";
-import type { Triggers } from "./work/triggers";
 
 /** The parts with which {@link ObjectWork} works, and those that get its results. */
 export interface ObjectWorkOptions
-  extends Pick<EngineOptions, "recorder" | "traces" | "onReport" | "mostLoad"> {
+  extends WorkParts,
+    Pick<EngineOptions, "recorder" | "traces" | "onReport" | "mostLoad"> {
   readonly client: KubernetesClient;
-  readonly schedule: Schedule;
-  readonly triggers: Triggers;
-  readonly arrivals: Arrivals;
-  readonly requests: ReconcileRequests;
-  readonly alarms: Alarms;
   readonly metrics: Metrics;
-  /** Undefined until the custom resource's kind is known. */
-  readonly parts: () => Parts | undefined;
   /** Undefined if this process does not lead. */
   readonly term: () => Term | undefined;
   /** Aborted when the engine stops. */
   readonly stopping: AbortSignal;
-  /** Called with a notice that no object shows, but that a user should know. */
-  readonly notice: (text: string) => void;
 }
 
 /** If there is no room in memory for an object, it waits for this long at most before the next look, in milliseconds. */

@@ -7,10 +7,28 @@ import { Outbox } from "./outbox/outbox";
 import type { Recorder } from "./outbox/recorder";
 import type { Teller } from "./outbox/teller";
 import type { Reconciler } from "./reconcile/reconciler";
+import type { ReconcileRequests } from "./reconcile/requests";
 import { Trials } from "./reconcile/trials";
 import { newReconcileParts } from "./reconcileParts";
 import { gatherUsed } from "./uses/used";
 import { Watches, type WatchesOptions } from "./watches";
+import type { Alarms } from "./work/alarms";
+import type { Arrivals } from "./work/arrivals";
+import type { Schedule } from "./work/schedule";
+import type { Triggers } from "./work/triggers";
+
+/** The parts that decide what an engine works on and when. They exist from its beginning. */
+export interface WorkParts {
+  readonly schedule: Schedule;
+  readonly triggers: Triggers;
+  readonly arrivals: Arrivals;
+  readonly requests: ReconcileRequests;
+  readonly alarms: Alarms;
+  /** The parts that know the cluster. Undefined until the custom resource's kind is known. */
+  readonly parts: () => Parts | undefined;
+  /** Called with a notice that no object shows, but that a user should know. */
+  readonly notice: (text: string) => void;
+}
 
 /** The parts of which {@link Parts} are built, and the callbacks of their watches. */
 export interface PartsOptions extends WatchesOptions {

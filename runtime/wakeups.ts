@@ -4,15 +4,12 @@ import type { EngineOptions } from "./engineOptions";
 import { keyOf, nameOf } from "./kubernetes/objectKey";
 import { formatName, type ObjectName } from "./kubernetes/objects";
 import { contestWarning, cycleWarning, messageWith } from "./outbox/message";
-import type { Parts } from "./parts";
+import type { Parts, WorkParts } from "./parts";
 import type { ObjectEvent } from "./reconcile/outcome";
-import type { ReconcileRequests } from "./reconcile/requests";
 import type { UsedChange } from "./uses/usedObjects";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
-import type { Alarms } from "./work/alarms";
-import type { Arrivals, Cause } from "./work/arrivals";
-import type { Priority, Schedule } from "./work/schedule";
-import type { Triggers } from "./work/triggers";
+import type { Cause } from "./work/arrivals";
+import type { Priority } from "./work/schedule";
 
 /**
  * The children of a deleted object are deleted one after another. A single look after this time covers all of them. In
@@ -22,18 +19,10 @@ const LEFT_CHILDREN_MS = 1_000;
 
 /** What {@link Wakeups} work with. */
 export interface WakeupsOptions
-  extends Pick<EngineOptions, "operator" | "heedsOwnWatch" | "onChange" | "onGone"> {
-  readonly schedule: Schedule;
-  readonly triggers: Triggers;
-  readonly arrivals: Arrivals;
-  readonly requests: ReconcileRequests;
-  readonly alarms: Alarms;
-  /** Undefined until the custom resource's kind is known. */
-  readonly parts: () => Parts | undefined;
+  extends WorkParts,
+    Pick<EngineOptions, "operator" | "heedsOwnWatch" | "onChange" | "onGone"> {
   /** Whether this process leads. */
   readonly isActive: () => boolean;
-  /** Called with a notice that no object shows, but that a user should know. */
-  readonly notice: (text: string) => void;
 }
 
 /** Turns what the watches report into work: which object, and why. {@link Triggers} says how soon. */
@@ -47,6 +36,15 @@ export class Wakeups {
   /** Every object that is known now. */
   names(): ObjectName[] {
     return this.parts?.watches.names() ?? [];
+  }
+
+  /**
+   * A term begins. Another process may have handled the changes that were noted before. A look at every object finds whatever
+   * happened since.
+   */
+  beginTerm(): void {
+    this.options.arrivals.clear();
+    this.addAll();
   }
 
   /** Reconciles every object that is known now, as routine work. */

@@ -77,12 +77,14 @@ describe("Leading", function () {
       identity: "one",
       // A process that is given no core for some seconds does not lose it.
       leaseSeconds: 6,
-      addAll: () => {
-        for (const key of keys) schedule.add(key, { priority: "routine" });
-      },
-      reread: (key) => {
-        reread.push(key);
-        schedule.add(key);
+      wakeups: {
+        beginTerm: () => {
+          for (const key of keys) schedule.add(key, { priority: "routine" });
+        },
+        reread: (key) => {
+          reread.push(key);
+          schedule.add(key);
+        },
       },
       notice: () => {},
     });
