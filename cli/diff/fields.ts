@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../runtime/json/json";
+import { isRecord, ownValue } from "../../runtime/json/json";
 
 /** A field that would change. */
 export interface FieldChange {
@@ -50,9 +50,10 @@ function compare(live: unknown, wanted: unknown, path: string): FieldChange[] {
   if (isDeepStrictEqual(live, wanted)) return [];
   const isWholly = (one: unknown, other: unknown) => one === undefined && isRecord(other) && !isEmpty(other);
   if ((isRecord(live) && isRecord(wanted)) || isWholly(live, wanted) || isWholly(wanted, live)) {
-    const [before, after] = [live ?? {}, wanted ?? {}] as Record<string, unknown>[];
-    const keys = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
-    return [...keys].flatMap((key) => compare(before?.[key], after?.[key], path + step(key)));
+    const before = (live ?? {}) as Record<string, unknown>;
+    const after = (wanted ?? {}) as Record<string, unknown>;
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...keys].flatMap((key) => compare(ownValue(before, key), ownValue(after, key), path + step(key)));
   }
   if (Array.isArray(live) && Array.isArray(wanted)) return compareLists(live, wanted, path);
   return [{ path, ...(live !== undefined && { live }), ...(wanted !== undefined && { wanted }) }];

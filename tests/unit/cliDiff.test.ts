@@ -32,6 +32,13 @@ describe("the fields that would change", () => {
     ]);
   });
 
+  it("are also those whose keys every object of JavaScript inherits", () => {
+    assert.deepEqual(
+      changedFields(object({ data: { a: "1" } }), object({ data: { a: "1", constructor: "2" } })),
+      [{ path: ".data.constructor", wanted: "2" }],
+    );
+  });
+
   it("name entries of a list by their names, or else by their places", () => {
     const spec = (image: string, command: string[], ports: object[]) =>
       object({ spec: { containers: [{ name: "main", image, command }], ports } });

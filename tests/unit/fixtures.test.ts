@@ -226,6 +226,25 @@ describe("runFixtures", () => {
     );
   });
 
+  it("compares keys that every object of JavaScript inherits like any other", async () => {
+    const child = (data: object) =>
+      JSON.stringify({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, data });
+    const results = await folder.run(handler(`{ children: [${child({ constructor: "x" })}] }`), {
+      "a.yaml": namespaced(`answer: { children: [${child({ toString: "y" })}] }`),
+      "b.yaml": namespaced(`expect: { children: [${child({ toString: null })}] }`),
+    });
+    assert.deepStrictEqual(
+      results.map(({ differences }) => differences),
+      [
+        [
+          'Deployment a: .data.toString: expected "y", answered nothing',
+          'Deployment a: .data.constructor: expected nothing, answered "x"',
+        ],
+        [],
+      ],
+    );
+  });
+
   it("asks twice, and says what was answered otherwise the second time", async () => {
     const [result] = await folder.run(handler("{ children: [], status: { count } }"), {
       "a.yaml": fixture("answer: { children: [], status: { count: 1 } }"),
