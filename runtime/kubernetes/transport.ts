@@ -53,7 +53,6 @@ export interface RequestReport {
   readonly method: ApiRequest["method"];
   /** HTTP status code. 0 if there was no answer. */
   readonly code: number;
-  readonly durationSeconds: number;
 }
 
 /**
@@ -160,7 +159,6 @@ export class HttpTransport {
   }
 
   private async sendOnce<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
-    const startedAt = performance.now();
     const agent = request.class === "lease" ? this.leaseAgent : this.agent;
     let code = 0;
     let refused = false;
@@ -182,8 +180,7 @@ export class HttpTransport {
       if (code < 200 || code > 299) throw this.settling.taken(toApiError(response, text, request));
       return { code, body: decode<T>(text, request), length: text.length };
     } finally {
-      const durationSeconds = (performance.now() - startedAt) / 1000;
-      if (!refused) this.onRequest({ method: request.method, code, durationSeconds });
+      if (!refused) this.onRequest({ method: request.method, code });
     }
   }
 

@@ -81,7 +81,7 @@ describe("Metrics", () => {
     const metrics = make();
     metrics.handlerStarted();
     metrics.handlerFailed("HandlerTimedOut");
-    metrics.requested({ method: "GET", code: 0, durationSeconds: 1 });
+    metrics.requested({ method: "GET", code: 0 });
     metrics.watchInterrupted("ConfigMap");
     metrics.eventDropped();
     metrics.hinted("queued");

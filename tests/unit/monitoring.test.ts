@@ -31,7 +31,7 @@ const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
 
 function registries(): Registry[] {
   const metrics = runnerMetrics("shop");
-  metrics.requested({ method: "GET", code: 200, durationSeconds: 0.001 });
+  metrics.requested({ method: "GET", code: 200 });
   metrics.watchInterrupted("Widget");
   const change = { verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "a" } as const;
   metrics.reconciled({

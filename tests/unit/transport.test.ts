@@ -301,7 +301,6 @@ describe("HttpTransport", () => {
       reports.map(({ method, code }) => `${method} ${code}`),
       ["POST 201", "GET 404", "POST 0"],
     );
-    assert.ok(reports.every(({ durationSeconds }) => durationSeconds > 0 && durationSeconds < 60));
   });
 });
 
