@@ -266,8 +266,12 @@ export class Reflector {
     sink.asking?.();
     let begun = false;
     const begin = (version: string) => {
-      if (!begun) sink.listing(this.latest !== undefined && isNewer(this.latest, version), version);
+      if (begun) return;
       begun = true;
+      const isReset = this.latest !== undefined && isNewer(this.latest, version);
+      // The list may break off, and the next one may be older than what this one has shown.
+      if (!isReset) this.latest = version;
+      sink.listing(isReset, version);
     };
     const onPage = (items: KubernetesObject[], version: string) => {
       begin(version);

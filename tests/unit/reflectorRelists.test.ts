@@ -83,6 +83,22 @@ describe("Reflector, when it must list again", () => {
     assert.deepStrictEqual(bench.told, ["listing", "set a@1", "listing", "listed"]);
   });
 
+  it("lists from the start if etcd was restored between two pages, also in the first list", async () => {
+    const restored = { items: [item("a", "10")], resourceVersion: "20" };
+    bench.pages = [{ items: [item("a", "50")], resourceVersion: "50", more: "second" }, restored];
+    const { answer } = bench.api;
+    bench.api.answer = (call, response) =>
+      call.query.get("continue") === "second" ? refuse(response, 500) : answer(call, response);
+    await bench.start();
+    assert.deepStrictEqual(bench.told, [
+      "listing",
+      "set a@50",
+      "listing again from the start",
+      "set a@10",
+      "listed",
+    ]);
+  });
+
   it("lists again when it is asked to, and goes on watching from there", async () => {
     bench.pages = [
       { items: [item("a", "1")], resourceVersion: "5" },
