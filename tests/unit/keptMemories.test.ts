@@ -113,10 +113,11 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual(kept().memory["state"], { a: 2, b: 1 });
   });
 
-  for (const [what, before] of [
+  const firsts: [string, JsonObject | undefined][] = [
     ["a change", { kinds: [], state: { a: 1 } }],
     ["the first of them", undefined],
-  ] as const)
+  ];
+  for (const [what, before] of firsts)
     it(`are read again if the answer to the write of ${what} was lost: it may have been written`, async () => {
       if (before) await write({ memory: before });
       cluster.lost.set(
