@@ -1,6 +1,6 @@
 import type { Orphans } from "./children/orphans";
 import type { KubernetesClient } from "./kubernetes/client";
-import { keyOf } from "./kubernetes/objectKey";
+import { keyOf } from "./kubernetes/objects";
 import { Leadership, type LeadershipOptions } from "./leadership/leadership";
 import { NotLeadingError, type Term } from "./leadership/term";
 import type { Outbox } from "./outbox/outbox";

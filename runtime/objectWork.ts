@@ -1,6 +1,6 @@
 import type { EngineOptions } from "./engineOptions";
 import type { KubernetesClient } from "./kubernetes/client";
-import { nameOf } from "./kubernetes/objectKey";
+import { nameOf } from "./kubernetes/objects";
 import type { Term } from "./leadership/term";
 import type { Metrics } from "./metrics";
 import { messageAbout } from "./outbox/message";

@@ -8,7 +8,7 @@ import type { Recorder } from "./outbox/recorder";
 import type { Teller } from "./outbox/teller";
 import type { Reconciler } from "./reconcile/reconciler";
 import type { ReconcileRequests } from "./reconcile/requests";
-import { Trials } from "./reconcile/trials";
+import { Trials } from "./reconcile/trial";
 import { newReconcileParts } from "./reconcileParts";
 import { gatherUsed } from "./uses/used";
 import { Watches, type WatchesOptions } from "./watches";

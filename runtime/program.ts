@@ -10,8 +10,14 @@ export { FUNCTION_LOOPS, languageOf, programOf, workingFolderOf } from "./defini
 export type { OutsideEvent } from "./definition/outsideEvent";
 export { selectionsOf, type UsedSelection } from "./definition/selections";
 export type { EventPathPart } from "./eventPath/eventPathPods";
-export { INTAKE_FILE, type IntakeEvent, type IntakeFile } from "./events/intakeFile";
-export { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./events/intakeNames";
+export {
+  INTAKE_FILE,
+  INTAKE_PATH,
+  type IntakeEvent,
+  type IntakeFile,
+  SUBJECT_HEADER,
+  TOKEN_HEADER,
+} from "./events/intakeFile";
 export { classOfSource, SOURCE_CLASSES, type SourceClass } from "./events/sources";
 export { fingerprint } from "./json/fingerprint";
 export { isRecord } from "./json/json";

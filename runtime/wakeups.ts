@@ -1,8 +1,7 @@
 import type { DriftedChild } from "./children/childStore";
 import type { Owner } from "./children/ownership";
 import type { EngineOptions } from "./engineOptions";
-import { keyOf, nameOf } from "./kubernetes/objectKey";
-import { formatName, type ObjectName } from "./kubernetes/objects";
+import { formatName, keyOf, nameOf, type ObjectName } from "./kubernetes/objects";
 import { contestWarning, cycleWarning, messageWith } from "./outbox/message";
 import type { Parts, WorkParts } from "./parts";
 import type { ObjectEvent } from "./reconcile/outcome";

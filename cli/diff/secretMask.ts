@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "../../runtime/json/json";
+import { secretDataOf } from "../../runtime/kubernetes/kinds";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { secretDataOf } from "../../runtime/kubernetes/secretData";
 import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { LAST_APPLIED } from "../../runtime/watch/watched";
 import type { FieldChange } from "./fields";

@@ -1,6 +1,6 @@
 import { isRecord } from "../../runtime/json/json";
+import { secretDataOf } from "../../runtime/kubernetes/kinds";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { secretDataOf } from "../../runtime/kubernetes/secretData";
 import { FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";
 
 /** Shorter values may be common words, such as "true". Outside of Secrets they are not replaced. */

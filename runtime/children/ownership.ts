@@ -1,6 +1,6 @@
 import type { Watch } from "../definition/definition";
 import { isRecord } from "../json/json";
-import { isNeverGiven, isSecretKind } from "../kubernetes/kinds";
+import { isNeverGiven, isSecretKind, secretDataOf } from "../kubernetes/kinds";
 import type {
   JsonObject,
   KubernetesObject,
@@ -11,7 +11,6 @@ import type {
 } from "../kubernetes/objects";
 import { groupOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { secretDataOf } from "../kubernetes/secretData";
 import {
   ADOPT_ANNOTATION,
   AFTER_ANNOTATION,

@@ -6,6 +6,12 @@ import type { OperatorIdentity } from "../names";
 
 /** The file's name, in the folder that POD_LAYOUT calls "definition". */
 export const INTAKE_FILE = "intake.json";
+/** The path to which events are sent. */
+export const INTAKE_PATH = "/events";
+/** The header that has the token. */
+export const TOKEN_HEADER = "Argosy-Intake-Token";
+/** The header that has the event's name in its source. So the name is known even if the body cannot be read. */
+export const SUBJECT_HEADER = "Argosy-Event";
 
 /** An event as an intake knows it. */
 export interface IntakeEvent extends EventMapping {

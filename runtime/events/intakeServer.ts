@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type HttpListener, type ListenAddress, listen } from "../http/listen";
 import { isRecord, readJson } from "../json/json";
 import type { Intake, IntakeResult } from "./intake";
-import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeNames";
+import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeFile";
 
 /** The largest event, in bytes: the default of Argo's webhooks, and room for the event's context. */
 export const MOST_EVENT_BYTES = 2 ** 20;

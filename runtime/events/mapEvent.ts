@@ -5,8 +5,7 @@ import { flawOf } from "../json/flaw";
 import { isRecord, writeJson } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 import { valueAt } from "./fieldPath";
-import { schemaOfField } from "./schemaFields";
-import { typed } from "./typed";
+import { schemaOfField, typed } from "./typed";
 
 /** The most bytes that the `spec` of an object may have, as JSON. */
 export const MOST_SPEC_BYTES = 256 * 1024;

@@ -1,6 +1,5 @@
 import { isRecord, readJson, writeJson } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
-import { schemaOfField } from "./schemaFields";
 
 const INTEGER = /^-?(0|[1-9]\d*)$/;
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
@@ -47,4 +46,12 @@ function scalar(value: Json, schema: JsonObject): Json {
   if (type === "number" && NUMBER.test(value)) return readJson(value) as Json;
   if (type === "boolean" && (value === "true" || value === "false")) return value === "true";
   return value;
+}
+
+/** The schema of a field of an object. Undefined if the object's schema does not mention the field. */
+export function schemaOfField(schema: JsonObject | undefined, field: string): JsonObject | undefined {
+  const { properties, additionalProperties } = schema ?? {};
+  const own = isJsonObject(properties) && Object.hasOwn(properties, field) ? properties[field] : undefined;
+  if (isJsonObject(own)) return own;
+  return isJsonObject(additionalProperties) ? additionalProperties : undefined;
 }

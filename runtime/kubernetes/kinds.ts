@@ -1,3 +1,4 @@
+import { isRecord } from "../json/json";
 import { groupOf, type KubernetesObject } from "./objects";
 
 /** The kinds of one API group that can be listed and watched, by scope. */
@@ -106,6 +107,20 @@ export function isNeverGivenType(type: unknown): boolean {
 /** Whether an object is a Secret that no handler is given. A Secret's type never changes. */
 export function isNeverGiven(object: KubernetesObject): boolean {
   return isSecretKind(object) && isNeverGivenType(object["type"]);
+}
+
+/** All values of a Secret in base64, by key: `stringData` as well, in the form in which the API server stores it. */
+export function secretDataOf({
+  data,
+  stringData,
+}: {
+  readonly [field: string]: unknown;
+}): Record<string, unknown> {
+  const texts = Object.entries(isRecord(stringData) ? stringData : {}).map(([key, text]) => [
+    key,
+    typeof text === "string" ? Buffer.from(text).toString("base64") : text,
+  ]);
+  return { ...(isRecord(data) ? data : {}), ...Object.fromEntries(texts) };
 }
 
 /** Kinds with an irregular plural. Among Kubernetes' own there is one. */

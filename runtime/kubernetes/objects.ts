@@ -107,6 +107,18 @@ export function formatName({ namespace, name }: ObjectName): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
+/** The key of a custom resource in the queue: "namespace/name". Without a namespace there is nothing before the slash. */
+export function keyOf({ namespace = "", name }: ObjectName): string {
+  return `${namespace}/${name}`;
+}
+
+/** The name of which {@link keyOf} made the key. */
+export function nameOf(key: string): ObjectName {
+  const slash = key.indexOf("/");
+  const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
+  return namespace ? { namespace, name } : { name };
+}
+
 /** The group of an apiVersion: "apps" of "apps/v1", "" of "v1". */
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf("/");

@@ -25,9 +25,8 @@ import { Reconciliation } from "./reconciliation";
 import { type Made, Remembering, type RememberingOptions } from "./remembering";
 import { Scrubber } from "./scrubber";
 import { Sweep } from "./sweep";
-import { Timeline } from "./timeline";
+import { lastWriteOf, Timeline } from "./timeline";
 import { type Timetable, timetableOf } from "./timetable";
-import { lastWriteOf } from "./written";
 
 /** What {@link Reconciler} works with. */
 export interface ReconcilerOptions

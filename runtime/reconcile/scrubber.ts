@@ -1,7 +1,7 @@
 import { ReconcileFailure } from "../failure";
 import { fingerprint } from "../json/fingerprint";
+import { secretDataOf } from "../kubernetes/kinds";
 import type { Manifest } from "../kubernetes/objects";
-import { secretDataOf } from "../kubernetes/secretData";
 import { CUT, cut } from "../text/cut";
 import type { Outcome } from "./outcome";
 import { SecretValues, SHORTEST_VALUE } from "./secretValues";

@@ -1,7 +1,7 @@
+import { spread } from "../json/fingerprint";
 import { timeOf } from "../kubernetes/objects";
 import { parseCron } from "./cron";
 import { Occurrences } from "./occurrences";
-import { spread } from "./spread";
 
 /** A schedule of an operator, checked and with its defaults. */
 export interface CronSchedule {

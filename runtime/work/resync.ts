@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { spread } from "../schedules/spread";
+import { spread } from "../json/fingerprint";
 import { within } from "./within";
 
 /** The work of a {@link Resync}. */

@@ -9,7 +9,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import { EVENT_LABEL, intakeManagerOf } from "../../runtime/events/eventMarks";
 import { EventWarnings } from "../../runtime/events/eventWarnings";
 import { Intake } from "../../runtime/events/intake";
-import { SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeNames";
+import { SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeFile";
 import { startIntakeServer } from "../../runtime/events/intakeServer";
 import type { HttpListener } from "../../runtime/http/listen";
 import { KubernetesClient } from "../../runtime/kubernetes/client";

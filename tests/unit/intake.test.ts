@@ -3,8 +3,12 @@ import { request as send } from "node:http";
 import { EVENT_LABEL, intakeManagerOf, isExpired } from "../../runtime/events/eventMarks";
 import { EventWarnings } from "../../runtime/events/eventWarnings";
 import { Intake } from "../../runtime/events/intake";
-import { type IntakeFile, parseIntakeFile } from "../../runtime/events/intakeFile";
-import { SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeNames";
+import {
+  type IntakeFile,
+  parseIntakeFile,
+  SUBJECT_HEADER,
+  TOKEN_HEADER,
+} from "../../runtime/events/intakeFile";
 import { MOST_EVENT_BYTES, startIntakeServer } from "../../runtime/events/intakeServer";
 import type { HttpListener } from "../../runtime/http/listen";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";

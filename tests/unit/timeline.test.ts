@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { Timeline } from "../../runtime/reconcile/timeline";
-import { lastWriteOf } from "../../runtime/reconcile/written";
+import { lastWriteOf, Timeline } from "../../runtime/reconcile/timeline";
 import { widget } from "./support/objects";
 
 describe("the timeline of a run", () => {

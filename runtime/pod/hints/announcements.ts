@@ -1,6 +1,5 @@
-import { keyOf, nameOf } from "../../kubernetes/objectKey";
 import type { ObjectName } from "../../kubernetes/objects";
-import { isNewer } from "../../kubernetes/objects";
+import { isNewer, keyOf, nameOf } from "../../kubernetes/objects";
 import { PathProgress } from "./pathProgress";
 
 /** How {@link Announcements} are compared, and the callback that they call. */

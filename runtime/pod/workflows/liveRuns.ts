@@ -10,8 +10,8 @@ import {
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
-import { keyOf } from "../../kubernetes/objectKey";
 import type { KubernetesObject, ObjectName } from "../../kubernetes/objects";
+import { keyOf } from "../../kubernetes/objects";
 import { whyStuck } from "./stuckRuns";
 
 /** Which runs are looked at. */
