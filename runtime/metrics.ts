@@ -1,7 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { FAILURE_REASONS, type FailureReason } from "./failure";
 import type { RequestReport } from "./kubernetes/transport";
+import type { Outbox } from "./outbox/outbox";
+import type { Recorder } from "./outbox/recorder";
 import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcile/report";
+import type { Tracing } from "./traces/tracing";
 
 /** The result of a hint. */
 const HINT_RESULTS = [
@@ -28,31 +31,6 @@ const HANDLER_PROCESS_REASONS = [
   "HandlerNotStarted",
   "InvalidAnswer",
 ] as const satisfies readonly FailureReason[];
-
-/** How runs are recorded as Workflows. */
-export interface RecordingFigures {
-  /** Workflows written. */
-  readonly recorded: number;
-  /** Runs that the Workflow of another run reports. */
-  readonly coalesced: number;
-  /** Runs that were not written and never will be. */
-  readonly dropped: number;
-}
-
-/** How many spans of traces were sent and lost. */
-export interface TraceFigures {
-  /** Spans that the collector has taken. */
-  readonly sent: number;
-  /** Spans that were lost. */
-  readonly dropped: number;
-}
-
-/** What waits to be reported. */
-export interface WaitingFigures {
-  readonly recordsWaiting: number;
-  /** How long the oldest message has been waiting, in seconds. 0 if none waits. */
-  readonly lagSeconds: number;
-}
 
 /** What the gauges read when they are scraped. */
 export interface MetricSources {
@@ -205,7 +183,10 @@ export class Metrics {
   }
 
   /** Adds metrics about the recording of runs. */
-  observeRecording(recording: RecordingFigures, waiting: WaitingFigures): void {
+  observeRecording(
+    recording: Pick<Recorder, "recorded" | "coalesced" | "dropped">,
+    waiting: Pick<Outbox, "recordsWaiting" | "lagSeconds">,
+  ): void {
     this.count("runs_recorded_total", "Runs recorded as Workflows", () => recording.recorded);
     this.count(
       "runs_coalesced_total",
@@ -226,7 +207,7 @@ export class Metrics {
   }
 
   /** Adds metrics about traces. */
-  observeTraces(traces: TraceFigures): void {
+  observeTraces(traces: Tracing["figures"]): void {
     this.count("spans_sent_total", "Spans of traces that the collector has accepted", () => traces.sent);
     this.count(
       "spans_dropped_total",
