@@ -7,7 +7,7 @@ import { startIntakeServer } from "../events/intakeServer";
 import { KubernetesClient } from "../kubernetes/client";
 import { MANAGER_PREFIX } from "../names";
 import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
-import type { Surroundings } from "./pod";
+import { endOf, type Surroundings } from "./pod";
 import { addressOf, pathOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
 
@@ -25,10 +25,8 @@ export const intake = {
   },
 
   /** @throws Error if a port cannot be had */
-  async run(
-    { environment, settings, connection, log, stopping }: Surroundings,
-    file: IntakeFile,
-  ): Promise<number> {
+  async run(surroundings: Surroundings, file: IntakeFile): Promise<number> {
+    const { environment, settings, connection, log, stopping } = surroundings;
     const client = new KubernetesClient(connection);
     const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);
     const controller = `${MANAGER_PREFIX}${file.installation}.intake`;
@@ -43,10 +41,7 @@ export const intake = {
       whyNotReady: () => (stopping.aborted ? "the pod is to end" : undefined),
     });
     log("info", `taking ${file.events.length} kinds of events`);
-    await new Promise<void>((resolve) => {
-      if (stopping.aborted) resolve();
-      else stopping.addEventListener("abort", () => resolve(), { once: true });
-    });
+    await endOf(surroundings);
     await events.close();
     client.close();
     await telemetry.close();

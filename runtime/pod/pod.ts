@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { Operator } from "../definition/definition";
 import { type ClusterConnection, inClusterConnection } from "../kubernetes/connection";
 import { readDefinitionFile } from "./definitionFile";
@@ -20,6 +21,11 @@ export interface Surroundings {
 /** The surroundings that a command of the engine finds in a pod of an operator. */
 export interface Pod extends Surroundings {
   readonly operator: Operator;
+}
+
+/** Resolves when the pod must end. */
+export async function endOf({ stopping }: Pick<Surroundings, "stopping">): Promise<void> {
+  if (!stopping.aborted) await once(stopping, "abort");
 }
 
 /** A command of the engine. @returns the exit code */

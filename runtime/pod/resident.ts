@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { Replay } from "../argo/replay";
 import { RunRecorder } from "../argo/runRecorder";
 import { Engine } from "../engine";
@@ -10,7 +9,7 @@ import { Announcements } from "./hints/announcements";
 import { runnerIdentityOf } from "./hints/identity";
 import { logReport } from "./logLine";
 import { openTraces, TRACES_GRACE_MS } from "./openTraces";
-import type { Pod } from "./pod";
+import { endOf, type Pod } from "./pod";
 import { pathOf } from "./podSettings";
 import { startServers } from "./servers";
 
@@ -27,7 +26,7 @@ const RUNS_GRACE_MS = 2_000;
  * @throws Error if a port cannot be had
  */
 export async function resident(pod: Pod): Promise<number> {
-  const { operator, environment, settings, connection, log, stopping } = pod;
+  const { operator, environment, settings, connection, log } = pod;
   const { namespace, instanceId } = environment;
   const kept = { successes: Number(environment.runsKept), failures: Number(environment.failedRunsKept) };
   const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);
@@ -79,7 +78,7 @@ export async function resident(pod: Pod): Promise<number> {
     log("info", "watching");
   };
   // From here the process runs until its end. If the end causes an error, this is not a failure.
-  await Promise.race([aborted(stopping), begin().then(() => aborted(stopping))]);
+  await Promise.race([endOf(pod), begin().then(() => endOf(pod))]);
 
   log("info", "stopping");
   await servers.hints.close();
@@ -92,8 +91,4 @@ export async function resident(pod: Pod): Promise<number> {
   await servers.telemetry.close();
   log("info", "stopped");
   return 0;
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, "abort");
 }

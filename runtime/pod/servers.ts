@@ -3,8 +3,8 @@ import type { HttpListener } from "../http/listen";
 import type { PipeTransport } from "./handlerContainer/pipeTransport";
 import type { Announcements } from "./hints/announcements";
 import { forwardHint } from "./hints/forwardHint";
-import { HintDesk } from "./hints/hintDesk";
 import { startHintServer } from "./hints/hintServer";
+import { type HintParts, takeHint } from "./hints/takeHint";
 import type { Pod } from "./pod";
 import { addressOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
@@ -26,15 +26,15 @@ export async function startServers(
 ): Promise<{ readonly hints: HttpListener; readonly telemetry: HttpListener }> {
   const { metrics } = engine;
   const { port } = addressOf(settings, "hints");
-  const desk = new HintDesk({
+  const parts: HintParts = {
     engine,
     announcements,
     forward: (hint, address) => forwardHint(hint, { address, port, from: environment.pod }),
-  });
+  };
   const hints = await startHintServer({
     ...addressOf(settings, "hints"),
     operator,
-    take: (hint, forwarded) => desk.take(hint, forwarded),
+    take: (hint, forwarded) => takeHint(parts, hint, forwarded),
     onResult: (result) => metrics.hinted(result),
   });
   // Started second, because a Sensor that learns that we are ready can send hints at once.

@@ -6,9 +6,9 @@ import { type HttpListener, listen } from "../../runtime/http/listen";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
 import type { HintResult } from "../../runtime/metrics";
 import { forwardHint } from "../../runtime/pod/hints/forwardHint";
-import { HintError, parseHint } from "../../runtime/pod/hints/hint";
-import { HintDesk } from "../../runtime/pod/hints/hintDesk";
+import { type Hint, HintError, parseHint } from "../../runtime/pod/hints/hint";
 import { FORWARDED_HEADER, startHintServer } from "../../runtime/pod/hints/hintServer";
+import { type HintParts, takeHint } from "../../runtime/pod/hints/takeHint";
 
 const widgets = {
   customResource: {
@@ -256,7 +256,7 @@ describe("a hint passed on", () => {
   });
 });
 
-describe("HintDesk", () => {
+describe("takeHint", () => {
   const one = { namespace: "shop", name: "one" };
   const hinted: ObjectName[] = [];
   const forwarded: string[] = [];
@@ -273,7 +273,7 @@ describe("HintDesk", () => {
     full?: boolean;
     refused?: boolean;
   }) {
-    return new HintDesk({
+    const parts: HintParts = {
       engine: {
         isLeading: state.leading ?? false,
         leader: state.leader,
@@ -288,7 +288,8 @@ describe("HintDesk", () => {
         forwarded.push(address);
         return !state.refused;
       },
-    });
+    };
+    return { take: (hint: Hint, isForwarded: boolean) => takeHint(parts, hint, isForwarded) };
   }
 
   it("of the leader takes a hint", async () => {

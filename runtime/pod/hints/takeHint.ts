@@ -4,32 +4,32 @@ import type { Announcements } from "./announcements";
 import type { Hint } from "./hint";
 import { addressIn } from "./identity";
 
-/** What a {@link HintDesk} works with. */
-export interface HintDeskOptions {
+/** The parts with which {@link takeHint} decides. */
+export interface HintParts {
   readonly engine: Pick<Engine, "isLeading" | "leader" | "hint" | "knows">;
   readonly announcements: Pick<Announcements, "hinted">;
   /** Passes a hint on to the leader at this address. @returns whether it was taken */
   readonly forward: (hint: Hint, address: string) => Promise<boolean>;
 }
 
-/** Decides what to do with a hint: the leader takes it, and a standby passes it on once. */
-export class HintDesk {
-  constructor(private readonly options: HintDeskOptions) {}
-
-  /** @param forwarded whether another replica has passed it on to us */
-  async take(hint: Hint, forwarded: boolean): Promise<HintResult> {
-    const { engine, announcements, forward } = this.options;
-    if (engine.isLeading) {
-      const isAwaited = announcements.hinted(hint, hint.resourceVersion);
-      // In a storm all hints come late, and another read of the object would not be worth it. A hint that is ahead of the watch is,
-      // however: the watch may be silent.
-      const isKnown =
-        hint.resourceVersion === undefined ? isAwaited : engine.knows(hint, hint.resourceVersion);
-      if (isKnown) return "known";
-      return engine.hint(hint) ? "queued" : "full";
-    }
-    // Two replicas that each believe that the other one leads would send the hint back and forth.
-    const address = forwarded || engine.leader === undefined ? undefined : addressIn(engine.leader);
-    return address !== undefined && (await forward(hint, address)) ? "forwarded" : "leaderless";
+/**
+ * Decides what to do with a hint: the leader takes it, and a standby passes it on once.
+ * @param forwarded whether another replica has passed it on to us
+ */
+export async function takeHint(
+  { engine, announcements, forward }: HintParts,
+  hint: Hint,
+  forwarded: boolean,
+): Promise<HintResult> {
+  if (engine.isLeading) {
+    const isAwaited = announcements.hinted(hint, hint.resourceVersion);
+    // In a storm all hints come late, and another read of the object would not be worth it. A hint that is ahead of the watch is,
+    // however: the watch may be silent.
+    const isKnown = hint.resourceVersion === undefined ? isAwaited : engine.knows(hint, hint.resourceVersion);
+    if (isKnown) return "known";
+    return engine.hint(hint) ? "queued" : "full";
   }
+  // Two replicas that each believe that the other one leads would send the hint back and forth.
+  const address = forwarded || engine.leader === undefined ? undefined : addressIn(engine.leader);
+  return address !== undefined && (await forward(hint, address)) ? "forwarded" : "leaderless";
 }
