@@ -16,7 +16,7 @@ import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
 import type { ChildrenScope, Written } from "../../runtime/reconcile/objectChildren";
 import { Timeline } from "../../runtime/reconcile/timeline";
 import { DirectUse } from "../../runtime/uses/directUse";
-import { StillListingError } from "../../runtime/watch/stillListing";
+import { StillListingError } from "../../runtime/watch/scopes";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { changedFields, type FieldChange, within } from "./fields";
 import { type ListedChildren, listChildren } from "./listedChildren";

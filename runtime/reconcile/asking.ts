@@ -16,7 +16,7 @@ import { isSecretKind } from "../kubernetes/kinds";
 import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Memory } from "../memory/memory";
 import type { GatheredUse } from "../uses/used";
-import type { StillListingError } from "../watch/stillListing";
+import type { StillListingError } from "../watch/scopes";
 import type { ObjectChildren } from "./objectChildren";
 import type { ObjectEvent } from "./outcome";
 import type { Reconciliation } from "./reconciliation";

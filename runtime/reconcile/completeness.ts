@@ -7,8 +7,8 @@ import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey } from "../kubernetes/resource";
 import type { NotSynced, Scopes } from "../watch/scopes";
+import { StillListingError } from "../watch/scopes";
 import type { SoughtKinds } from "../watch/soughtKinds";
-import { StillListingError } from "../watch/stillListing";
 
 /** The parts that {@link Completeness} asks. */
 export interface CompletenessOptions {

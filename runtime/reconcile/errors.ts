@@ -9,7 +9,7 @@ import {
   retryAfterMs,
 } from "../kubernetes/errors";
 import { NotLeadingError } from "../leadership/term";
-import { StillListingError } from "../watch/stillListing";
+import { StillListingError } from "../watch/scopes";
 import type { WorkResult } from "../work/backoff";
 import type { ReconcileReport } from "./report";
 

@@ -9,7 +9,7 @@ import { isListed, type Resource } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
 import { wasCreated } from "../memory/rememberedChildren";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION } from "../names";
-import type { StillListingError } from "../watch/stillListing";
+import type { StillListingError } from "../watch/scopes";
 import { Asking, type AskingOptions } from "./asking";
 import { Departures, type DeparturesOptions } from "./departures";
 import { Draft } from "./draft";

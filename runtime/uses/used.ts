@@ -15,11 +15,11 @@ import { type HandlerEvent, MOST_GIVEN, type Used } from "../handler/contract";
 import { jsonOf } from "../json/flaw";
 import { isApiError } from "../kubernetes/errors";
 import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
+import { readInParts } from "../kubernetes/list";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
-import { readInParts } from "../kubernetes/readInParts";
 import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
-import { StillListingError } from "../watch/stillListing";
+import { StillListingError } from "../watch/scopes";
 
 /** Where the used objects are read: from the stores of watches, or from the API server. */
 export interface UsedSource {

@@ -5,8 +5,8 @@ import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { Completeness } from "../../runtime/reconcile/completeness";
 import type { NotSynced } from "../../runtime/watch/scopes";
+import { StillListingError } from "../../runtime/watch/scopes";
 import { SoughtKinds } from "../../runtime/watch/soughtKinds";
-import { StillListingError } from "../../runtime/watch/stillListing";
 import { CONFIG_MAPS, widget } from "./support/objects";
 
 const THING = { apiVersion: "example.com/v1", kind: "Thing" };

@@ -3,7 +3,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { NotLeadingError } from "../../runtime/leadership/term";
 import { consequenceOf, ObjectGoneError } from "../../runtime/reconcile/errors";
-import { StillListingError } from "../../runtime/watch/stillListing";
+import { StillListingError } from "../../runtime/watch/scopes";
 
 function refused(code: number, status: ApiStatus = {}): ApiError {
   return new ApiError(code, status, "PATCH /apis");
