@@ -1,8 +1,7 @@
 import type { ChildVerb } from "../children/childApplier";
 import type { ChildChange } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
-import type { Manifest } from "../kubernetes/objects";
-import { timeOf } from "../kubernetes/objects";
+import { type Manifest, timeOf } from "../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL, TRACE_ID_LABEL } from "../names";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { clean } from "../text/clean";

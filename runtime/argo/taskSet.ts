@@ -1,7 +1,6 @@
 import { isRecord } from "../json/json";
 import type { KubernetesObject } from "../kubernetes/objects";
-import type { Parameter } from "./workflows";
-import { WORKFLOW_LABELS } from "./workflows";
+import { type Parameter, WORKFLOW_LABELS } from "./workflows";
 
 /**
  * The answer to one task, as the Workflow controller takes it over into the Workflow's node

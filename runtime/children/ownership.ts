@@ -1,15 +1,15 @@
 import type { Watch } from "../definition/definition";
 import { isRecord } from "../json/json";
 import { isNeverGiven, isSecretKind, secretDataOf } from "../kubernetes/kinds";
-import type {
-  JsonObject,
-  KubernetesObject,
-  ManagedFieldsEntry,
-  Manifest,
-  ObjectMeta,
-  ObjectName,
+import {
+  groupOf,
+  type JsonObject,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  type Manifest,
+  type ObjectMeta,
+  type ObjectName,
 } from "../kubernetes/objects";
-import { groupOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import {
   ADOPT_ANNOTATION,

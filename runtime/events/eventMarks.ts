@@ -1,7 +1,6 @@
 import { fingerprint } from "../json/fingerprint";
 import { isRecord } from "../json/json";
-import type { KubernetesObject, ObjectMeta } from "../kubernetes/objects";
-import { conditionsIn } from "../kubernetes/objects";
+import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../kubernetes/objects";
 import { DOMAIN, fieldManagerOf, type OperatorIdentity } from "../names";
 import type { EventObject } from "./mapEvent";
 

@@ -222,13 +222,7 @@ export class KubernetesClient {
       propagationPolicy: options.propagation ?? "Background",
       ...(options.uid && { preconditions: { uid: options.uid } }),
     };
-    try {
-      await this.send({ method: "DELETE", path: resourcePath(resource, name), body });
-      return true;
-    } catch (error) {
-      if (isApiError(error, 404) || isApiError(error, 409)) return false;
-      throw error;
-    }
+    return isDone(this.send({ method: "DELETE", path: resourcePath(resource, name), body }));
   }
 
   /**
@@ -256,17 +250,9 @@ export class KubernetesClient {
       metadata: { name, ...(namespace !== undefined && { namespace }) },
       deleteOptions: { preconditions: { uid } },
     };
-    try {
-      await this.send({
-        method: "POST",
-        path: resourcePath(PODS, { namespace, name }, "eviction"),
-        body,
-      });
-      return true;
-    } catch (error) {
-      if (isApiError(error, 404) || isApiError(error, 409)) return false;
-      throw error;
-    }
+    return isDone(
+      this.send({ method: "POST", path: resourcePath(PODS, { namespace, name }, "eviction"), body }),
+    );
   }
 
   /** Closes every connection. A request that still waits or runs fails. */
@@ -297,4 +283,15 @@ function ifThere<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
     if (isApiError(error, 404)) return undefined;
     throw error;
   });
+}
+
+/** Whether the request was done. False if there is no such object, or another one than was meant. */
+function isDone(answer: Promise<unknown>): Promise<boolean> {
+  return answer.then(
+    () => true,
+    (error: unknown) => {
+      if (isApiError(error, 404) || isApiError(error, 409)) return false;
+      throw error;
+    },
+  );
 }

@@ -6,8 +6,7 @@ import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey } from "../kubernetes/resource";
-import type { NotSynced, Scopes } from "../watch/scopes";
-import { StillListingError } from "../watch/scopes";
+import { type NotSynced, type Scopes, StillListingError } from "../watch/scopes";
 import type { SoughtKinds } from "../watch/soughtKinds";
 
 /** The parts that {@link Completeness} asks. */

@@ -1,7 +1,6 @@
 import type { AnsweredEvent } from "../handler/contract";
 import { fingerprint } from "../json/fingerprint";
-import type { ObjectName } from "../kubernetes/objects";
-import { keyOf } from "../kubernetes/objects";
+import { keyOf, type ObjectName } from "../kubernetes/objects";
 
 /** The Events in an answer that must be reported, and the fingerprints to remember. */
 export interface NewEvents {

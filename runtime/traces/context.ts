@@ -24,10 +24,7 @@ const RATIO_BYTES = 6;
  * @param ratio how many of all traces are sent, from 0 to 1
  * @param random gives this many random bytes
  */
-export function newTrace(
-  ratio: number,
-  random: (bytes: number) => Buffer = randomBytes,
-): TraceContext & { readonly parentId?: undefined } {
+export function newTrace(ratio: number, random: (bytes: number) => Buffer = randomBytes): TraceContext {
   const id = random(TRACE_BYTES);
   // The end of a trace id is random in all versions of the standard.
   const drawn = id.readUIntBE(TRACE_BYTES - RATIO_BYTES, RATIO_BYTES) / 2 ** (8 * RATIO_BYTES);

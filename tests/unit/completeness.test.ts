@@ -4,8 +4,7 @@ import type { HandlerEvent } from "../../runtime/handler/contract";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { Completeness } from "../../runtime/reconcile/completeness";
-import type { NotSynced } from "../../runtime/watch/scopes";
-import { StillListingError } from "../../runtime/watch/scopes";
+import { type NotSynced, StillListingError } from "../../runtime/watch/scopes";
 import { SoughtKinds } from "../../runtime/watch/soughtKinds";
 import { CONFIG_MAPS, widget } from "./support/objects";
 

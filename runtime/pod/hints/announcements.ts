@@ -1,5 +1,4 @@
-import type { ObjectName } from "../../kubernetes/objects";
-import { isNewer, keyOf, nameOf } from "../../kubernetes/objects";
+import { isNewer, keyOf, nameOf, type ObjectName } from "../../kubernetes/objects";
 import { PathProgress } from "./pathProgress";
 
 /** How {@link Announcements} are compared, and the callback that they call. */

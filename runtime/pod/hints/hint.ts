@@ -1,6 +1,6 @@
 import type { Operator } from "../../definition/definition";
 import { isRecord } from "../../json/json";
-import type { ObjectName } from "../../kubernetes/objects";
+import { LONGEST_OBJECT_NAME, type ObjectName } from "../../kubernetes/objects";
 
 /** Says that an object may have changed. */
 export interface Hint extends ObjectName {
@@ -18,7 +18,6 @@ export class HintError extends Error {
  * characters.
  */
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const LONGEST_NAME = 253;
 /** A version as the API server writes it: an integer of 64 bits without a sign. */
 const RESOURCE_VERSION = /^[1-9][0-9]{0,19}$/;
 
@@ -61,5 +60,5 @@ function isResourceVersion(value: unknown): value is string {
 }
 
 function isName(value: unknown): value is string {
-  return typeof value === "string" && value.length <= LONGEST_NAME && DNS_SUBDOMAIN.test(value);
+  return typeof value === "string" && value.length <= LONGEST_OBJECT_NAME && DNS_SUBDOMAIN.test(value);
 }

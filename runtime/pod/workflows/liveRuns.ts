@@ -10,8 +10,7 @@ import {
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
-import type { KubernetesObject, ObjectName } from "../../kubernetes/objects";
-import { keyOf } from "../../kubernetes/objects";
+import { type KubernetesObject, keyOf, type ObjectName } from "../../kubernetes/objects";
 import { whyStuck } from "./stuckRuns";
 
 /** Which runs are looked at. */

@@ -2,8 +2,7 @@ import { type RunTarget, runTargetOf } from "../../argo/runTarget";
 import { isOver, statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../../argo/workflows";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
-import type { KubernetesObject } from "../../kubernetes/objects";
-import { keyOf } from "../../kubernetes/objects";
+import { type KubernetesObject, keyOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
 import { deleteRuns } from "./liveRuns";
 
