@@ -21,7 +21,7 @@ import { Wakeups } from "./wakeups";
 import { Alarms } from "./work/alarms";
 import { Arrivals } from "./work/arrivals";
 import { Resync } from "./work/resync";
-import { type KeyState, type Priority, Schedule } from "./work/schedule";
+import { type KeyState, Schedule } from "./work/schedule";
 import { Triggers } from "./work/triggers";
 import { Workers } from "./work/workers";
 
@@ -176,11 +176,6 @@ export class Engine {
       uid: this.parts?.watches.objects.uidOf(name),
       ...this.alarms.withAlarm(keyOf(name), this.schedule.stateOf(keyOf(name))),
     }));
-  }
-
-  /** Reconciles an object soon, as if it had changed. */
-  trigger(name: ObjectName, priority: Priority = "change"): void {
-    this.triggers.add(keyOf(name), priority);
   }
 
   /**

@@ -17,7 +17,7 @@ describe("the engine reconciles an object", function () {
 
   it("that is gone: done", async () => {
     const { engine, namespace } = bench;
-    engine.controller.trigger({ namespace, name: "nowhere" });
+    engine.controller.hint({ namespace, name: "nowhere" });
     await eventually(() => {
       const [report] = engine.reportsOf("nowhere");
       assert.deepEqual([report?.result, report?.skipped], ["skipped", "gone"]);

@@ -86,7 +86,7 @@ describe("where a handler of objects that others own answers half of a character
     });
     await bench.api.assertGone(bench.configMap("of-half"));
     operator.plan("half", saying([configMap("of-half")], { a: "b" }));
-    running.controller.trigger(object.metadata);
+    running.controller.hint(object.metadata);
     const kept = await bench.settled(operator, object);
     assert.deepEqual(kept.memory["state"], { a: "b" });
   });

@@ -131,7 +131,7 @@ describe("a kind that an operator does not have among its children any more", fu
     // A further run finds nothing to do.
     const runs = () => engine.reportsOf("object");
     const { length } = runs();
-    engine.controller.trigger({ namespace: here, name: "object" });
+    engine.controller.hint({ namespace: here, name: "object" });
     await eventually(() => assert.ok(runs().length > length));
     assert.deepEqual(runs().at(-1)?.changes, []);
   });

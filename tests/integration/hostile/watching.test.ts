@@ -138,7 +138,7 @@ describe("an operator that watches a kind that others own, where", function () {
     } as never);
     await eventually(async () => {
       // Each time again: the watch may show the Memory only after a run that looked for it.
-      running.controller.trigger(nobody);
+      running.controller.hint(nobody);
       await bench.api.assertGone(stray);
     });
     assert.equal((await bench.api.get(other)).metadata.uid, other.metadata.uid);
