@@ -63,6 +63,7 @@ export class Engine {
   /** When schedules of objects are due. */
   private readonly alarms: Alarms;
   private readonly stopping = new AbortController();
+  private readonly notice = (text: string): void => this.options.onNotice?.(text);
   /** Undefined until the custom resource's kind is known. */
   private parts: Parts | undefined;
   private leading: Leading | undefined;
@@ -106,7 +107,7 @@ export class Engine {
       alarms,
       parts: () => this.parts,
       isActive: () => this.isLeading,
-      notice: (text: string) => this.notice(text),
+      notice: this.notice,
     };
     this.wakeups = new Wakeups(shared);
     this.work = new ObjectWork({
@@ -257,7 +258,7 @@ export class Engine {
   }
 
   private newLeading({ watches, outbox, orphans }: Parts): Leading {
-    const { client, schedule, workers, resync, requests, wakeups } = this;
+    const { client, schedule, workers, resync, requests, wakeups, notice } = this;
     const { operator, namespace, identity, leaseSeconds } = this.options;
     return new Leading({
       client,
@@ -271,7 +272,7 @@ export class Engine {
       orphans,
       lease: leaseApi(client, namespace, leaseNameOf(operator)),
       identity,
-      notice: (text) => this.notice(text),
+      notice,
       leaseSeconds,
     });
   }
@@ -297,9 +298,5 @@ export class Engine {
     this.metrics.watchInterrupted(kind);
     const remedy = isApiError(error, 404) ? `. ${UNSERVED_REMEDY}` : "";
     this.notice(`watch of ${kind}: ${error.message}${remedy}`);
-  }
-
-  private notice(text: string): void {
-    this.options.onNotice?.(text);
   }
 }
