@@ -8,7 +8,7 @@ import { languageOf } from "../../runtime/definition/handlerProgram";
 /**
  * Whether edits of these files affect an operator's handler. The files may be in its folder, in a folder that it includes, or be
  * imports of its function in JavaScript.
- * @param files absolute paths of files and folders, without symbolic links
+ * @param files absolute paths of files and folders, below the folder of all operators as that is without symbolic links
  */
 export function areOfHandler(
   files: readonly string[],
@@ -18,7 +18,7 @@ export function areOfHandler(
   const own = files.filter((file) => isWithin(file, folder));
   if (own.some((file) => file !== definitionFile(folder))) return true;
   const included = include.map((place) => resolved(path.resolve(folder, place)));
-  const others = files.filter((file) => !own.includes(file));
+  const others = files.filter((file) => !own.includes(file)).map(resolved);
   if (others.some((file) => included.some((place) => isWithin(file, place)))) return true;
   const imported = others.length === 0 ? [] : importsOf(operator);
   return imported === "unknown" || others.some((file) => imported.some((each) => isWithin(each, file)));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { AwaitedKindError } from "../../cli/awaitedKind";
 import { RepeatedFailures } from "../../cli/dev/repeatedFailures";
@@ -101,13 +101,22 @@ describe("argosy dev, of several operators", () => {
         'import { size } from "../sizes/size";\nexport const reconcile = () => ({ children: [], status: { size } });\n',
       "sizes/size.ts": "export const size = 3;\n",
       "sizes/other.ts": "",
+      "four/operator.yaml": { ...widgetDefinition, handler: "main.ts" },
+      "four/crd.yaml": crdOf("Axle"),
+      "four/main.ts":
+        'import { colour } from "../linked/colour";\nexport const reconcile = () => ({ children: [], status: { colour } });\n',
     });
+    const elsewhere = writeFolder({ "colour.ts": "export const colour = 3;\n" });
+    symlinkSync(elsewhere, path.join(root, "linked"));
     await workshop.open();
     assert.deepEqual(await edit("two/main.py"), ["two"]);
     assert.deepEqual(await edit("shared/names.py"), ["two"]);
     assert.deepEqual(await edit("shared"), ["two"]);
     assert.deepEqual(await edit("sizes/size.ts"), ["three"]);
     assert.deepEqual(await edit("sizes/other.ts", "one/operator.yaml"), []);
+    assert.deepEqual(await edit("linked/colour.ts"), ["four"]);
+    assert.deepEqual(await edit("linked"), ["four"]);
+    removeFolder(elsewhere);
   });
 
   it("renews no handler for a file of an operator that is broken, or was removed", async () => {
