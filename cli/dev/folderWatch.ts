@@ -27,7 +27,7 @@ const QUIET_MS = 150;
 
 /**
  * Watches a folder and everything in it, also behind links. Reports changed files after a short quiet time. If the folder itself
- * is removed and made again, or the folder behind a link, it is the one that has changed.
+ * is removed and made again, or what is behind a link, then the folder or the link is what has changed.
  *
  * It does not use chokidar. If a folder is replaced by another one at once, as `git checkout` may do, chokidar 5 follows the old
  * folder, and an author's edits no longer count. Node's own recursive watch polls on Linux.
@@ -35,7 +35,7 @@ const QUIET_MS = 150;
 export class FolderWatch {
   /** One for each folder. */
   private readonly watchers = new Map<string, FSWatcher>();
-  /** Those of the folders above, which see the watched folder itself and the folders behind links come and go. */
+  /** Those of the folders above, which see the watched folder itself, and what is behind links, come and go. */
   private readonly above = new Map<string, FSWatcher>();
   private readonly changed = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
@@ -51,7 +51,7 @@ export class FolderWatch {
     private readonly but: readonly string[] = [],
   ) {
     this.watchAbove(root, root);
-    this.follow(root);
+    this.take(root);
   }
 
   /** Ends the watch. */
@@ -60,13 +60,13 @@ export class FolderWatch {
     for (const watcher of [...this.above.values(), ...this.watchers.values()]) watcher.close();
   }
 
-  /** @param place where the folder is: its own path, or the one to which a link leads */
-  private watchAbove(folder: string, place: string): void {
-    const key = `${folder} is ${place}`;
+  /** @param place where the file or the folder is: its own path, or the one to which a link leads */
+  private watchAbove(file: string, place: string): void {
+    const key = `${file} is ${place}`;
     if (this.above.has(key)) return;
     const { dir, base } = path.parse(place);
     const come = (_event: string, name: string | null) => {
-      if (name === base) this.note(folder);
+      if (name === base) this.note(file);
     };
     try {
       const watcher = watch(dir, come);
@@ -77,17 +77,22 @@ export class FolderWatch {
     }
   }
 
+  /** Watches a folder, or what is behind a link. */
+  private take(file: string): void {
+    const place = placeOfLink(file);
+    if (place !== undefined) this.watchAbove(file, place);
+    if (isFolderBelow(this.root, file)) this.follow(file);
+  }
+
   private follow(folder: string): void {
     if (this.watchers.has(folder)) return;
     try {
       const watcher = watch(folder, (_event, name) => this.note(path.join(folder, name ?? "")));
       watcher.on("error", () => this.leave(folder));
       this.watchers.set(folder, watcher);
-      if (lstatSync(folder).isSymbolicLink()) this.watchAbove(folder, realpathSync(folder));
       for (const name of readdirSync(folder)) {
         const inner = path.join(folder, name);
-        if (!isIgnored(path.relative(this.root, inner), this.but) && isFolderBelow(this.root, inner))
-          this.follow(inner);
+        if (!isIgnored(path.relative(this.root, inner), this.but)) this.take(inner);
       }
     } catch {
       // It is already gone again.
@@ -116,17 +121,17 @@ export class FolderWatch {
     this.changed.clear();
     // A watch stays with a folder that was moved away: a new one of the same name needs its own.
     for (const file of files) if (this.watchers.has(file)) this.leave(file);
-    for (const folder of files) this.followFolder(folder);
+    for (const file of files) this.take(file);
     this.onChange(files);
   }
+}
 
-  private followFolder(file: string): void {
-    try {
-      readdirSync(file);
-    } catch {
-      return;
-    }
-    this.follow(file);
+/** Where a link leads. Undefined if this is no link, or leads nowhere. */
+function placeOfLink(file: string): string | undefined {
+  try {
+    return lstatSync(file).isSymbolicLink() ? realpathSync(file) : undefined;
+  } catch {
+    return undefined;
   }
 }
 
@@ -135,7 +140,7 @@ function isFolderBelow(root: string, inner: string): boolean {
   try {
     if (!statSync(inner).isDirectory()) return false;
     const real = realpathSync(inner);
-    const steps = path.relative(root, inner).split(path.sep);
+    const steps = inner === root ? [] : path.relative(root, inner).split(path.sep);
     return steps.every((_, depth) => {
       const above = path.join(root, ...steps.slice(0, depth));
       return path.relative(real, realpathSync(above)).startsWith("..");

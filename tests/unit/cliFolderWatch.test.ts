@@ -85,6 +85,24 @@ describe("cli: the watch of the operators' folder", () => {
     }
   });
 
+  it("reports edits of files behind links, also of a link that is new", async () => {
+    const elsewhere = writeFolder({ "crd.yaml": "1", "main.py": "1" });
+    try {
+      symlinkSync(path.join(elsewhere, "crd.yaml"), path.join(root, "shop/crd.yaml"));
+      watch.close();
+      watch = new FolderWatch(root, (files) => told.push(files.map((file) => path.relative(root, file))));
+      symlinkSync(path.join(elsewhere, "main.py"), path.join(root, "shop/linked.py"));
+      await hasTold("shop/linked.py");
+      told.length = 0;
+      appendFileSync(path.join(elsewhere, "crd.yaml"), "2");
+      writeFileSync(path.join(elsewhere, "new.py"), "2");
+      renameSync(path.join(elsewhere, "new.py"), path.join(elsewhere, "main.py"));
+      await hasTold("shop/crd.yaml", "shop/linked.py");
+    } finally {
+      removeFolder(elsewhere);
+    }
+  });
+
   for (const [what, remake] of [
     ["replaced at once", (folder: string) => renameSync(folder, `${folder}.old`)],
     ["removed and made again", (folder: string) => rmSync(folder, { recursive: true })],
