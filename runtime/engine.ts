@@ -296,7 +296,9 @@ export class Engine {
 
   private interrupted(kind: string, error: Error): void {
     this.metrics.watchInterrupted(kind);
-    const remedy = isApiError(error, 404) ? `. ${UNSERVED_REMEDY}` : "";
+    // If any other kind is not served, the objects that need it say what to do.
+    const isOwn = kind === this.options.operator.customResource.kind;
+    const remedy = isOwn && isApiError(error, 404) ? `. ${UNSERVED_REMEDY}` : "";
     this.notice(`watch of ${kind}: ${error.message}${remedy}`);
   }
 }

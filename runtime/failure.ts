@@ -76,7 +76,7 @@ export type WarningReason = (typeof WARNING_REASONS)[number];
 /** What to do if the cluster does not serve a kind that an object needs. */
 export const MISSING_KIND_REMEDY =
   "Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.";
-/** What to do if the cluster does not serve a kind any more, in the version that is watched. */
+/** What to do if the cluster does not serve an operator's own kind any more, in the version that is watched. */
 export const UNSERVED_REMEDY =
   "The cluster does not serve this version of the kind: serve it again in its CustomResourceDefinition, or deploy the operator again.";
 /** What to do if the API server cannot list a kind that an object needs. */
