@@ -3,7 +3,12 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import {
+  formatName,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  type Manifest,
+} from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { leaseNameOf } from "../../runtime/names";
 import { CommandError } from "../commandError";
@@ -29,8 +34,8 @@ export class Guest {
   /**
    * Checks whether the scene may be played in this cluster.
    *
-   * @throws CommandError if somebody else made the CRD, or if it has objects, because the scene would change them; or if the
-   *   operator runs, because the scene would take its rights
+   * @throws CommandError if somebody else made the CRD or a role in the whole cluster, or if the CRD has objects, because the scene
+   *   would change them; or if the operator runs, because the scene would take its rights
    */
   static async enter(client: KubernetesClient, operator: Operator, namespace: string): Promise<Guest> {
     const selection = { fieldSelector: `metadata.name=${leaseNameOf(operator)}` };
@@ -42,17 +47,10 @@ export class Guest {
       );
     }
     const name = `${operator.customResource.plural}.${operator.customResource.group}`;
-    const definition = await client.get(CRD, { name });
+    const definition = await notOfOthers(client, CRD, name);
+    for (const { apiVersion, kind, metadata } of clusterRoles(operator, namespace))
+      await notOfOthers(client, builtIn(apiVersion, kind), metadata.name);
     if (definition) {
-      const isOurs = definition.metadata.managedFields?.some(
-        ({ manager, operation }) => manager === FIELD_MANAGER && operation === "Apply",
-      );
-      if (!isOurs) {
-        throw new CommandError(
-          `the cluster has a CustomResourceDefinition ${name} from somebody else, and the scene would change it. Use ` +
-            `another cluster.`,
-        );
-      }
       const objects = await listAll(client, resourceOf(operator));
       const [first] = objects;
       if (first) {
@@ -78,9 +76,8 @@ export class Guest {
       await withoutGone(client.mergePatch(resource, metadata, { metadata: { finalizers: [] } }));
     }
     await this.deleteUntilGone(NAMESPACE, namespace);
-    const account = { namespace, serviceAccountName: `${operator.name}-runner` };
-    for (const { apiVersion, kind, metadata } of buildRoles(operator, account))
-      if (metadata.namespace === undefined) await client.delete(builtIn(apiVersion, kind), metadata);
+    for (const { apiVersion, kind, metadata } of clusterRoles(operator, namespace))
+      await client.delete(builtIn(apiVersion, kind), metadata);
     if (!this.bringsDefinition) return undefined;
     const name = `${resource.plural}.${operator.customResource.group}`;
     const [first] = await listAll(client, resource);
@@ -95,6 +92,27 @@ export class Guest {
     const isGone = async () => !(await this.client.get(resource, { name }));
     await until(isGone, { what: `${resource.kind} ${name} is removed`, deadlineMs: DEADLINE_MS });
   }
+}
+
+/** The roles and bindings of the scene that are in no namespace. */
+function clusterRoles(operator: Operator, namespace: string): Manifest[] {
+  const account = { namespace, serviceAccountName: `${operator.name}-runner` };
+  return buildRoles(operator, account).filter(({ metadata }) => metadata.namespace === undefined);
+}
+
+/** An object of the cluster that the scene would change. @throws CommandError if the command line has not installed it */
+async function notOfOthers(
+  client: KubernetesClient,
+  resource: Resource,
+  name: string,
+): Promise<KubernetesObject | undefined> {
+  const object = await client.get(resource, { name });
+  const isOurs = ({ manager, operation }: ManagedFieldsEntry) =>
+    manager === FIELD_MANAGER && operation === "Apply";
+  if (!object || object.metadata.managedFields?.some(isOurs)) return object;
+  throw new CommandError(
+    `the cluster has a ${resource.kind} ${name} from somebody else, and the scene would change it. Use another cluster.`,
+  );
 }
 
 function resourceOf({ customResource: { group, version, kind, plural, namespaced } }: Operator): Resource {

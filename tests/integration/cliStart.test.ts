@@ -144,6 +144,20 @@ describe("npm start", function () {
       );
     });
 
+    it("does not touch a ClusterRole that is somebody else's, as of an operator of that name with runs in pods", async () => {
+      const role = builtIn("rbac.authorization.k8s.io/v1", "ClusterRole");
+      const metadata = { name: "argosy.memcached-runner" };
+      const rules = [{ apiGroups: ["shop.example.com"], resources: ["memcacheds"], verbs: ["get"] }];
+      await client.create(role, { apiVersion: role.apiVersion, kind: role.kind, metadata, rules });
+      const scene = start("--kubeconfig", controlPlane.kubeconfig);
+      assert.equal(await scene.ended(), 1);
+      assert.deepEqual((await client.get(role, metadata))?.["rules"], rules);
+      assert.match(scene.stderr, /ClusterRole argosy\.memcached-runner from somebody else/);
+      assert.deepEqual(await scenesNamespaces(), []);
+      assert.equal(await client.get(CRD, { name: "memcacheds.cache.example.com" }), undefined);
+      await client.delete(role, metadata);
+    });
+
     it("does not touch a CRD that is somebody else's", async () => {
       await client.create(CRD, {
         apiVersion: CRD.apiVersion,
