@@ -122,10 +122,15 @@ export class Watches {
     return !listed.includes(false);
   }
 
-  /** The object and its memory may have changed unseen. They are read before it is reconciled. */
+  /**
+   * The object of that name, its memory, and those of earlier objects of the name may have changed unseen. They are read before the
+   * object is reconciled.
+   */
   doubtObject(name: ObjectName): void {
     this.objects.invalidate(name);
-    this.memories?.invalidate(name);
+    this.memories?.doubtAllOf(name);
+    const uid = this.objects.uidOf(name);
+    if (uid !== undefined) this.memories?.doubt(uid);
   }
 
   /** The objects and their memories may have changed unseen. Each is read before it is reconciled. */
@@ -173,10 +178,11 @@ export class Watches {
   }
 
   private newMemories(): MemoryStore | undefined {
-    const { client, operator, onLost } = this.options;
+    const { client, operator, namespace, onLost } = this.options;
     if (!operator.watch) return undefined;
     return new MemoryStore({
       client,
+      namespace,
       identities: allIdentitiesOf(operator),
       assertKnown: () => this.completeness.assertRemembers(),
       onLost,

@@ -37,8 +37,8 @@ export interface MemoryShelf {
   learn(memory: KubernetesObject): void;
   /** We deleted a Memory object. */
   drop(memory: KubernetesObject): void;
-  /** We wrote a Memory object, and nobody knows whether that was done: it is read again when it is needed. */
-  doubt(memory: Manifest): void;
+  /** The operator's own Memory about the object with that uid may have been written unseen: it is read when it is needed. */
+  doubt(uid: string): void;
 }
 
 /** What {@link KeptMemories} work with. */
@@ -63,7 +63,7 @@ export function memoryResourceOf(operator: Pick<OperatorIdentity, "installation"
 }
 
 /** The uid of the object that a Memory is about. It is in the name of the Memory, which nobody can change. */
-export function uidIn(memory: Manifest, operator: OperatorIdentity): string | undefined {
+export function uidIn(memory: KubernetesObject, operator: OperatorIdentity): string | undefined {
   const prefix = memoryPrefixOf(operator);
   const { name } = memory.metadata;
   return name.startsWith(prefix) && name.length > prefix.length ? name.slice(prefix.length) : undefined;
@@ -135,7 +135,7 @@ export class KeptMemories implements Memories {
         if (!newest || !isWithin(wanted, newest)) {
           const own = there.find((each) => uidIn(each, operator) !== undefined) ?? found;
           const composed = this.compose(object, newest, memory, verdict ?? along.verdict);
-          const refusal = await this.apply(client, composed, own);
+          const refusal = await this.apply(client, object.uid, composed, own);
           if (refusal) {
             found = await this.look(client, composed, own);
             const [known] = await shelf.read(object.uid);
@@ -159,6 +159,7 @@ export class KeptMemories implements Memories {
    */
   private async apply(
     client: KubernetesClient,
+    uid: string,
     memory: Manifest,
     own: KubernetesObject | undefined,
   ): Promise<ApiError | undefined> {
@@ -171,7 +172,8 @@ export class KeptMemories implements Memories {
       return undefined;
     } catch (error) {
       if (isApiError(error, 409)) return error;
-      shelf.doubt(memory);
+      // It may have been written all the same.
+      shelf.doubt(uid);
       throw error;
     }
   }

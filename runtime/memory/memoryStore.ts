@@ -4,11 +4,10 @@ import {
   formatName,
   isTrue,
   type KubernetesObject,
-  type Manifest,
   type ObjectName,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import type { OperatorIdentity } from "../names";
+import { memoryPrefixOf, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
@@ -19,6 +18,8 @@ export interface MemoryStoreOptions {
   readonly client: Pick<KubernetesClient, "get">;
   /** The operator's identities, as `allIdentitiesOf` gives them. */
   readonly identities: readonly [OperatorIdentity, ...OperatorIdentity[]];
+  /** The namespace of the Memory objects. */
+  readonly namespace: string;
   /** Throws if the Memory objects are not all known. A Memory that is not known must not count as missing. */
   readonly assertKnown: () => void;
   /** Somebody else deleted the Memory of the object with that name. */
@@ -50,8 +51,8 @@ export class MemoryStore implements MemoryShelf {
   private readonly byUid = new Map<string, readonly Known[]>();
   /** The uids of the objects that had a name. */
   private readonly uidsByName = new Map<string, ReadonlySet<string>>();
-  /** The names of Memory objects whose writes got no answer, by the uid of the object that each is about. */
-  private readonly doubted = new Map<string, ObjectName>();
+  /** The uids of the objects whose Memory may have been written unseen. */
+  private readonly doubted = new Set<string>();
 
   constructor(private readonly options: MemoryStoreOptions) {
     this.kind = memoryResourceOf(options.identities[0]);
@@ -64,12 +65,7 @@ export class MemoryStore implements MemoryShelf {
 
   async read(uid: string): Promise<KubernetesObject[]> {
     this.options.assertKnown();
-    const doubted = this.doubted.get(uid);
-    if (doubted) {
-      const memory = await this.options.client.get(this.kind, doubted);
-      if (memory) this.learn(memory);
-      this.doubted.delete(uid);
-    }
+    if (this.doubted.has(uid)) await this.look(uid);
     const read = await Promise.all((this.byUid.get(uid) ?? []).map((known) => this.store.read(known)));
     return read.filter((memory) => memory !== undefined);
   }
@@ -88,15 +84,13 @@ export class MemoryStore implements MemoryShelf {
     if (known?.uid === memory.metadata.uid) this.store.remove(known, "handled");
   }
 
-  doubt(memory: Manifest): void {
-    const about = uidIn(memory, this.options.identities[0]);
-    if (about !== undefined) this.doubted.set(about, memory.metadata);
+  doubt(uid: string): void {
+    this.doubted.add(uid);
   }
 
-  /** What is stored about the objects that have, or had, this name is outdated: it is read again when it is needed. */
-  invalidate(name: ObjectName): void {
-    for (const uid of this.uidsByName.get(formatName(name)) ?? [])
-      for (const known of this.byUid.get(uid) ?? []) this.store.invalidate(known);
+  /** What is stored about the objects that have, or had, this name may be outdated: it is read again when it is needed. */
+  doubtAllOf(name: ObjectName): void {
+    for (const uid of this.uidsByName.get(formatName(name)) ?? []) this.doubt(uid);
   }
 
   /** Every stored Memory is outdated: it is read again when it is needed. */
@@ -117,6 +111,14 @@ export class MemoryStore implements MemoryShelf {
   /** Takes in what a reflector sees. */
   sink(namespace: string | undefined): ReflectorSink {
     return this.store.sink(this.kind, namespace);
+  }
+
+  /** Reads the operator's own Memory about an object, whether one is known or not. */
+  private async look(uid: string): Promise<void> {
+    const { client, identities, namespace } = this.options;
+    const memory = await client.get(this.kind, { namespace, name: `${memoryPrefixOf(identities[0])}${uid}` });
+    if (memory) this.learn(memory);
+    this.doubted.delete(uid);
   }
 
   private factsOf(memory: KubernetesObject): Facts | undefined {

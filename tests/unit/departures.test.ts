@@ -30,6 +30,7 @@ describe("objects that are no longer watched", () => {
     changes = [];
     const shelf = new MemoryStore({
       client: cluster.client(),
+      namespace: "argosy",
       identities: [IDENTITY],
       assertKnown: () => {},
       onLost: () => {},

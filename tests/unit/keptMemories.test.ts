@@ -30,6 +30,7 @@ describe("the memories of objects that are not ours", () => {
     [cluster, isThere, isKnown, lost] = [new FakeCluster(), true, true, []];
     store = new MemoryStore({
       client: cluster.client(),
+      namespace: "argosy",
       identities: [IDENTITY, FORMER],
       assertKnown: () => assert.ok(isKnown, "not listed yet"),
       onLost: ({ name }) => lost.push(name),

@@ -7,7 +7,16 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { Watches } from "../../runtime/watches";
 import { eventually } from "../support/eventually";
-import { CONFIG_MAPS, configMap, entryOf, MANAGER, operator, WIDGETS, widget } from "./support/objects";
+import {
+  CONFIG_MAPS,
+  configMap,
+  entryOf,
+  MANAGER,
+  observed,
+  operator,
+  WIDGETS,
+  widget,
+} from "./support/objects";
 import { json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
 
 describe("Watches", () => {
@@ -40,7 +49,7 @@ describe("Watches", () => {
       sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
     });
     client = api.client();
-    watches = watchesOf();
+    watches = watchesOf(client);
   });
   afterEach(async () => {
     await watches.stop();
@@ -48,10 +57,9 @@ describe("Watches", () => {
     await api.stop();
   });
 
-  /** Of an operator with ConfigMaps as children. */
-  function watchesOf(more: Partial<Operator> = {}): Watches {
+  function watchesOf(of: KubernetesClient, more: Partial<Operator> = {}): Watches {
     return new Watches({
-      client,
+      client: of,
       operator: operator({
         children: [{ apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" }],
         ...more,
@@ -130,7 +138,7 @@ describe("Watches", () => {
   it("lists again what objects use, though the list of a kind of children does not end", async () => {
     children = [];
     const use = { apiVersion: "v1", kind: "Pod", plural: "pods", name: "spec.pod" };
-    watches = watchesOf({ uses: { pod: use } });
+    watches = watchesOf(client, { uses: { pod: use } });
     const started = watches.start();
     await eventually(() => assert.equal(discovered.length, 2, "it asks for both kinds"));
     const pods = { name: "pods", kind: "Pod", namespaced: true };
@@ -154,4 +162,34 @@ describe("Watches", () => {
     const more = { uid: `child-${name}`, resourceVersion: "1", managedFields: [entryOf(manifest, MANAGER)] };
     return { ...manifest, metadata: { ...manifest.metadata, ...more } };
   }
+
+  it("read an object of others and its memory again if another process may have written them, even if no watch has shown that", async () => {
+    const object = observed(
+      "Widget",
+      { apiVersion: WIDGETS.apiVersion },
+      { name: "widget", uid: "widget-uid" },
+    );
+    const name = { namespace: "shop", name: "widget" };
+    const metadata = { name: "argosy.shop.widget-uid", namespace: "argosy", uid: "m1", resourceVersion: "9" };
+    const memory = { apiVersion: "argosy.dev/v1", kind: "Memory", metadata, object: name, memory: {} };
+    const server = await TestApiServer.start((call, response) => {
+      if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
+      if (call.path.endsWith("/memories/argosy.shop.widget-uid")) return json(response, memory);
+      const items = call.path.endsWith("/widgets") ? [object] : [];
+      if (!call.query.has("watch")) return json(response, { metadata: { resourceVersion: "5" }, items });
+      sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
+    });
+    const other = server.client();
+    const watching = watchesOf(other, { watch: { labels: {}, on: ["spec"] } });
+    try {
+      await watching.start();
+      assert.deepEqual(await watching.memories?.read("widget-uid"), []);
+      watching.doubtObject(name);
+      assert.deepEqual(await watching.memories?.read("widget-uid"), [memory]);
+    } finally {
+      await watching.stop();
+      other.close();
+      await server.stop();
+    }
+  });
 });

@@ -1,6 +1,6 @@
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
-import { formatName, type KubernetesObject, type Manifest, type ObjectName } from "../../kubernetes/objects";
+import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import type { Resource } from "../../kubernetes/resource";
 import { KeptMemories, type MemoryShelf, memoryResourceOf, nameIn } from "../../memory/keptMemories";
 import { allIdentitiesOf, memoryPrefixOf, type OperatorIdentity } from "../../names";
@@ -38,7 +38,8 @@ export class ReadMemories implements MemoryShelf {
   }
 
   learn(memory: KubernetesObject): void {
-    const uid = this.uidIn(memory);
+    const [identity] = this.options.identities;
+    const uid = memory.metadata.name.slice(memoryPrefixOf(identity).length);
     const others = this.known.get(uid) ?? [];
     this.known.set(uid, [memory, ...others.filter((each) => each.metadata.name !== memory.metadata.name)]);
   }
@@ -51,13 +52,8 @@ export class ReadMemories implements MemoryShelf {
       );
   }
 
-  doubt(memory: Manifest): void {
-    this.known.delete(this.uidIn(memory));
-  }
-
-  /** The uid of the object that one of our own Memory objects is about. */
-  private uidIn({ metadata }: Manifest): string {
-    return metadata.name.slice(memoryPrefixOf(this.options.identities[0]).length);
+  doubt(uid: string): void {
+    this.known.delete(uid);
   }
 
   private async get(uid: string): Promise<KubernetesObject[]> {
