@@ -16,8 +16,6 @@ import { HANDLER_SECONDS } from "./run/runSeconds";
  * Reconciles the one object that the pod's Workflow names, and ends. The handler's container is ended with it, so that the pod
  * ends too.
  * @returns 1 if the run failed, for Argo to show
- * @throws AbortError if the pod must end before the run has begun; ApiError, ApiUnreachableError if the handler's token cannot
- *   be had; Error if the handler's container does not come
  */
 export async function run(pod: Pod): Promise<number> {
   const { operator, environment, settings, connection, log, stopping } = pod;
