@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ownedManifest } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { ApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { Selection } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
@@ -16,6 +16,8 @@ describe("the children of all objects that a resync lists", () => {
   let lists: string[];
   let selectors: (string | undefined)[];
   let told: string[];
+  /** What the API server answers first. */
+  let problem: Error | undefined;
 
   const client = {
     list: async (
@@ -25,6 +27,9 @@ describe("the children of all objects that a resync lists", () => {
     ) => {
       selectors.push(labelSelector);
       lists.push(`${kind} in ${namespace ?? "all"}${metadataOnly ? ", metadata only" : ""}`);
+      const error = problem;
+      problem = undefined;
+      if (error) throw error;
       if (namespace === "gone") throw new ApiError(403, { reason: "Forbidden" }, "GET");
       onPage(server.filter((object) => object.kind === kind));
       return "1";
@@ -36,6 +41,7 @@ describe("the children of all objects that a resync lists", () => {
     lists = [];
     selectors = [];
     told = [];
+    problem = undefined;
   });
 
   const list = (more: Partial<Operator>) =>
@@ -62,6 +68,18 @@ describe("the children of all objects that a resync lists", () => {
     assert.equal(known.of("widget-uid").length, 1);
     assert.deepEqual(told, ["children of kind ConfigMap in namespace gone"]);
   });
+
+  for (const error of [
+    new ApiUnreachableError("GET", new Error("connect ECONNREFUSED")),
+    new ApiError(504, { message: "the API server is starting" }, "GET"),
+  ])
+    it(`are known although the API server is away for a moment: ${error.message}`, async () => {
+      server = [child(CONFIG_MAPS)];
+      problem = error;
+      const known = await list({ children: [{ ...CONFIG_MAPS, update: "apply" }] });
+      assert.equal(known.of("widget-uid").length, 1);
+      assert.deepEqual(told, []);
+    });
 
   it("are also those that were made under a former name of the operator", async () => {
     await list({ formerNames: ["boutique"], children: [{ ...CONFIG_MAPS, update: "apply" }] });

@@ -7,6 +7,7 @@ import { findResource } from "../../kubernetes/discovery";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { memoryResourceOf, uidIn } from "../../memory/keptMemories";
 import { allIdentitiesOf, identityOf, OPERATOR_LABEL } from "../../names";
+import { Patience } from "../withoutWatches/patience";
 import { listByNamespace } from "./listByNamespace";
 
 /** Of which operator everything is listed, and where. */
@@ -20,6 +21,8 @@ export interface ListOfAllOptions {
    * run.
    */
   readonly onError: (what: string, error: Error) => void;
+  /** How long an API server is waited for that is away or busy. @default half a minute */
+  readonly patience?: Patience | undefined;
 }
 
 /** The children of all objects, by the lists that a resident runner begins with. */
@@ -27,6 +30,7 @@ export async function listChildrenOfAll({
   operator,
   client,
   onError,
+  patience = new Patience(),
 }: Omit<ListOfAllOptions, "namespace">): Promise<ChildStore> {
   // The facts suffice, so no content is kept.
   const children = childStoreOf(operator, {
@@ -38,7 +42,7 @@ export async function listChildrenOfAll({
   for (const { apiVersion, kind, update } of operator.children) {
     // Anybody may change a child that is created once, so nothing of its content is compared.
     const metadataOnly = update === "never";
-    try {
+    const list = async () => {
       const resource = await findResource(client, apiVersion, kind);
       await listByNamespace(
         client,
@@ -47,9 +51,8 @@ export async function listChildrenOfAll({
         (items) => children.learn(resource, items),
         (namespace, error) => onError(`children of kind ${kind} in namespace ${namespace}`, error),
       );
-    } catch (error) {
-      onError(`children of kind ${kind}`, error as Error);
-    }
+    };
+    await patience.retried(list).catch((error: Error) => onError(`children of kind ${kind}`, error));
   }
   return children;
 }

@@ -9,6 +9,7 @@ import { nameIn } from "../../memory/keptMemories";
 import { annotated, PAUSED_ANNOTATION } from "../../names";
 import { Finalizers } from "../../reconcile/finalizers";
 import { labelSelectorOf } from "../../watch/watched";
+import { Patience } from "../withoutWatches/patience";
 import { isWatched } from "../withoutWatches/watchedObjects";
 import type { Unaware } from "../workflows/silentRuns";
 import { listByNamespace } from "./listByNamespace";
@@ -48,17 +49,18 @@ export interface LookOptions extends ListOfAllOptions, NeedsOptions {}
  * @throws ApiError, ApiUnreachableError if the objects cannot be listed
  */
 export async function lookAtObjects(options: LookOptions): Promise<Looked[]> {
-  const { operator, client } = options;
+  const { operator, client, patience = new Patience() } = options;
   // The children are listed before the objects. If a run ends in between, its footprint differs from this older list,
   // and the object gets a run.
-  const children = await listChildrenOfAll(options);
-  const memories = operator.watch && (await listMemories(options));
-  const look = new Look(options, new Needs(options, children, memories));
+  const children = await listChildrenOfAll({ ...options, patience });
+  const memories = operator.watch && (await patience.retried(() => listMemories(options)));
+  const needs = new Needs(options, children, memories);
   const used = await ListedUse.of(options);
-  await look.listObjects();
+  const look = await patience.retried(() => Look.at(options, needs));
   await look.compareUse(used);
   const left = memories ? look.departed(memories, children) : [];
-  return [...look.looked, ...(await outsideObjects(operator, client)), ...left];
+  const outside = await patience.retried(() => outsideObjects(operator, client));
+  return [...look.looked, ...outside, ...left];
 }
 
 /** An object that needs no run, unless what it uses has changed. No more of it is kept: there may be very many. */
@@ -79,13 +81,19 @@ class Look {
   /** Namespaces that could not be listed. No object in them counts as gone. */
   private readonly unseen = new Set<string | undefined>();
 
-  constructor(
+  private constructor(
     private readonly options: LookOptions,
     private readonly needs: Needs,
   ) {}
 
   /** Looks at every object by itself. */
-  async listObjects(): Promise<void> {
+  static async at(options: LookOptions, needs: Needs): Promise<Look> {
+    const look = new Look(options, needs);
+    await look.listObjects();
+    return look;
+  }
+
+  private async listObjects(): Promise<void> {
     const { operator, client, onError } = this.options;
     const resource = resourceOf(operator.customResource);
     const labelSelector = operator.watch && labelSelectorOf(operator.watch);

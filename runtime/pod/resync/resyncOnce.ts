@@ -3,6 +3,7 @@ import { resourceOf } from "../../argo/runTarget";
 import { WORKFLOW_TEMPLATES, workflowTemplateOf } from "../../argo/workflows";
 import { formatName, type KubernetesObject } from "../../kubernetes/objects";
 import { programFingerprint } from "../withoutWatches/footprint";
+import { Patience } from "../withoutWatches/patience";
 import { withServedKind } from "../withoutWatches/watchedObjects";
 import { type QuietRun, quietRun, wakeForgottenRuns } from "../workflows/forgottenRuns";
 import { deleteRuns, eachLiveRun, LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
@@ -51,6 +52,8 @@ const WITHIN_MS = 240_000;
  * the one before has not ended.
  */
 const SHARE_OF_PERIOD = 0.75;
+/** The part of the time for submitting for which an API server is waited for that is away or busy. */
+const SHARE_OF_PATIENCE = 1 / 8;
 const LOOK_MS = 2_000;
 
 /**
@@ -65,15 +68,16 @@ const LOOK_MS = 2_000;
  */
 export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   const { client, namespace, lookMs = LOOK_MS } = given;
-  const operator = await withServedKind(given.operator, client);
-  const options = { ...given, operator };
-  const { withinMs = Math.min(WITHIN_MS, SHARE_OF_PERIOD * operator.resyncSeconds * 1000) } = options;
+  const { withinMs = Math.min(WITHIN_MS, SHARE_OF_PERIOD * given.operator.resyncSeconds * 1000) } = given;
   const begin = performance.now();
+  const patience = new Patience(withinMs * SHARE_OF_PATIENCE, given.signal);
+  const operator = await patience.retried(() => withServedKind(given.operator, client));
+  const options = { ...given, operator };
   const tell = (what: string, error: Error) => options.onError?.(what, error);
   // Without the template, no run is known to be stranded, and a change of the program is not noticed.
-  const template = await readTemplate(options).catch((error: Error) =>
-    tell("the template of the runs", error),
-  );
+  const template = await patience
+    .retried(() => readTemplate(options))
+    .catch((error: Error) => tell("the template of the runs", error));
   const program = programFingerprint(template?.["spec"]);
   const looked = await lookAtObjects({
     operator,
@@ -82,8 +86,9 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     program,
     onError: tell,
     now: client.now(),
+    patience,
   });
-  const runs = await withoutStranded(options, template ?? undefined);
+  const runs = await patience.retried(() => withoutStranded(options, template ?? undefined));
   const idle = looked.filter((object) => !runs.has(object));
   const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
   await tellOfStuckRuns(looked, runs, reporter, tell);

@@ -8,8 +8,8 @@ import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../.
 import { isListed } from "../../kubernetes/resource";
 import { MANAGER_PREFIX } from "../../names";
 import type { ReconcileReport } from "../../reconcile/report";
+import { LOOK_MS, Patience } from "../withoutWatches/patience";
 import { OneObject, type OneObjectOptions } from "./oneObject";
-import { LOOK_MS, Patience } from "./patience";
 import { done, failed, outcomeOf, type RunOutcome } from "./runOutcome";
 import { runSeconds } from "./runSeconds";
 

@@ -2,10 +2,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { ApiUnreachableError, isBusy } from "../../kubernetes/errors";
 
 const PATIENCE_MS = 30_000;
-/** How long a run waits before it asks an API server again that was busy or out of reach, in milliseconds. */
+/** How long to wait before an API server that was busy or out of reach is asked again, in milliseconds. */
 export const LOOK_MS = 1_000;
 
-/** How long a run waits for something that is about to happen. */
+/** How long a run, or a resync, waits for something that is about to happen. */
 export class Patience {
   /** When the patience is over, on the monotonic clock, in milliseconds. */
   readonly until: number;
@@ -26,7 +26,7 @@ export class Patience {
     return !signal?.aborted;
   }
 
-  /** Repeats the action while the API server is away or busy. A short absence does not make a run fail. */
+  /** Repeats the action while the API server is away or busy. A short absence is no failure. */
   async retried<Result>(action: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
