@@ -77,12 +77,19 @@ export function registerSet(
   for (const [role, manifest] of Object.entries(set)) {
     const isWorkload = WORKLOADS.includes(manifest.kind);
     const dependsOn = isWorkload ? after(opts, Object.values(registered)) : opts;
-    // A guard of a renamed operator would refuse the operator under its new name.
-    const isGuard = manifest.kind.startsWith("ValidatingAdmissionPolicy");
-    const how = isGuard ? { ...dependsOn, deleteBeforeReplace: true } : dependsOn;
+    const how = mustGoFirst(manifest) ? { ...dependsOn, deleteBeforeReplace: true } : dependsOn;
     registered[role] = register(`${prefix}-${role}`, manifest, how);
   }
   return registered;
+}
+
+/**
+ * Whether a manifest must be deleted before another one takes its place. A guard of a renamed operator would refuse the operator
+ * under its new name. And of a program whose pods must never be two, there must not be two Deployments in two namespaces either.
+ */
+function mustGoFirst(manifest: Manifest): boolean {
+  const { strategy } = (manifest["spec"] ?? {}) as { readonly strategy?: { readonly type?: string } };
+  return manifest.kind.startsWith("ValidatingAdmissionPolicy") || strategy?.type === "Recreate";
 }
 
 /** The same options, for a resource that comes after further resources. */

@@ -84,6 +84,19 @@ describe("the order of the program", () => {
     assert.ok(definitions.every(({ protect }) => protect));
   });
 
+  it("deletes a program of which there must not be two before it makes another, as in another namespace", () => {
+    const deployments = made.registrations.filter(({ inputs }) => inputs.kind === "Deployment");
+    const first = deployments.filter(({ deleteBeforeReplace }) => deleteBeforeReplace);
+    assert.deepEqual(first.map(({ name }) => name).sort(), [
+      "argosy-gear-runner",
+      "argosy-keeper",
+      "argosy-platform-argo-events-controller",
+      "argosy-platform-argo-workflows-controller",
+      "argosy-robot-runner",
+    ]);
+    assert.ok(first.length < deployments.length);
+  });
+
   it("waits for the deletion of a CRD until its objects can be finalized, in the form pod by the next resync", () => {
     const timeouts = ["gear", "press"].map((name) => named(`argosy-${name}s.shop.example.com`).deleteTimeout);
     assert.deepEqual(timeouts, ["600s", "1200s"]);

@@ -18,6 +18,7 @@ export interface Registration extends RegisteredResource {
   readonly aliases: readonly string[];
   /** How long Pulumi waits for its deletion, such as "600s". "" for the provider's own time. */
   readonly deleteTimeout: string;
+  readonly deleteBeforeReplace: boolean;
 }
 
 /** A run of a program under Pulumi's mocks. */
@@ -72,6 +73,7 @@ export async function run(
       protect: request.getProtect(),
       aliases: request.getAliasesList().flatMap((alias) => alias.getSpec()?.getName() || []),
       deleteTimeout: request.getCustomtimeouts()?.getDelete() ?? "",
+      deleteBeforeReplace: request.getDeletebeforereplace(),
     };
   });
   return { registrations, outputs, manifests: options.preview ? [] : manifestsOf(resources) };
@@ -85,6 +87,7 @@ interface RegisterRequest {
   getParent(): string;
   getProtect(): boolean;
   getDependenciesList(): string[];
+  getDeletebeforereplace(): boolean;
   getCustomtimeouts(): { getDelete(): string } | undefined;
   getAliasesList(): { getSpec(): { getName(): string } | undefined }[];
 }
