@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { openNamedPipe } from "../../runtime/pod/handlerContainer/namedPipe";
-import type { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
+import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
 import { eventually } from "../support/eventually";
-import { type Shell, shells } from "./support/handlerContainer";
+import { HandlerContainer, type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive } from "./support/handlers";
 import { KILLED, Listened, usePipes } from "./support/pipeBench";
 
@@ -109,6 +109,23 @@ function behaves(shell: Shell): void {
         code: 2,
         signal: null,
       });
+    });
+
+    it("leaves no word, and ends, where a handler has put something else in its place", async () => {
+      bench.container = new HandlerContainer(shell, ["true"]);
+      const { pipes } = bench.container;
+      const word = path.join(pipes, "closed");
+      const transport = new PipeTransport({ folder: pipes });
+      execFileSync("mkfifo", [word]);
+      // Ends the test although nothing else of this process goes on.
+      const reader = spawn("sh", ["-c", 'sleep 2; exec cat "$0"', word], { stdio: "ignore" });
+      const begin = performance.now();
+      assert.equal(await transport.close(), false);
+      assert.ok(performance.now() - begin < 1_500, "it waited for a reader");
+      reader.kill();
+      rmSync(word);
+      mkdirSync(word);
+      assert.equal(await new PipeTransport({ folder: pipes }).close(), false);
     });
 
     it("opens nothing but named pipes", async () => {

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, rmSync } from "node:fs";
 import path from "node:path";
 import type {
   HandlerProcess,
@@ -46,7 +46,7 @@ export class PipeTransport implements HandlerTransport {
   constructor(private readonly options: PipeTransportOptions = {}) {
     this.folder = options.folder ?? POD_LAYOUT.pipes;
     // An earlier runner may have asked the shell to end. This one keeps it.
-    rmSync(this.leftWord, { force: true });
+    rmSync(this.leftWord, { force: true, recursive: true });
     this.look();
   }
 
@@ -92,7 +92,7 @@ export class PipeTransport implements HandlerTransport {
     this.closed = true;
     this.refuseWaiting();
     if (!this.session) {
-      writeFileSync(this.leftWord, "");
+      this.leaveWord();
       // A shell that came just before has not seen this.
       this.look();
     }
@@ -105,6 +105,16 @@ export class PipeTransport implements HandlerTransport {
 
   private get leftWord(): string {
     return path.join(this.folder, "closed");
+  }
+
+  /** The handler may have put something else in its place: a pipe would block this process for ever. */
+  private leaveWord(): void {
+    const { O_WRONLY, O_CREAT, O_NONBLOCK, O_NOFOLLOW } = constants;
+    try {
+      closeSync(openSync(this.leftWord, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOFOLLOW, 0o600));
+    } catch {
+      // A shell that comes later waits for a runner, and gives up.
+    }
   }
 
   /** Greets the shell if it has started. Otherwise waits for it. */
