@@ -111,6 +111,16 @@ function behaves(shell: Shell): void {
       });
     });
 
+    it("goes on where a handler has put a folder in the place of a pipe", async () => {
+      const handler = new Listened(
+        bench.runsScript(
+          'read -r pipes; for each in "$pipes"/session.*; do mkdir "$each/1.in"; done; exit 3',
+        ),
+      );
+      handler.process.write(`${bench.container.pipes}\n`);
+      assert.deepStrictEqual(await handler.exit(), { code: 3, signal: null });
+    });
+
     it("leaves no word, and ends, where a handler has put something else in its place", async () => {
       bench.container = new HandlerContainer(shell, ["true"]);
       const { pipes } = bench.container;

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 
 /**
@@ -32,5 +32,17 @@ export function openNamedPipe(path: string, use: PipeUse): Socket {
   } catch (error) {
     closeSync(fd);
     throw error;
+  }
+}
+
+/**
+ * Removes a name in the folder of the pipes, if it is there. If the handler has put a folder in its place, that stays: to remove
+ * what is in it could lead to files that only the runner may remove.
+ */
+export function removeName(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The shell removes the folder of a session as a whole.
   }
 }

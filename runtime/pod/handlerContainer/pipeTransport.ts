@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, rmSync } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import path from "node:path";
 import type {
   HandlerProcess,
@@ -6,6 +6,7 @@ import type {
   HandlerTransport,
 } from "../../handler/handlerTransport";
 import { POD_LAYOUT } from "../layout";
+import { removeName } from "./namedPipe";
 import { PipeProcess } from "./pipeProcess";
 import { type RunnerLife, ShellSession } from "./shellSession";
 import { watchFolder } from "./watchFolder";
@@ -46,7 +47,7 @@ export class PipeTransport implements HandlerTransport {
   constructor(private readonly options: PipeTransportOptions = {}) {
     this.folder = options.folder ?? POD_LAYOUT.pipes;
     // An earlier runner may have asked the shell to end. This one keeps it.
-    rmSync(this.leftWord, { force: true, recursive: true });
+    removeName(this.leftWord);
     this.look();
   }
 

@@ -1,6 +1,5 @@
-import { rmSync } from "node:fs";
 import type { Socket } from "node:net";
-import { openNamedPipe } from "./namedPipe";
+import { openNamedPipe, removeName } from "./namedPipe";
 
 /** Receives the output of a process. */
 export interface ProcessOutput {
@@ -53,7 +52,7 @@ export class ProcessPipes {
 
   /** Removes the names of the pipes. Open pipes stay open. */
   unlink(): void {
-    for (const pipe of ["in", "out", "err"]) rmSync(`${this.name}.${pipe}`, { force: true });
+    for (const pipe of ["in", "out", "err"]) removeName(`${this.name}.${pipe}`);
   }
 
   destroy(): void {
