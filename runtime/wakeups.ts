@@ -93,14 +93,16 @@ export class Wakeups {
 
   /** A child of an object has changed. @param drifted, isProgress as `ChildStoreOptions.onChange` gets them */
   childChanged(owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean): void {
-    if (!this.parts?.watches.objects.has(owner)) {
+    const uid = this.parts?.watches.objects.uidOf(owner);
+    if (uid === undefined) {
       // The children of an object that is gone are deleted beside the work. The watch reports an object that is new.
       if (this.options.operator.watch) this.clearUp(keyOf(owner), "routine", LEFT_CHILDREN_MS);
       return;
     }
     this.options.arrivals.note(keyOf(owner), "child");
     if (!drifted) return this.options.triggers.childReported(keyOf(owner), isProgress);
-    if (drifted.isByUs) return this.options.triggers.childGone(keyOf(owner));
+    // The children of a deleted object go too. An object that has its name now may need theirs.
+    if (drifted.isByUs || uid !== owner.uid) return this.options.triggers.childGone(keyOf(owner));
     const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
     if (isNewlyContested) this.warn(owner, contestWarning(drifted));
   }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
 import type { Parts } from "../../runtime/parts";
+import type { ObjectEvent } from "../../runtime/reconcile/outcome";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Wakeups } from "../../runtime/wakeups";
 import { Watches } from "../../runtime/watches";
@@ -8,7 +9,7 @@ import { Alarms } from "../../runtime/work/alarms";
 import { Arrivals } from "../../runtime/work/arrivals";
 import { Schedule } from "../../runtime/work/schedule";
 import { Triggers } from "../../runtime/work/triggers";
-import { operator } from "./support/objects";
+import { operator, WIDGETS } from "./support/objects";
 import { json, TestApiServer } from "./support/testApiServer";
 
 const NAME = { namespace: "shop", name: "deployment" };
@@ -30,7 +31,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
     isActive = true;
     forgotten = [];
     parts = {
-      watches: { objects: { has: () => false } },
+      watches: { objects: { has: () => false, uidOf: () => undefined } },
       outbox: { forget: () => {} },
       reconciler: { forget: ({ name }: ObjectName) => void forgotten.push(name) },
     };
@@ -121,5 +122,47 @@ describe("Wakeups of an operator that watches objects of others", () => {
     assert.ok(schedule.has(KEY));
     for (const go of Object.values(goes)) go();
     assert.ok(!schedule.has(KEY));
+  });
+});
+
+describe("Wakeups of an operator with objects of its own", () => {
+  it("blame nobody who deletes an object and creates it again for the children of the deleted ones that go", () => {
+    const schedule = new Schedule();
+    const triggers = new Triggers({ schedule, wake: () => {} });
+    const warned: string[] = [];
+    let uid = "";
+    const parts = {
+      watches: { objects: { has: () => true, uidOf: () => uid } },
+      outbox: {
+        put: (_: ObjectName, { events }: { events: readonly ObjectEvent[] }) =>
+          void warned.push(...events.map(({ reason }) => reason)),
+      },
+      resource: WIDGETS,
+    };
+    const wakeups = new Wakeups({
+      operator: operator(),
+      schedule,
+      triggers,
+      arrivals: new Arrivals(),
+      requests: new ReconcileRequests(),
+      alarms: new Alarms({ onDue: () => {} }),
+      parts: () => parts as unknown as Parts,
+      isActive: () => true,
+      notice: () => {},
+    });
+    const child = { kind: "ConfigMap", ...NAME };
+    const rounds = (ownerOf: (life: number) => string) => {
+      for (let life = 0; life < 10; life++) {
+        uid = `life-${life}`;
+        triggers.childrenChanged(KEY);
+        schedule.forget(KEY);
+        wakeups.childChanged({ ...NAME, uid: ownerOf(life) }, child, false);
+        assert.ok(schedule.has(KEY), "another child may wait for the name");
+      }
+    };
+    rounds((life) => `life-${life - 1}`);
+    assert.deepEqual(warned, []);
+    rounds((life) => `life-${life}`);
+    assert.deepEqual(warned, ["ChildContested"]);
   });
 });
