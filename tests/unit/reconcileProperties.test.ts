@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ChildStore } from "../../runtime/children/childStore";
+import { ChildWriter } from "../../runtime/children/childWriter";
+import { ownManagers } from "../../runtime/children/marks";
+import { provenOwner } from "../../runtime/children/ownership";
+import type { Operator } from "../../runtime/definition/definition";
+import { formatName, type KubernetesObject, type Manifest } from "../../runtime/kubernetes/objects";
+import { statusMemories } from "../../runtime/memory/memories";
+import { fieldManagerOf, finalizersOf, formerManagersOf } from "../../runtime/names";
+import type { Outcome } from "../../runtime/reconcile/outcome";
+import { Statuses } from "../../runtime/status/statuses";
+import { StatusWriter } from "../../runtime/status/statusWriter";
+import { Faults, fates } from "./support/faults";
+import { CLUSTER_ROLES, CONFIG_MAPS, operator, WIDGETS } from "./support/objects";
+import { DELETED, ReconcileWorld } from "./support/reconcileWorld";
+
+/** A child of an answer: in the object's namespace, in another one, or in none, where it is never updated. */
+interface Answered {
+  readonly where: "near" | "far" | "global";
+  readonly letter: string;
+  readonly isKept: boolean;
+  /** Whether it comes after the child before it. */
+  readonly isAfter: boolean;
+  readonly data: string;
+}
+
+const place = {
+  where: fc.constantFrom("near" as const, "far" as const, "global" as const),
+  letter: fc.constantFrom("a", "b", "c"),
+};
+const children = fc.uniqueArray(
+  fc.record({
+    ...place,
+    isKept: fc.boolean(),
+    isAfter: fc.boolean(),
+    data: fc.constantFrom("1", "2"),
+  }),
+  { maxLength: 4, selector: (child: Answered) => nameOf(child) },
+);
+
+/** What happens, one after another. */
+const events = fc.array(
+  fc.oneof(
+    { weight: 2, arbitrary: fc.record({ what: fc.constant("answer" as const), children }) },
+    { weight: 3, arbitrary: fc.record({ what: fc.constant("run" as const), fates }) },
+    { weight: 1, arbitrary: fc.record({ what: fc.constant("the watches report" as const) }) },
+    { weight: 1, arbitrary: fc.record({ what: fc.constant("somebody deletes a child" as const), ...place }) },
+    { weight: 1, arbitrary: fc.record({ what: fc.constant("another object of its name" as const) }) },
+    { weight: 1, arbitrary: fc.record({ what: fc.constant("restart" as const), isRenamed: fc.boolean() }) },
+  ),
+  { minLength: 3, maxLength: 14 },
+);
+
+/** A rename after a child was applied. */
+const RENAMED: typeof events extends fc.Arbitrary<infer Value> ? Value : never = [
+  { what: "answer", children: [{ where: "near", letter: "a", isKept: false, isAfter: false, data: "1" }] },
+  { what: "run", fates: [] },
+  { what: "restart", isRenamed: true },
+];
+
+function nameOf({ where, letter }: Pick<Answered, "where" | "letter">): string {
+  return `${where}-${letter}`;
+}
+
+function manifestsOf(all: readonly Answered[]): Manifest[] {
+  return all.map((child, index) => {
+    const name = nameOf(child);
+    const before = child.isAfter ? all[index - 1] : undefined;
+    const annotations = {
+      ...(child.isKept && { "argosy.dev/keep": "true" }),
+      ...(before && {
+        "argosy.dev/after": `${before.where === "global" ? "ClusterRole" : "ConfigMap"}/${nameOf(before)}`,
+      }),
+    };
+    if (child.where === "global")
+      return { apiVersion: CLUSTER_ROLES.apiVersion, kind: "ClusterRole", metadata: { name, annotations } };
+    const namespace = child.where === "far" ? "elsewhere" : "shop";
+    const metadata = { name, namespace, annotations };
+    return { apiVersion: "v1", kind: "ConfigMap", metadata, data: { key: child.data } };
+  });
+}
+
+/** An object, its operator, which may be renamed, and the runner of the operator, which may be started again. */
+class WholeWorld extends ReconcileWorld {
+  readonly faults = new Faults(this.cluster);
+  answered: readonly Answered[] = [];
+  private names = ["shop"];
+  private store!: ChildStore;
+  private childWriter!: ChildWriter;
+  private lives = 0;
+
+  constructor(private readonly update: "apply" | "recreate") {
+    super();
+    this.answers([]);
+    this.begins();
+    this.restart(false);
+  }
+
+  get operator(): Operator {
+    const [name = "", ...formerNames] = this.names;
+    const { children: kinds, ...others } = operator({ finalize: true, name, formerNames });
+    const declared = kinds.map((each) =>
+      each.kind === "ConfigMap" ? { ...each, update: this.update } : each,
+    );
+    return { ...others, children: declared };
+  }
+
+  answers(all: readonly Answered[]): void {
+    this.answered = all;
+    this.answer = { children: manifestsOf(all), status: { answered: String(all.length) } };
+  }
+
+  /** Another object has the name. */
+  begins(): void {
+    this.cluster.remove("Widget", { namespace: "shop", name: "widget" });
+    this.given({ uid: `w${++this.lives}` });
+  }
+
+  /** The runner starts again, and its watches have listed everything. */
+  restart(isRenamed: boolean): void {
+    if (isRenamed) this.names.unshift(`shop${this.names.length}`);
+    const [fieldManager, formerManagers] = [fieldManagerOf(this.operator), formerManagersOf(this.operator)];
+    const shared = { ownerKind: WIDGETS, fieldManager, formerManagers };
+    const managers = ownManagers(fieldManager, formerManagers);
+    this.store = new ChildStore({ ...shared, client: this.cluster.client(), managers, onChange: () => {} });
+    this.childWriter = new ChildWriter({ ...shared, store: this.store });
+    this.reported();
+  }
+
+  /** The watches report everything until now. */
+  reported(): void {
+    for (const resource of [CONFIG_MAPS, CLUSTER_ROLES])
+      this.store.learn(resource, this.cluster.ofKind(resource.kind));
+    this.store.retain(new Set(this.there().map(({ metadata }) => metadata.uid)));
+  }
+
+  reconciled(): Promise<Outcome> {
+    const fieldManager = fieldManagerOf(this.operator);
+    const statuses = new Statuses({
+      writer: new StatusWriter({ resource: WIDGETS, fieldManager }),
+      read: async () => this.object(),
+      learn: () => {},
+    });
+    const memories = statusMemories(statuses);
+    const parts = { children: this.store, writer: this.childWriter, memories };
+    return this.reconcile({ operator: this.operator, ...parts });
+  }
+
+  /** Reconciles without faults until all is well. */
+  async settled(): Promise<Outcome> {
+    for (let runs = 1; ; runs++) {
+      this.reported();
+      const outcome = await this.reconciled();
+      if (outcome.report.result === "succeeded" && outcome.report.changes.length === 0) return outcome;
+      assert.ok(runs < 12, JSON.stringify(outcome));
+    }
+  }
+
+  /** Every child in the cluster. */
+  there(): KubernetesObject[] {
+    return [...this.cluster.ofKind("ConfigMap"), ...this.cluster.ofKind("ClusterRole")];
+  }
+
+  /** Those that no owner reference covers. */
+  uncovered(): string[] {
+    return this.there().flatMap(({ metadata: { name, ownerReferences } }) => (ownerReferences ? [] : [name]));
+  }
+
+  /** Everything is as it was answered, under the present name of the operator. */
+  assertAsAnswered(): void {
+    const managers = ownManagers(fieldManagerOf(this.operator), []);
+    const wanted = new Map(this.answered.map((child) => [nameOf(child), child]));
+    for (const object of this.there()) {
+      const { name } = object.metadata;
+      const child = wanted.get(name);
+      assert.ok(child, `${formatName(object.metadata)} is left`);
+      assert.equal(provenOwner(object, WIDGETS, managers)?.uid, this.object()?.metadata.uid);
+      if (child.where !== "global") {
+        assert.deepEqual(object["data"], { key: child.data });
+        const writers = (object.metadata.managedFields ?? []).map(({ manager }) => manager);
+        assert.deepEqual(writers, [fieldManagerOf(this.operator)]);
+      }
+      wanted.delete(name);
+    }
+    // Somebody has deleted the others. They are not created again.
+    for (const [name, { where, isKept }] of wanted)
+      assert.ok(isKept || where === "global", `${name} is missing`);
+    for (const finalizer of this.object()?.metadata.finalizers ?? [])
+      assert.ok(finalizersOf(this.operator).includes(finalizer), finalizer);
+    assert.equal(this.status()["answered"], String(this.answered.length));
+  }
+}
+
+describe("an object, whatever becomes of our writes", () => {
+  it("is as its handler answered in the end, and leaves nothing elsewhere when it goes", async () => {
+    const update = fc.constantFrom("apply" as const, "recreate" as const);
+    await fc.assert(
+      fc.asyncProperty(events, update, fates, async (all, how, last) => {
+        const world = new WholeWorld(how);
+        for (const event of all) {
+          if (event.what === "answer") world.answers(event.children);
+          else if (event.what === "run") await world.faults.during(event.fates, () => world.reconciled());
+          else if (event.what === "the watches report") world.reported();
+          else if (event.what === "another object of its name") world.begins();
+          else if (event.what === "restart") world.restart(event.isRenamed);
+          else {
+            const namespace = event.where === "far" ? "elsewhere" : "shop";
+            world.cluster.remove("ConfigMap", { namespace, name: nameOf(event) });
+            world.cluster.remove("ClusterRole", { name: nameOf(event) });
+          }
+        }
+        const { verdict } = await world.settled();
+        assert.equal(verdict?.kind, "ready");
+        world.assertAsAnswered();
+        const object = world.object() as KubernetesObject;
+        world.cluster.put({ ...object, metadata: { ...object.metadata, deletionTimestamp: DELETED } });
+        world.answer = { finalized: true };
+        const isHeld = () => (world.object()?.metadata.finalizers ?? []).length > 0;
+        await world.faults.during(last, () => world.reconciled());
+        for (let runs = 0; runs < 4 && isHeld(); runs++) await world.reconciled();
+        assert.deepEqual([isHeld(), world.uncovered()], [false, []]);
+      }),
+      { numRuns: 150, examples: [[RENAMED, "apply", []]] },
+    );
+  });
+});
