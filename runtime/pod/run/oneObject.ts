@@ -66,7 +66,7 @@ const ignore = () => {};
  * none. Watches are open only while the run waits, and only for the objects for which it waits.
  *
  * Caveat: if a child has lost its labels, it is found by its name and labelled again as long as the handler answers it. If the
- * handler no longer answers it, it stays until its object is deleted.
+ * handler no longer answers it, it stays until its object is deleted. One that is created only once is not looked for.
  *
  * Assumption: nobody else works on this object meanwhile. The mutex of the run's Workflow lets no other Workflow of that object
  * run, and the run's fence closes when that Workflow ends: see {@link RunFence}.
