@@ -3,6 +3,7 @@ import type { DesiredChild } from "../children/desiredChildren";
 import { releaseFormer } from "../children/former";
 import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
+import { ReconcileFailure } from "../failure";
 import type { FinalizeAnswer, ReconcileAnswer } from "../handler/contract";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
@@ -61,6 +62,8 @@ export class Remembering {
    * Remembers a reconcile that made every child as desired.
    * @param report the report until now: it says whether the run is recorded
    * @returns the object as it is then
+   * @throws ReconcileFailure if the API server refuses the handler's fields: what was applied is remembered all the same; ApiError,
+   *   ApiUnreachableError
    */
   async all(
     client: KubernetesClient,
@@ -84,7 +87,14 @@ export class Remembering {
     // The children of other objects come first.
     const later = client.with({ class: "status" });
     const along = { verdict: { verdict, generation: report.generation ?? 1, run: recordOf?.(report) } };
-    return (await memories.write(later, nameOf(object), change, along)) ?? object;
+    try {
+      return (await memories.write(later, nameOf(object), change, along)) ?? object;
+    } catch (error) {
+      // The handler's fields may be refused for as long as it answers them. The children are there all the same. A status of which
+      // the API server only dropped a part is stored, with the memory.
+      if (error instanceof ReconcileFailure && error.cause !== undefined) await this.part(client, made);
+      throw error;
+    }
   }
 
   /** Releases the fields of an object that a former name of the operator owned. @param object as {@link all} gave it */
@@ -93,7 +103,10 @@ export class Remembering {
     if (released !== object) this.options.objects.learn(released);
   }
 
-  /** Remembers a reconcile that could apply only a part of the answer. An error of this write is not reported. */
+  /**
+   * Remembers a reconcile of which only a part of the answer was accepted: some of the children, or all of them and not the status. An
+   * error of this write is not reported.
+   */
   async part(client: KubernetesClient, made: Made): Promise<void> {
     const { object, desired, progress, before } = made;
     const { children, memories } = this.options;

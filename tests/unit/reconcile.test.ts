@@ -3,7 +3,10 @@ import { EVENT_LABEL, intakeManagerOf } from "../../runtime/events/eventMarks";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { configMap, IDENTITY, observed, operator } from "./support/objects";
+import { kindKey } from "../../runtime/kubernetes/resource";
+import { memoryOf, NOTHING } from "../../runtime/memory/memory";
+import type { StatusChange } from "../../runtime/status/composeStatus";
+import { CLUSTER_ROLES, configMap, IDENTITY, observed, operator } from "./support/objects";
 import { ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconciler", () => {
@@ -268,6 +271,36 @@ describe("Reconciler", () => {
     );
     const { verdict, again } = await world.reconcile();
     assert.deepEqual([verdict, again.kind, world.invalidated], [undefined, "again", 1]);
+  });
+
+  it("remembers what was applied of an answer whose status the API server refuses", async () => {
+    world.given();
+    const { apiVersion, kind } = CLUSTER_ROLES;
+    world.answer = { children: [{ apiVersion, kind, metadata: { name: "once" } }], status: { phase: "odd" } };
+    let refusals = 1;
+    world.cluster.meanwhile = (step) => {
+      if (step === "status" && refusals-- > 0)
+        throw new ApiError(422, { kind: "Status", message: "status.phase: odd" }, "PATCH");
+    };
+    const { verdict, report } = await world.reconcile();
+    assert.deepEqual([verdict?.kind, report.failure?.reason], ["failed", "StatusRefused"]);
+    const { created, kinds } = memoryOf(world.object() as KubernetesObject);
+    assert.deepEqual(
+      [created, kinds],
+      [["rbac.authorization.k8s.io/ClusterRole/once"], [kindKey(CLUSTER_ROLES)]],
+    );
+    assert.equal(world.status()["phase"], undefined);
+  });
+
+  it("remembers nothing else of an answer of whose status the API server only dropped a part", async () => {
+    world.given();
+    const written: StatusChange[] = [];
+    const write = async (_client: unknown, _object: unknown, change: StatusChange) => {
+      written.push(change);
+      throw new ReconcileFailure("StatusRefused", "the API server dropped status.phase");
+    };
+    const { verdict } = await world.reconcile({ memories: { of: async () => NOTHING, write } });
+    assert.deepEqual([verdict?.kind, written.length], ["failed", 1]);
   });
 
   it("reads an object again if nobody knows whether it remembers the part of an answer that was applied", async () => {
