@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { prepareHandler } from "../../runtime/pod/handlerContainer/prepareHandler";
 import type { Pod } from "../../runtime/pod/pod";
+import { json, TestApiServer } from "./support/testApiServer";
 
 describe("prepareHandler", () => {
   const stopping = new AbortController();
@@ -25,6 +26,26 @@ describe("prepareHandler", () => {
     const late = { ready: (ms: number) => (++waited > 2 ? Promise.resolve() : never.ready(ms)) };
     await prepareHandler(pod, late, 270);
     assert.deepStrictEqual(logged, ["not there within 60 s", "not there within 60 s"]);
+  });
+
+  it("says in the end why the handler has no token", async () => {
+    const api = await TestApiServer.start((_, response) =>
+      json(response, { message: "no such account" }, 404),
+    );
+    const withToken = {
+      ...pod,
+      operator: { name: "shop", rules: [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }] },
+      environment: { namespace: "argosy" },
+      settings: { root: "/nowhere" },
+      connection: api.connection(),
+    } as unknown as Pod;
+    try {
+      const there = { ready: () => Promise.resolve() };
+      await assert.rejects(prepareHandler(withToken, there, 0.5), /the handler's token.*no such account/);
+    } finally {
+      stopping.abort();
+      await api.stop();
+    }
   });
 
   it("reports the end of the pod, not of the handler", async () => {

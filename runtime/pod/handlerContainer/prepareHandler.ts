@@ -1,3 +1,4 @@
+import { within } from "../../work/within";
 import type { Pod } from "../pod";
 import { pathOf } from "../podSettings";
 import { handlerAccountOf, keepHandlerToken } from "./handlerToken";
@@ -9,35 +10,40 @@ const PATIENCE_MS = 60_000;
 /**
  * Resolves when a handler can be started: its container has started, and its token exists if it has one. The token is then
  * renewed until the pod must end. If reconciling started earlier, every object would fail.
- * @param withinSeconds how long the container may take
+ * @param withinSeconds how long the container, and the token, may take
  * @throws AbortError if the pod must end before that
- * @throws Error if the container is not there in time
+ * @throws Error if one of them is not there in time
  */
 export async function prepareHandler(
   pod: Pod,
   transport: Pick<PipeTransport, "ready">,
   withinSeconds = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  await Promise.all([handlerThere(pod, transport, withinSeconds), tokenThere(pod)]);
+  await Promise.all([handlerThere(pod, transport, withinSeconds), tokenThere(pod, withinSeconds)]);
 }
 
-async function tokenThere({
-  operator,
-  environment,
-  settings,
-  connection,
-  log,
-  stopping,
-}: Pod): Promise<void> {
+async function tokenThere(
+  { operator, environment, settings, connection, log, stopping }: Pod,
+  withinSeconds: number,
+): Promise<void> {
   if (operator.rules.length === 0) return;
-  await keepHandlerToken({
+  let why = "";
+  const token = keepHandlerToken({
     connection,
     namespace: environment.namespace,
     account: handlerAccountOf(operator.name),
     folder: pathOf(settings, "handlerToken"),
     signal: stopping,
-    onError: (error) => log("error", `the handler's token: ${error.message}`),
+    onError: ({ message }) => {
+      why = `: ${message}`;
+      log("error", `the handler's token${why}`);
+    },
   });
+  const isThere = await within(
+    withinSeconds === Number.POSITIVE_INFINITY ? undefined : withinSeconds * 1000,
+    token.then(() => true),
+  );
+  if (!isThere) throw new Error(`the handler's token was not there within ${withinSeconds} s${why}`);
 }
 
 async function handlerThere(
