@@ -5,7 +5,7 @@ import { isRecord, readJson } from "../json/json";
 import type { Intake, IntakeResult } from "./intake";
 import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeFile";
 
-/** The largest event, in bytes: the default of Argo's webhooks, and room for the event's context. */
+/** The largest event, in bytes, with what Argo adds to it. A webhook accepts a body of as many bytes by default. */
 export const MOST_EVENT_BYTES = 2 ** 20;
 /**
  * How many events are in memory at once. A sensor sends one event of each kind at a time, and sends it again if it is not taken.
