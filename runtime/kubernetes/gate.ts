@@ -101,6 +101,8 @@ export class Gate {
   private patience: NodeJS.Timeout | undefined;
   private readonly sharesInFlight = new Map<unknown, number>();
   private inFlight = 0;
+  /** Why no request passes any more. Undefined: requests pass. */
+  private closed: Error | undefined;
 
   constructor(options: GateOptions = {}) {
     this.now = options.now ?? (() => performance.now());
@@ -111,9 +113,10 @@ export class Gate {
 
   /**
    * Calls `send` when the request's turn has come. The request has a place until the promise of `send` settles.
-   * @throws what the fence throws, or the signal's reason. `send` is then not called
+   * @throws what the fence throws, the signal's reason, or that of {@link close}. `send` is then not called
    */
   async pass<T>(passage: Passage, send: () => Promise<T>): Promise<T> {
+    if (this.closed) throw this.closed;
     passage.signal?.throwIfAborted();
     const { class: queue = "read", fence } = passage;
     if (queue === "lease") {
@@ -140,8 +143,9 @@ export class Gate {
     return waiting;
   }
 
-  /** Refuses all requests that wait, with this reason. */
-  clear(reason: Error): void {
+  /** Refuses all requests that wait, and all that come, with this reason. */
+  close(reason: Error): void {
+    this.closed = reason;
     clearTimeout(this.patience);
     for (const queue of QUEUES) {
       const shares = [...this.queues[queue].values()];

@@ -150,9 +150,9 @@ export class HttpTransport {
     return this.clockBegan === undefined ? Date.now() : this.clockBegan + performance.now();
   }
 
-  /** Closes every connection. A request that still waits or runs fails. */
+  /** Closes every connection. A request that still waits or runs fails, and so does a later one. */
   close(): void {
-    this.gate.clear(new Error("the connection to the API server was closed"));
+    this.gate.close(new Error("the connection to the API server was closed"));
     this.agent.destroy();
     this.leaseAgent.destroy();
     this.streamAgent.destroy();

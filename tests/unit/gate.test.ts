@@ -213,21 +213,22 @@ describe("Gate", () => {
     assert.equal(await other, "done");
   });
 
-  it("refuses what waits when it is cleared", async () => {
+  it("refuses what waits when it is closed, and what comes then", async () => {
     await busy();
     const waiting = [request("a"), request("b", { class: "work", share: "b" })];
-    gate.clear(new Error("closed"));
+    gate.close(new Error("closed"));
     assert.deepStrictEqual(await Promise.all(waiting), ["closed", "closed"]);
+    assert.equal(await request("c", { class: "lease" }), "closed");
     assert.equal(gate.waiting, 0);
   });
 
-  it("leaves no timer when it is cleared", () => {
+  it("leaves no timer when it is closed", () => {
     const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
     const before = timers();
     void request("work", { class: "work" });
     void request("report", { class: "tell" });
     assert.equal(timers(), before + 1);
-    gate.clear(new Error("closed"));
+    gate.close(new Error("closed"));
     assert.equal(timers(), before);
   });
 

@@ -252,6 +252,26 @@ describe("HttpTransport", () => {
     assert.equal(api.calls.length, 64);
   });
 
+  it("fails what is on its way when it is closed, and sends it no second time on a new connection", async () => {
+    await transport.send(PODS);
+    api.answer = () => {};
+    const ended = assert.rejects(transport.send(PODS));
+    await eventually(() => assert.ok(api.calls.length === 2, "the request has come"));
+    transport.close();
+    await ended;
+    assert.equal(api.calls.length, 2);
+    await eventually(() => assert.ok(api.openConnections === 0, "every connection is closed"));
+  });
+
+  it("sends nothing again after it was closed, although the server had asked for that", async () => {
+    api.answer = (_, response) => json(response, { kind: "Status" }, 429, { "retry-after": "1" });
+    const ended = assert.rejects(transport.send(PODS), /connection .* was closed/);
+    await eventually(() => assert.ok(api.calls.length === 1, "the request has come"));
+    transport.close();
+    await ended;
+    assert.equal(api.calls.length, 1);
+  });
+
   describe("as a stream", () => {
     it("gives what comes when it comes", async () => {
       api.answer = (_, response) => void response.write("one\n");
