@@ -117,7 +117,7 @@ export class Reflector {
   /** How many lists in a row failed other than by a refusal. */
   private failing = { count: 0, since: 0 };
   /** Since when no watch could be opened. */
-  private unwatchedSince: number | undefined;
+  private watchFailingSince: number | undefined;
   private synced = false;
   /** Ends the watch in progress, or the wait for another try: a list is to be made, or the reflector stops. */
   private interruption = new AbortController();
@@ -202,14 +202,14 @@ export class Reflector {
   /** Waits before the next try. @param isListed whether the error came after the list */
   private async rest(error: Error, isListed: boolean): Promise<void> {
     const { signal } = this.stopping;
-    const isUnwatched = isListed && error instanceof ApiError && UNWATCHED_CODES.includes(error.code);
+    const mayNotWatch = isListed && error instanceof ApiError && UNWATCHED_CODES.includes(error.code);
     this.isDoubtful = true;
     // If we may not list it any more either, the next list shows that.
-    if (isUnwatched) this.resourceVersion = undefined;
+    if (mayNotWatch) this.resourceVersion = undefined;
     else if (error instanceof ApiError) {
       if (isVersionUseless(error)) this.resourceVersion = undefined;
       if (REFUSAL_CODES.includes(error.code)) this.refused(error);
-      else if (isListed) this.unwatched();
+      else if (isListed) this.watchFailed();
       else if (!isOfNoKind(error) && (await this.isOwnFault(signal))) this.refused(error);
     } else this.failing.count = 0;
     if (signal.aborted) return;
@@ -217,7 +217,7 @@ export class Reflector {
     const { pause = pauseByTimer } = this.options;
     // Between half of it and one and a half of it, so that many watches do not try again at once.
     await pause(this.retryMs * (0.5 + Math.random()), this.interruption.signal).catch(() => {});
-    this.retryMs = Math.min(this.retryMs * 2, isUnwatched ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
+    this.retryMs = Math.min(this.retryMs * 2, mayNotWatch ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
 
   private refused(error: ApiError): void {
@@ -231,10 +231,10 @@ export class Reflector {
   }
 
   /** A watch cannot be opened. If that lasts, a list shows the changes, or fails too. */
-  private unwatched(): void {
-    this.unwatchedSince ??= this.now();
-    if (this.now() - this.unwatchedSince < STALE_AFTER_MS) return;
-    this.resourceVersion = this.unwatchedSince = undefined;
+  private watchFailed(): void {
+    this.watchFailingSince ??= this.now();
+    if (this.now() - this.watchFailingSince < STALE_AFTER_MS) return;
+    this.resourceVersion = this.watchFailingSince = undefined;
   }
 
   /** Whether a list that failed once more fails for a reason of its own: it has failed for a while, and other lists have not. */
@@ -325,7 +325,7 @@ export class Reflector {
     this.resourceVersion = resourceVersion;
     this.latest = resourceVersion;
     this.retryMs = FIRST_RETRY_MS;
-    this.unwatchedSince = undefined;
+    this.watchFailingSince = undefined;
     const { sink, metadataOnly } = this.options;
     const { apiVersion, kind, metadata } = event.object;
     const seen = metadataOnly ? { apiVersion, kind, metadata } : event.object;
