@@ -19,7 +19,7 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly workers: Workers;
   readonly resync: Resync;
   readonly requests: ReconcileRequests;
-  readonly watches: Pick<Watches, "refreshObjects" | "doubtObjects">;
+  readonly watches: Pick<Watches, "refreshObjects" | "invalidateAll">;
   readonly outbox: Outbox;
   readonly orphans: Orphans;
   readonly wakeups: Pick<Wakeups, "beginTerm" | "reread">;
@@ -126,7 +126,7 @@ export class Leading {
     this.blocked = new Set(this.leadership.blockedKeys);
     const isFresh = await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
     if (this.current !== term || this.isStopping) return;
-    if (!isFresh) watches.doubtObjects();
+    if (!isFresh) watches.invalidateAll();
     this.hasListed = true;
     outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
     orphans.open(client.with({ class: "tell", fence: () => term.assert() }));

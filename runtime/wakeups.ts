@@ -54,7 +54,7 @@ export class Wakeups {
   /** Reads an object, and its memory, from the API server and reconciles it soon. @param cause why */
   reread(key: string, cause: Cause = "time"): void {
     this.options.arrivals.note(key, cause);
-    this.parts?.watches.doubtObject(nameOf(key));
+    this.parts?.watches.invalidate(nameOf(key));
     this.options.triggers.add(key, "change");
   }
 

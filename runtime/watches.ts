@@ -126,15 +126,15 @@ export class Watches {
    * The object of that name, its memory, and those of earlier objects of the name may have changed unseen. They are read before the
    * object is reconciled.
    */
-  doubtObject(name: ObjectName): void {
+  invalidate(name: ObjectName): void {
     this.objects.invalidate(name);
-    this.memories?.doubtAllOf(name);
+    this.memories?.invalidateAllOf(name);
     const uid = this.objects.uidOf(name);
-    if (uid !== undefined) this.memories?.doubt(uid);
+    if (uid !== undefined) this.memories?.invalidate(uid);
   }
 
   /** The objects and their memories may have changed unseen. Each is read before it is reconciled. */
-  doubtObjects(): void {
+  invalidateAll(): void {
     this.objects.invalidateAll();
     this.memories?.invalidateAll();
   }

@@ -151,7 +151,7 @@ export class ChildStore {
   }
 
   /** The child with that name may be there without its marks: see {@link isUnsure}. */
-  doubt(resource: Resource, name: ObjectName): void {
+  becomeUnsure(resource: Resource, name: ObjectName): void {
     this.unsure.add(storeKey(resource, name));
     const [oldest] = this.unsure;
     if (this.unsure.size > MOST_UNSURE && oldest !== undefined) this.unsure.delete(oldest);
@@ -253,7 +253,7 @@ export class ChildStore {
     this.applied.forget(gone);
     const isByUs = this.leaving.delete(gone);
     if (after) this.byOwner.add(after);
-    else if (before && source !== "handled") this.doubt(before.resource, before);
+    else if (before && source !== "handled") this.becomeUnsure(before.resource, before);
     // The children in the first list were there before us, and every object is looked at then anyway.
     if (source !== "handled" && source !== "initial") this.wake(before, after, object, isByUs);
   }

@@ -70,7 +70,7 @@ export class ChildWriter {
       return verb && describe(verb, resource, manifest.metadata);
     } catch (error) {
       // The next reconcile looks again, and fails in the same way as long as the reason lasts.
-      if (child.isCreated) store.doubt(resource, manifest.metadata);
+      if (child.isCreated) store.becomeUnsure(resource, manifest.metadata);
       const outage = await this.outages.met(error, name, name, scope);
       throw outage ?? childRefused(error, child, scope, isNamespaced) ?? error;
     }

@@ -38,7 +38,7 @@ export interface MemoryShelf {
   /** We deleted a Memory object. */
   drop(memory: KubernetesObject): void;
   /** The operator's own Memory about the object with that uid may have been written unseen: it is read when it is needed. */
-  doubt(uid: string): void;
+  invalidate(uid: string): void;
 }
 
 /** What {@link KeptMemories} work with. */
@@ -173,7 +173,7 @@ export class KeptMemories implements Memories {
     } catch (error) {
       if (isApiError(error, 409)) return error;
       // It may have been written all the same.
-      shelf.doubt(uid);
+      shelf.invalidate(uid);
       throw error;
     }
   }

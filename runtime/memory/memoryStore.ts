@@ -52,7 +52,7 @@ export class MemoryStore implements MemoryShelf {
   /** The uids of the objects that had a name. */
   private readonly uidsByName = new Map<string, ReadonlySet<string>>();
   /** The uids of the objects whose Memory may have been written unseen. */
-  private readonly doubted = new Set<string>();
+  private readonly outdated = new Set<string>();
 
   constructor(private readonly options: MemoryStoreOptions) {
     this.kind = memoryResourceOf(options.identities[0]);
@@ -65,7 +65,7 @@ export class MemoryStore implements MemoryShelf {
 
   async read(uid: string): Promise<KubernetesObject[]> {
     this.options.assertKnown();
-    if (this.doubted.has(uid)) await this.look(uid);
+    if (this.outdated.has(uid)) await this.look(uid);
     const read = await Promise.all((this.byUid.get(uid) ?? []).map((known) => this.store.read(known)));
     return read.filter((memory) => memory !== undefined);
   }
@@ -84,13 +84,13 @@ export class MemoryStore implements MemoryShelf {
     if (known?.uid === memory.metadata.uid) this.store.remove(known, "handled");
   }
 
-  doubt(uid: string): void {
-    this.doubted.add(uid);
+  invalidate(uid: string): void {
+    this.outdated.add(uid);
   }
 
   /** What is stored about the objects that have, or had, this name may be outdated: it is read again when it is needed. */
-  doubtAllOf(name: ObjectName): void {
-    for (const uid of this.uidsByName.get(formatName(name)) ?? []) this.doubt(uid);
+  invalidateAllOf(name: ObjectName): void {
+    for (const uid of this.uidsByName.get(formatName(name)) ?? []) this.invalidate(uid);
   }
 
   /** Every stored Memory is outdated: it is read again when it is needed. */
@@ -118,7 +118,7 @@ export class MemoryStore implements MemoryShelf {
     const { client, identities, namespace } = this.options;
     const memory = await client.get(this.kind, { namespace, name: `${memoryPrefixOf(identities[0])}${uid}` });
     if (memory) this.learn(memory);
-    this.doubted.delete(uid);
+    this.outdated.delete(uid);
   }
 
   private factsOf(memory: KubernetesObject): Facts | undefined {

@@ -121,8 +121,8 @@ export class Remembering {
     };
     if (isSameMemory(memory, before)) return;
     // The error that ended the reconcile says more. But the memory may have been written all the same.
-    const doubt = () => this.options.objects.invalidate(nameOf(object));
-    await memories.write(client, nameOf(object), { memory: remembered(memory) }).catch(doubt);
+    const readAgain = () => this.options.objects.invalidate(nameOf(object));
+    await memories.write(client, nameOf(object), { memory: remembered(memory) }).catch(readAgain);
   }
 
   /** Remembers the first look at a schedule, before anything is done. @returns the object's memory then */

@@ -111,7 +111,7 @@ export class Reflector {
   /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
   /** Whether a watch was cut off, or could not be opened: another API server may answer next. */
-  private isDoubtful = false;
+  private mayBeAnotherServer = false;
   private retryMs = FIRST_RETRY_MS;
   private refusal: ApiError | undefined;
   /** How many lists in a row failed other than by a refusal. */
@@ -203,7 +203,7 @@ export class Reflector {
   private async rest(error: Error, isListed: boolean): Promise<void> {
     const { signal } = this.stopping;
     const mayNotWatch = isListed && error instanceof ApiError && UNWATCHED_CODES.includes(error.code);
-    this.isDoubtful = true;
+    this.mayBeAnotherServer = true;
     // If we may not list it any more either, the next list shows that.
     if (mayNotWatch) this.resourceVersion = undefined;
     else if (error instanceof ApiError) {
@@ -254,10 +254,10 @@ export class Reflector {
    * server.
    */
   private async isBehind(seen: string): Promise<boolean> {
-    if (!this.isDoubtful) return false;
+    if (!this.mayBeAnotherServer) return false;
     const { client, resource } = this.options;
     const version = await client.versionOf(resource, this.options, this.stopping.signal);
-    this.isDoubtful = false;
+    this.mayBeAnotherServer = false;
     return isNewer(seen, version);
   }
 
@@ -284,7 +284,7 @@ export class Reflector {
     const isOutdated = this.interruption.signal.aborted;
     this.resourceVersion = isOutdated ? undefined : version;
     this.latest = version;
-    this.isDoubtful = false;
+    this.mayBeAnotherServer = false;
     const wasSynced = this.isSynced;
     this.synced = true;
     this.refusal = undefined;

@@ -85,7 +85,7 @@ export class Store<Facts> {
   private readonly byKey = new Map<string, StoredObject<Facts>>();
   private readonly allowance: Allowance<StoredObject<Facts>>;
   /** How often something was outdated: the clock of {@link StoredObject.outdatedAt}. */
-  private doubts = 0;
+  private clock = 0;
   /** When everything was last outdated, on that clock. */
   private outdatedAt = 0;
   /** Requests in progress, with the version that was known when each began. */
@@ -151,14 +151,14 @@ export class Store<Facts> {
    * when it is needed.
    */
   invalidate(stored: StoredObject<Facts>): void {
-    stored.outdatedAt = ++this.doubts;
+    stored.outdatedAt = ++this.clock;
     stored.isOutdated = true;
     this.discard(stored);
   }
 
   /** Every stored object is outdated: see {@link invalidate}. */
   invalidateAll(): void {
-    this.outdatedAt = ++this.doubts;
+    this.outdatedAt = ++this.clock;
     for (const stored of this.byKey.values()) this.invalidate(stored);
   }
 
@@ -230,10 +230,10 @@ export class Store<Facts> {
     let isReset = false;
     let listVersion = "";
     let listing: Source = "initial";
-    let doubts = 0;
+    let askedAt = 0;
     const see = (object: KubernetesObject) => {
       listed?.add(storeKey(resource, object.metadata));
-      const [source, wentBack, version, before] = [listing, isReset, listVersion, doubts];
+      const [source, wentBack, version, before] = [listing, isReset, listVersion, askedAt];
       return () => {
         const { outdatedAt = 0 } = this.find(resource, object.metadata) ?? {};
         this.set(resource, object, source, {
@@ -244,7 +244,7 @@ export class Store<Facts> {
     };
     return {
       asking: () => {
-        doubts = this.doubts;
+        askedAt = this.clock;
       },
       listing: (reset, version) => {
         listed = new Set();

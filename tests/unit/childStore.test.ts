@@ -132,7 +132,7 @@ describe("ChildStore", () => {
     const isUnsure = (at: number) =>
       bench.store.isUnsure(CONFIG_MAPS, { namespace: "shop", name: `child-${at}` });
     assert.deepEqual([isUnsure(0), isUnsure(1), isUnsure(10_000)], [false, true, true]);
-    bench.store.doubt(CONFIG_MAPS, NAME);
+    bench.store.becomeUnsure(CONFIG_MAPS, NAME);
     assert.equal(bench.store.isUnsure(CONFIG_MAPS, NAME), true);
   });
 

@@ -260,7 +260,7 @@ describe("ChildWriter", () => {
       });
 
     it("is looked for if it was lost from the watch, and not created if it is gone", async () => {
-      bench.store.doubt(CONFIG_MAPS, NAME);
+      bench.store.becomeUnsure(CONFIG_MAPS, NAME);
       assert.equal(await bench.apply(once(true)), undefined);
       assert.deepEqual([bench.cluster.steps, bench.there()], [[], undefined]);
     });
@@ -270,14 +270,14 @@ describe("ChildWriter", () => {
         ...foreign(),
         metadata: { ...foreign().metadata, annotations: { "argosy.dev/adopt": "true" } },
       });
-      bench.store.doubt(CONFIG_MAPS, NAME);
+      bench.store.becomeUnsure(CONFIG_MAPS, NAME);
       bench.cluster.meanwhile = () => bench.cluster.remove("ConfigMap", NAME);
       assert.equal(await bench.apply(once(true)), undefined);
       assert.equal(bench.there(), undefined);
     });
 
-    it("is doubted again if it could not be looked at", async () => {
-      bench.store.doubt(CONFIG_MAPS, NAME);
+    it("is unsure again if it could not be looked at", async () => {
+      bench.store.becomeUnsure(CONFIG_MAPS, NAME);
       bench.cluster.put(foreign());
       for (let time = 0; time < 2; time++)
         assert.equal((await failureOf(bench.apply(once(true)))).reason, "ChildConflict");

@@ -26,12 +26,12 @@ describe("Leading", function () {
   /** Ends the list of the custom resources. */
   let listed: (isComplete?: boolean) => void;
   /** How often the custom resources were said to be outdated. */
-  let doubts: number;
+  let invalidated: number;
   let lists: number;
   const processes: Leading[] = [];
 
   beforeEach(() => {
-    [lease, lists, doubts, reread] = [undefined, 0, 0, []];
+    [lease, lists, invalidated, reread] = [undefined, 0, 0, []];
     working = new Map();
     listed = () => {};
     schedule = new Schedule();
@@ -66,9 +66,9 @@ describe("Leading", function () {
             listed = (isComplete = true) => resolve(isComplete);
           });
         },
-        doubtObjects: () => {
+        invalidateAll: () => {
           assert.deepEqual([...working.keys()], []);
-          doubts++;
+          invalidated++;
         },
       },
       outbox: new Outbox({ teller: { tell: async () => undefined }, join: (one) => one, onDrop: () => {} }),
@@ -145,7 +145,7 @@ describe("Leading", function () {
     assert.deepEqual([...working.keys()], []);
     listed();
     await eventually(() => assert.ok(working.has(KEY), "it works"));
-    assert.equal(doubts, 0);
+    assert.equal(invalidated, 0);
   });
 
   it("reads each custom resource before it is reconciled if they could not be listed", async () => {
@@ -153,7 +153,7 @@ describe("Leading", function () {
     await eventually(() => assert.ok(lists === 1, "it lists"));
     listed(false);
     await eventually(() => assert.ok(working.has(KEY), "it works"));
-    assert.equal(doubts, 1);
+    assert.equal(invalidated, 1);
   });
 
   it("reconciles nothing if it is stopped while it lists", async () => {

@@ -184,7 +184,7 @@ describe("Watches", () => {
     try {
       await watching.start();
       assert.deepEqual(await watching.memories?.read("widget-uid"), []);
-      watching.doubtObject(name);
+      watching.invalidate(name);
       assert.deepEqual(await watching.memories?.read("widget-uid"), [memory]);
     } finally {
       await watching.stop();

@@ -52,7 +52,7 @@ export class ReadMemories implements MemoryShelf {
       );
   }
 
-  doubt(uid: string): void {
+  invalidate(uid: string): void {
     this.known.delete(uid);
   }
 
