@@ -20,9 +20,6 @@ export interface ClusterConnection {
   readonly namespace?: string;
 }
 
-/** Where Kubernetes mounts a pod's service account. */
-const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
-
 /**
  * Reads a bearer token from a file, and again whenever the file has changed: the kubelet replaces a projected token well before
  * it expires (https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken).
@@ -42,9 +39,13 @@ export function tokenFromFile(path: string): () => string {
 
 /**
  * The connection of a pod to its own cluster, as its service account.
+ * @param folder the folder in which Kubernetes mounts the account's token
  * @throws Error outside of a cluster, or if the pod has no token mounted
  */
-export function inClusterConnection(folder = SERVICE_ACCOUNT_FOLDER, env = process.env): ClusterConnection {
+export function inClusterConnection(
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+): ClusterConnection {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   const tokenFile = join(folder, "token");
   if (!host || !port || !existsSync(tokenFile)) {

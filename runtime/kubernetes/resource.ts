@@ -14,11 +14,7 @@ export interface Resource {
  * The path of a resource's collection, of one object or of an object's subresource. Every part is escaped, so a name in a
  * handler's answer cannot reach another path.
  */
-export function resourcePath(
-  resource: Resource,
-  name: Partial<ObjectName> = {},
-  subresource?: string,
-): string {
+export function resourcePath(resource: Resource, name: Partial<ObjectName>, subresource?: string): string {
   const { apiVersion, plural, namespaced } = resource;
   const parts = apiVersion.includes("/") ? ["apis", ...apiVersion.split("/")] : ["api", apiVersion];
   if (namespaced && name.namespace) parts.push("namespaces", name.namespace);

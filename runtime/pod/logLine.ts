@@ -52,9 +52,9 @@ export function formatLogLine(
   return `${line.replace(ACTIVE, escaped)}\n`;
 }
 
-/** A log whose lines all have these fields. */
-export function logTo(write: (line: string) => unknown, common: LogFields = {}): Log {
-  return (level, message, fields) => void write(formatLogLine(level, message, { ...common, ...fields }));
+/** A log of such lines. */
+export function logTo(write: (line: string) => unknown): Log {
+  return (level, message, fields) => void write(formatLogLine(level, message, fields));
 }
 
 /**

@@ -37,12 +37,8 @@ export function newTrace(ratio: number, random: (bytes: number) => Buffer = rand
 }
 
 /** A further run in another span's trace. */
-export function partOf(
-  { traceId, isSampled }: TraceContext,
-  parentId: string,
-  random: (bytes: number) => Buffer = randomBytes,
-): TraceContext {
-  return { traceId, parentId, rootId: newSpanId(random), handlerId: newSpanId(random), isSampled };
+export function partOf({ traceId, isSampled }: TraceContext, parentId: string): TraceContext {
+  return { traceId, parentId, rootId: newSpanId(), handlerId: newSpanId(), isSampled };
 }
 
 /** The id of a span: 16 hexadecimal digits. */

@@ -86,7 +86,7 @@ type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: 
  * objects, nothing of their content. An error has the words of the run's report, without the values of Secrets.
  * @param epochOf the clock
  */
-export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string = newSpanId): Span[] {
+export function spansOf(traced: TracedRun, epochOf: Epoch): Span[] {
   const { trace, report, reportTime } = traced;
   const { timing } = report;
   if (!timing) return [];
@@ -106,7 +106,7 @@ export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string =
     attributes: attributesOf(traced, timing),
     ...(report.failure && { error: errorText(`${report.failure.reason}: ${report.failure.message}`) }),
   };
-  return [root, ...parts.map((part) => ({ traceId, spanId: newId(), parentId: rootId, ...part }))];
+  return [root, ...parts.map((part) => ({ traceId, spanId: newSpanId(), parentId: rootId, ...part }))];
 }
 
 /** The parts of a run in the order in which they began. */
@@ -227,7 +227,6 @@ export interface PodRun {
 export function spansOfPod(
   { trace, operator, kind, run, submittedAt, from, to, error }: PodRun,
   epochOf: Epoch,
-  newId: () => string = newSpanId,
 ): Span[] {
   const { traceId, rootId } = trace;
   const begin = epochOf(from);
@@ -243,7 +242,7 @@ export function spansOfPod(
   };
   const pod: Span = {
     traceId,
-    spanId: newId(),
+    spanId: newSpanId(),
     parentId: rootId,
     name: "pod start",
     from: submitted,

@@ -1,13 +1,12 @@
 /** When {@link Contests} count an object as contested. */
 export interface ContestsOptions {
-  /** How many times in a row a drifted child is corrected at once. @default 5 */
-  readonly patience?: number;
-  /** The delay of the next correction, in milliseconds. It doubles with each further one. @default 250 */
-  readonly firstDelayMs?: number;
-  /** @default 10000 */
-  readonly longestDelayMs?: number;
-  /** Drift that comes later than this after our last change does not belong to a contest, in milliseconds. @default 60000 */
-  readonly quietMs?: number;
+  /** How many times in a row a drifted child is corrected at once. */
+  readonly patience: number;
+  /** The delay of the next correction, in milliseconds. It doubles with each further one. */
+  readonly firstDelayMs: number;
+  readonly longestDelayMs: number;
+  /** Drift that comes later than this after our last change does not belong to a contest, in milliseconds. */
+  readonly quietMs: number;
 }
 
 /** An object whose children we have changed recently. */
@@ -20,7 +19,8 @@ interface Contest {
   rounds: number;
 }
 
-const DEFAULTS: Required<ContestsOptions> = {
+/** When somebody counts as changing the children of an object back. */
+export const CHILDREN_CHANGED_BACK: ContestsOptions = {
   patience: 5,
   firstDelayMs: 250,
   longestDelayMs: 10_000,
@@ -33,16 +33,13 @@ const DEFAULTS: Required<ContestsOptions> = {
  * again.
  */
 export class Contests {
-  private readonly options: Required<ContestsOptions>;
   /** In the order of `changedAt`. */
   private readonly contests = new Map<string, Contest>();
 
   constructor(
-    options: ContestsOptions = {},
+    private readonly options: ContestsOptions,
     private readonly now: () => number = () => performance.now(),
-  ) {
-    this.options = { ...DEFAULTS, ...options };
-  }
+  ) {}
 
   /** We have changed children of the object. */
   changed(key: string): void {

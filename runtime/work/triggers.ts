@@ -1,4 +1,4 @@
-import { Contests } from "./contests";
+import { CHILDREN_CHANGED_BACK, Contests } from "./contests";
 import { Pace } from "./pace";
 import type { Priority, Schedule } from "./schedule";
 
@@ -59,7 +59,7 @@ export class Triggers {
   private readonly finalizerPace: Pace;
 
   constructor(private readonly options: TriggersOptions) {
-    this.contests = new Contests({}, options.now);
+    this.contests = new Contests(CHILDREN_CHANGED_BACK, options.now);
     this.reportPace = new Pace(REPORT_PACE, options.now);
     this.cycles = new Contests(CYCLE, options.now);
     this.usedPace = new Pace(USED_PACE, options.now);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Contests } from "../../runtime/work/contests";
+import { CHILDREN_CHANGED_BACK, Contests } from "../../runtime/work/contests";
 
 describe("Contests", () => {
   let now: number;
@@ -51,7 +51,7 @@ describe("Contests", () => {
   });
 
   it("tells it once also of an autoscaler, which looks every 15 s", () => {
-    contests = new Contests({}, () => now);
+    contests = new Contests(CHILDREN_CHANGED_BACK, () => now);
     const told: number[] = [];
     for (let round = 1; round <= 40; round++) {
       contests.changed("a");

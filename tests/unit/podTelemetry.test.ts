@@ -83,10 +83,11 @@ describe("a runner's log", () => {
 
   function logged(more: Partial<ReconcileReport>): Record<string, unknown>[] {
     const lines: string[] = [];
-    logReport(
-      logTo((line) => lines.push(line), { operator: "shop" }),
-      { ...report, ...more },
-    );
+    const log = logTo((line) => lines.push(line));
+    logReport((level, message, fields) => log(level, message, { operator: "shop", ...fields }), {
+      ...report,
+      ...more,
+    });
     return lines.map((line) => {
       const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
       assert.equal(new Date(String(time)).toISOString(), time);

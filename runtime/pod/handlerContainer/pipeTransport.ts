@@ -5,7 +5,6 @@ import type {
   HandlerProcessListener,
   HandlerTransport,
 } from "../../handler/handlerTransport";
-import { POD_LAYOUT } from "../layout";
 import { removeName } from "./namedPipe";
 import { PipeProcess } from "./pipeProcess";
 import { type RunnerLife, ShellSession } from "./shellSession";
@@ -13,8 +12,8 @@ import { watchFolder } from "./watchFolder";
 
 /** How the runner reaches the handler's container. */
 export interface PipeTransportOptions {
-  /** The folder of the named pipes. @default POD_LAYOUT.pipes */
-  readonly folder?: string;
+  /** The folder of the named pipes. */
+  readonly folder: string;
   /**
    * "resident": if the runner ends unexpectedly, the shell waits for the next one. "run": the shell ends as well,
    * since otherwise the pod would not end. @default "resident"
@@ -44,8 +43,8 @@ export class PipeTransport implements HandlerTransport {
   /** Called at the beginning and at the end of a session. */
   private changed: (() => void)[] = [];
 
-  constructor(private readonly options: PipeTransportOptions = {}) {
-    this.folder = options.folder ?? POD_LAYOUT.pipes;
+  constructor(private readonly options: PipeTransportOptions) {
+    this.folder = options.folder;
     // An earlier runner may have asked the shell to end. This one keeps it.
     removeName(this.leftWord);
     this.look();
