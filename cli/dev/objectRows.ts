@@ -1,4 +1,4 @@
-import type { ObjectState } from "../../runtime/engine";
+import type { ObjectState } from "../../runtime/engine/engine";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { clean } from "../../runtime/text/clean";
 import type { ObjectRow } from "./objectTable";

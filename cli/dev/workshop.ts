@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { definitionFile } from "../../definition/definitionFile";
 import type { OperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
-import type { Engine } from "../../runtime/engine";
+import type { Engine } from "../../runtime/engine/engine";
 import { within } from "../../runtime/work/within";
 import { AwaitedKindError } from "../awaitedKind";
 import { areOfHandler } from "./handlerEdits";

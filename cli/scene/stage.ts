@@ -1,5 +1,5 @@
 import type { Operator } from "../../runtime/definition/definition";
-import type { Engine } from "../../runtime/engine";
+import type { Engine } from "../../runtime/engine/engine";
 import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Operator } from "../definition/definition";
-import type { Engine } from "../engine";
+import type { Engine } from "../engine/engine";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy } from "../kubernetes/errors";
 import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";

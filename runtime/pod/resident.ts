@@ -1,6 +1,6 @@
 import { Replay } from "../argo/replay";
 import { RunRecorder } from "../argo/runRecorder";
-import { Engine } from "../engine";
+import { Engine } from "../engine/engine";
 import { KubernetesClient } from "../kubernetes/client";
 import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
 import { PipeTransport } from "./handlerContainer/pipeTransport";

@@ -1,4 +1,4 @@
-import type { Engine } from "../engine";
+import type { Engine } from "../engine/engine";
 import type { HttpListener } from "../http/listen";
 import type { PipeTransport } from "./handlerContainer/pipeTransport";
 import type { Announcements } from "./hints/announcements";

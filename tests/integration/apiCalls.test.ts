@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { localHandler } from "../../cli/localHandler";
 import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
-import { Engine } from "../../runtime/engine";
+import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { always, eventually } from "../support/eventually";

@@ -5,7 +5,7 @@ import { Replay } from "../../runtime/argo/replay";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
 import type { NodeResult } from "../../runtime/argo/taskSet";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
-import { Engine } from "../../runtime/engine";
+import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";

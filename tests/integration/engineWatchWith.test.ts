@@ -4,7 +4,7 @@ import { localHandler } from "../../cli/localHandler";
 import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
-import { Engine } from "../../runtime/engine";
+import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { conditionsIn, type JsonObject, type Manifest } from "../../runtime/kubernetes/objects";
 import { always, eventually, inOneOf } from "../support/eventually";

@@ -9,7 +9,7 @@ import { writeExample } from "../../cli/dev/example";
 import { runOperator } from "../../cli/runOperator";
 import { loadOperators } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
-import type { Engine } from "../../runtime/engine";
+import type { Engine } from "../../runtime/engine/engine";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";

@@ -4,7 +4,7 @@ import { canShowTable } from "../../cli/dev/liveTable";
 import { ObjectRows } from "../../cli/dev/objectRows";
 import { formatAge, type ObjectRow, renderTable } from "../../cli/dev/objectTable";
 import { plain, print, printAbove, type Style } from "../../cli/terminal";
-import type { ObjectState } from "../../runtime/engine";
+import type { ObjectState } from "../../runtime/engine/engine";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";

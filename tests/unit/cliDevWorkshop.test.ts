@@ -9,7 +9,7 @@ import { Workshop } from "../../cli/dev/workshop";
 import { LocalTransport } from "../../cli/localTransport";
 import { loadOperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
-import type { Engine } from "../../runtime/engine";
+import type { Engine } from "../../runtime/engine/engine";
 import { type FailureReason, ReconcileFailure } from "../../runtime/failure";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import type { ReconcileReport } from "../../runtime/reconcile/report";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Engine } from "../../runtime/engine";
+import { Engine } from "../../runtime/engine/engine";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { shellHandler } from "./support/handlers";
 import { TestApiServer } from "./support/testApiServer";

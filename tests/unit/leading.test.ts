@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Orphans } from "../../runtime/children/orphans";
+import { Leading } from "../../runtime/engine/leading";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import type { Lease, LeaseApi, LeaseManifest } from "../../runtime/leadership/lease";
-import { Leading } from "../../runtime/leading";
 import { Outbox } from "../../runtime/outbox/outbox";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Resync } from "../../runtime/work/resync";

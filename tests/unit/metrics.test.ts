@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { Metrics } from "../../runtime/engine/metrics";
 import { ReconcileFailure } from "../../runtime/failure";
-import { Metrics } from "../../runtime/metrics";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 
 describe("Metrics", () => {

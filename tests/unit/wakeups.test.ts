@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
+import type { Parts } from "../../runtime/engine/parts";
+import { Wakeups } from "../../runtime/engine/wakeups";
+import { Watches } from "../../runtime/engine/watches";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
-import type { Parts } from "../../runtime/parts";
 import type { ObjectEvent } from "../../runtime/reconcile/outcome";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
-import { Wakeups } from "../../runtime/wakeups";
-import { Watches } from "../../runtime/watches";
 import { Alarms } from "../../runtime/work/alarms";
 import { Arrivals } from "../../runtime/work/arrivals";
 import { Schedule } from "../../runtime/work/schedule";

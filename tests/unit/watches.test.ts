@@ -3,9 +3,9 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { ownedManifest } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
+import { Watches } from "../../runtime/engine/watches";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { Watches } from "../../runtime/watches";
 import { eventually } from "../support/eventually";
 import {
   CONFIG_MAPS,

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
+import { Metrics } from "../../runtime/engine/metrics";
 import { Keeper } from "../../runtime/eventPath/keeper";
 import { Intake } from "../../runtime/events/intake";
-import { Metrics } from "../../runtime/metrics";
 import { code, sentence, table } from "./table";
 
 const INTRODUCTION = `# Metrics

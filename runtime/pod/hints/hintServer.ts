@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Operator } from "../../definition/definition";
+import type { HintResult } from "../../engine/metrics";
 import { type HttpListener, type ListenAddress, listen } from "../../http/listen";
-import type { HintResult } from "../../metrics";
 import { type Hint, HintError, parseHint } from "./hint";
 
 /** How a hint server handles requests. */

@@ -1,5 +1,5 @@
-import type { Engine } from "../../engine";
-import type { HintResult } from "../../metrics";
+import type { Engine } from "../../engine/engine";
+import type { HintResult } from "../../engine/metrics";
 import type { Announcements } from "./announcements";
 import type { Hint } from "./hint";
 import { addressIn } from "./identity";

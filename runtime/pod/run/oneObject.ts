@@ -1,5 +1,6 @@
 import { type ChildStore, childStoreOf } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
+import { newReconcileParts } from "../../engine/reconcileParts";
 import type { DueSchedule, HandlerEvent, Used } from "../../handler/contract";
 import type { HandlerPool } from "../../handler/handlerPool";
 import type { KubernetesClient } from "../../kubernetes/client";
@@ -15,7 +16,6 @@ import type { Teller } from "../../outbox/teller";
 import { Finalizers } from "../../reconcile/finalizers";
 import type { Reconciler } from "../../reconcile/reconciler";
 import type { ReconcileReport } from "../../reconcile/report";
-import { newReconcileParts } from "../../reconcileParts";
 import { DirectUse } from "../../uses/directUse";
 import { type GatheredUse, gatherUsed } from "../../uses/used";
 import { childrenFingerprint, contentFingerprint, usedFingerprint } from "../withoutWatches/footprint";

@@ -1,5 +1,5 @@
 import { localHandler } from "../../../cli/localHandler";
-import { Engine } from "../../../runtime/engine";
+import { Engine } from "../../../runtime/engine/engine";
 import type { ControllerProcessInput, ControllerProcessOutput } from "./controllerProcess";
 
 const tell = (output: ControllerProcessOutput) => void process.send?.(output);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Operator } from "../../../../runtime/definition/definition";
 import type { HandlerProgram } from "../../../../runtime/definition/handlerProgram";
-import { Engine } from "../../../../runtime/engine";
+import { Engine } from "../../../../runtime/engine/engine";
 import { ChildProcessTransport } from "../../../../runtime/handler/childProcessTransport";
 import type { ClusterConnection } from "../../../../runtime/kubernetes/connection";
 

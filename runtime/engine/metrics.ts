@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { FAILURE_REASONS, type FailureReason } from "./failure";
-import type { RequestReport } from "./kubernetes/transport";
-import type { Outbox } from "./outbox/outbox";
-import type { Recorder } from "./outbox/recorder";
-import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcile/report";
-import type { Tracing } from "./traces/tracing";
+import { FAILURE_REASONS, type FailureReason } from "../failure";
+import type { RequestReport } from "../kubernetes/transport";
+import type { Outbox } from "../outbox/outbox";
+import type { Recorder } from "../outbox/recorder";
+import { RECONCILE_RESULTS, type ReconcileReport } from "../reconcile/report";
+import type { Tracing } from "../traces/tracing";
 
 /** The result of a hint. */
 const HINT_RESULTS = [

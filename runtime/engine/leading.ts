@@ -1,16 +1,16 @@
-import type { Orphans } from "./children/orphans";
-import type { KubernetesClient } from "./kubernetes/client";
-import { keyOf } from "./kubernetes/objects";
-import { Leadership, type LeadershipOptions } from "./leadership/leadership";
-import { NotLeadingError, type Term } from "./leadership/term";
-import type { Outbox } from "./outbox/outbox";
-import type { ReconcileRequests } from "./reconcile/requests";
+import type { Orphans } from "../children/orphans";
+import type { KubernetesClient } from "../kubernetes/client";
+import { keyOf } from "../kubernetes/objects";
+import { Leadership, type LeadershipOptions } from "../leadership/leadership";
+import { NotLeadingError, type Term } from "../leadership/term";
+import type { Outbox } from "../outbox/outbox";
+import type { ReconcileRequests } from "../reconcile/requests";
+import type { Resync } from "../work/resync";
+import type { Schedule } from "../work/schedule";
+import { within } from "../work/within";
+import type { Workers } from "../work/workers";
 import type { Wakeups } from "./wakeups";
 import type { Watches } from "./watches";
-import type { Resync } from "./work/resync";
-import type { Schedule } from "./work/schedule";
-import { within } from "./work/within";
-import type { Workers } from "./work/workers";
 
 /** The parts that begin and end with each term, and the options with which {@link Leading} stands for election. */
 export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "identity" | "leaseSeconds"> {

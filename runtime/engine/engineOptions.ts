@@ -1,11 +1,11 @@
-import type { Operator } from "./definition/definition";
-import type { HandlerQuestion } from "./handler/contract";
-import type { HandlerTransport } from "./handler/handlerTransport";
-import type { ClusterConnection } from "./kubernetes/connection";
-import type { ObjectName } from "./kubernetes/objects";
-import type { Recorder } from "./outbox/recorder";
-import type { ReconcileReport } from "./reconcile/report";
-import type { Tracing } from "./traces/tracing";
+import type { Operator } from "../definition/definition";
+import type { HandlerQuestion } from "../handler/contract";
+import type { HandlerTransport } from "../handler/handlerTransport";
+import type { ClusterConnection } from "../kubernetes/connection";
+import type { ObjectName } from "../kubernetes/objects";
+import type { Recorder } from "../outbox/recorder";
+import type { ReconcileReport } from "../reconcile/report";
+import type { Tracing } from "../traces/tracing";
 
 /** What an engine runs and where, and the callbacks that it calls. */
 export interface EngineOptions {

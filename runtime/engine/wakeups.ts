@@ -1,14 +1,14 @@
-import type { DriftedChild } from "./children/childStore";
-import type { Owner } from "./children/ownership";
+import type { DriftedChild } from "../children/childStore";
+import type { Owner } from "../children/ownership";
+import { formatName, keyOf, nameOf, type ObjectName } from "../kubernetes/objects";
+import { contestWarning, cycleWarning, messageWith } from "../outbox/message";
+import type { ObjectEvent } from "../reconcile/outcome";
+import type { UsedChange } from "../uses/usedObjects";
+import type { GoneObject, ObjectChange } from "../watch/customResources";
+import type { Cause } from "../work/arrivals";
+import type { Priority } from "../work/schedule";
 import type { EngineOptions } from "./engineOptions";
-import { formatName, keyOf, nameOf, type ObjectName } from "./kubernetes/objects";
-import { contestWarning, cycleWarning, messageWith } from "./outbox/message";
 import type { Parts, WorkParts } from "./parts";
-import type { ObjectEvent } from "./reconcile/outcome";
-import type { UsedChange } from "./uses/usedObjects";
-import type { GoneObject, ObjectChange } from "./watch/customResources";
-import type { Cause } from "./work/arrivals";
-import type { Priority } from "./work/schedule";
 
 /**
  * The children of a deleted object are deleted one after another. A single look after this time covers all of them. In

@@ -1,16 +1,16 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import { nameOf } from "../kubernetes/objects";
+import type { Term } from "../leadership/term";
+import { messageAbout } from "../outbox/message";
+import { type Mandate, whyEnded } from "../reconcile/mandate";
+import type { Outcome } from "../reconcile/outcome";
+import type { TraceContext } from "../traces/context";
+import type { ReportTime } from "../traces/spans";
+import type { WorkResult } from "../work/backoff";
+import { Loads } from "../work/loads";
 import type { EngineOptions } from "./engineOptions";
-import type { KubernetesClient } from "./kubernetes/client";
-import { nameOf } from "./kubernetes/objects";
-import type { Term } from "./leadership/term";
 import type { Metrics } from "./metrics";
-import { messageAbout } from "./outbox/message";
 import type { Parts, WorkParts } from "./parts";
-import { type Mandate, whyEnded } from "./reconcile/mandate";
-import type { Outcome } from "./reconcile/outcome";
-import type { TraceContext } from "./traces/context";
-import type { ReportTime } from "./traces/spans";
-import type { WorkResult } from "./work/backoff";
-import { Loads } from "./work/loads";
 
 /** The parts with which {@link ObjectWork} works, and those that get its results. */
 export interface ObjectWorkOptions

@@ -1,24 +1,24 @@
-import type { ChildStore, ChildStoreOptions } from "./children/childStore";
-import { ChildWatches, type ChildWatchesOptions } from "./children/childWatches";
-import { managersOf } from "./children/marks";
-import { isWatchedBy } from "./children/ownership";
-import type { Operator, Watch } from "./definition/definition";
-import type { ReconcileFailure } from "./failure";
-import type { KubernetesClient } from "./kubernetes/client";
-import { formatName, type KubernetesObject, keyOf, type ObjectName } from "./kubernetes/objects";
-import { isListed, type Resource } from "./kubernetes/resource";
-import { memoryResourceOf } from "./memory/keptMemories";
-import { MemoryStore } from "./memory/memoryStore";
-import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "./names";
-import { Completeness } from "./reconcile/completeness";
-import { whyCycling } from "./reconcile/watchCycle";
-import { UsedObjects, type UsedObjectsOptions } from "./uses/usedObjects";
-import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
-import type { WatchedObjects } from "./watch/objectFacts";
-import { OutsideObjects } from "./watch/outsideObjects";
-import { Scopes } from "./watch/scopes";
-import { labelSelectorOf, partsOf } from "./watch/watched";
-import { within } from "./work/within";
+import type { ChildStore, ChildStoreOptions } from "../children/childStore";
+import { ChildWatches, type ChildWatchesOptions } from "../children/childWatches";
+import { managersOf } from "../children/marks";
+import { isWatchedBy } from "../children/ownership";
+import type { Operator, Watch } from "../definition/definition";
+import type { ReconcileFailure } from "../failure";
+import type { KubernetesClient } from "../kubernetes/client";
+import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
+import { isListed, type Resource } from "../kubernetes/resource";
+import { memoryResourceOf } from "../memory/keptMemories";
+import { MemoryStore } from "../memory/memoryStore";
+import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "../names";
+import { Completeness } from "../reconcile/completeness";
+import { whyCycling } from "../reconcile/watchCycle";
+import { UsedObjects, type UsedObjectsOptions } from "../uses/usedObjects";
+import { CustomResources, type CustomResourcesOptions } from "../watch/customResources";
+import type { WatchedObjects } from "../watch/objectFacts";
+import { OutsideObjects } from "../watch/outsideObjects";
+import { Scopes } from "../watch/scopes";
+import { labelSelectorOf, partsOf } from "../watch/watched";
+import { within } from "../work/within";
 
 /** The options of {@link Watches}, and the callbacks that they call. */
 export interface WatchesOptions

@@ -1,21 +1,21 @@
-import { Orphans } from "./children/orphans";
-import type { HandlerPool } from "./handler/handlerPool";
-import type { Resource } from "./kubernetes/resource";
-import { KeptMemories } from "./memory/keptMemories";
+import { Orphans } from "../children/orphans";
+import type { HandlerPool } from "../handler/handlerPool";
+import type { Resource } from "../kubernetes/resource";
+import { KeptMemories } from "../memory/keptMemories";
+import { Outbox } from "../outbox/outbox";
+import type { Recorder } from "../outbox/recorder";
+import type { Teller } from "../outbox/teller";
+import type { Reconciler } from "../reconcile/reconciler";
+import type { ReconcileRequests } from "../reconcile/requests";
+import { Trials } from "../reconcile/trial";
+import { gatherUsed } from "../uses/used";
+import type { Alarms } from "../work/alarms";
+import type { Arrivals } from "../work/arrivals";
+import type { Schedule } from "../work/schedule";
+import type { Triggers } from "../work/triggers";
 import type { Metrics } from "./metrics";
-import { Outbox } from "./outbox/outbox";
-import type { Recorder } from "./outbox/recorder";
-import type { Teller } from "./outbox/teller";
-import type { Reconciler } from "./reconcile/reconciler";
-import type { ReconcileRequests } from "./reconcile/requests";
-import { Trials } from "./reconcile/trial";
 import { newReconcileParts } from "./reconcileParts";
-import { gatherUsed } from "./uses/used";
 import { Watches, type WatchesOptions } from "./watches";
-import type { Alarms } from "./work/alarms";
-import type { Arrivals } from "./work/arrivals";
-import type { Schedule } from "./work/schedule";
-import type { Triggers } from "./work/triggers";
 
 /** The parts that decide what an engine works on and when. They exist from its beginning. */
 export interface WorkParts {

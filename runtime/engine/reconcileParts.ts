@@ -1,14 +1,14 @@
-import { ChildWriter } from "./children/childWriter";
-import type { KubernetesObject, ObjectName } from "./kubernetes/objects";
-import type { KeptMemories } from "./memory/keptMemories";
-import { type Memories, statusMemories } from "./memory/memories";
-import { fieldManagerOf, formerManagersOf } from "./names";
-import { EventWriter, type EventWriterOptions } from "./outbox/eventWriter";
-import { Teller, type TellerOptions } from "./outbox/teller";
-import type { DeparturesOptions } from "./reconcile/departures";
-import { Reconciler, type ReconcilerOptions } from "./reconcile/reconciler";
-import { Statuses } from "./status/statuses";
-import { StatusWriter } from "./status/statusWriter";
+import { ChildWriter } from "../children/childWriter";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { KeptMemories } from "../memory/keptMemories";
+import { type Memories, statusMemories } from "../memory/memories";
+import { fieldManagerOf, formerManagersOf } from "../names";
+import { EventWriter, type EventWriterOptions } from "../outbox/eventWriter";
+import { Teller, type TellerOptions } from "../outbox/teller";
+import type { DeparturesOptions } from "../reconcile/departures";
+import { Reconciler, type ReconcilerOptions } from "../reconcile/reconciler";
+import { Statuses } from "../status/statuses";
+import { StatusWriter } from "../status/statusWriter";
 
 /** What differs between a resident runner, which watches all objects, and a run in a pod of its own, which knows one. */
 export interface ReconcilePartsOptions
