@@ -153,9 +153,10 @@ export class ChildWriter {
   private needsNoWrite(known: Child, child: DesiredChild): boolean {
     // A child that is being deleted cannot be changed. Its owner is reconciled again when it is gone.
     if (known.deleting) return true;
-    // When the former names of the operator are forgotten, nobody would follow a child with the label of one.
-    if (child.update === "never") return known.facts.isMarked;
-    return this.options.store.isApplied(known, child.manifest);
+    // A webhook may change the marks of what is applied. And when the former names of the operator are forgotten, nobody would
+    // follow a child with the label of one.
+    if (!known.facts.isMarked) return false;
+    return child.update === "never" || this.options.store.isApplied(known, child.manifest);
   }
 
   /** A child that was created once is not created again. The writer looks for it only if it may be there without its marks. */

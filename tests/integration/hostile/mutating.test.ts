@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
-import { CHILD_OF_LABEL } from "../../../runtime/names";
+import { CHILD_OF_LABEL, OWNER_UID_LABEL } from "../../../runtime/names";
 import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
@@ -42,6 +42,20 @@ describe("where a webhook changes what is written", function () {
         await bench.api.delete(object);
         await eventually(() => bench.api.assertGone(here(name)));
       });
+
+    it("and changes a label of ours, the object says so until the label is left there", async () => {
+      const path = `/metadata/labels/${OWNER_UID_LABEL.replace("/", "~1")}`;
+      change("relabelled", () => [{ op: "replace", path, value: "theirs" }]);
+      const object = await bench.applyObject("relabelled", answering(configMap("relabelled")));
+      await bench.failed(object, "ChildRefused");
+      await bench.reconcileAgain(object);
+      await bench.failed(object, "ChildRefused");
+      webhook.mutate = () => [];
+      await bench.reconcileAgain(object);
+      await bench.ready(object);
+      const { labels } = (await bench.api.get(here("relabelled"))).metadata;
+      assert.equal(labels?.[OWNER_UID_LABEL], object.metadata.uid);
+    });
 
     it("with another value each time, it is not written again and again", async () => {
       let writes = 0;
