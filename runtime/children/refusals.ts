@@ -38,7 +38,7 @@ export function childConflict(
 ): ReconcileFailure {
   return new ReconcileFailure(
     "ChildConflict",
-    `${nameOf(child)} does not belong to this object: ${why}. ${remedyFor(found, managers, hasOwner)}`,
+    `${nameOf(child)} does not belong to this object: ${why}. ${whyHeld(found) ?? remedyFor(found, managers, hasOwner)}`,
     // The object belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
     belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
   );
@@ -190,6 +190,13 @@ function asYaml(rule: string): string {
     return `${field === "APIGroups" ? "apiGroups" : field[0]?.toLowerCase() + field.slice(1)}: [${list.join(", ")}]`;
   });
   return `{ ${fields.join(", ")} }`;
+}
+
+/** What an object that has the child's name waits for, if it is being deleted. */
+function whyHeld({ metadata: { deletionTimestamp, finalizers = [] } }: KubernetesObject): string | undefined {
+  if (deletionTimestamp === undefined) return undefined;
+  const held = finalizers.length > 0 ? ` and is held by the finalizer ${finalizers.join(", ")}` : "";
+  return `It is being deleted${held}: the child is created when it is gone.`;
 }
 
 /**

@@ -156,6 +156,15 @@ describe("ChildWriter", () => {
       assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", 1]);
     });
 
+    it("never while it is being deleted, and names the finalizer that holds it", async () => {
+      const deletionTimestamp = "2026-11-21T10:00:00Z";
+      bench.cluster.put(foreign({ deletionTimestamp, finalizers: ["example.com/hold"] }));
+      assert.match(
+        (await failureOf(bench.apply())).message,
+        /kubectl\. It is being deleted and is held by the finalizer example\.com\/hold: the child is created when it is gone\.$/,
+      );
+    });
+
     it("with growing pauses if it is what another operator made for this object", async () => {
       const { apiVersion, kind, metadata } = OWNER;
       const { name, uid } = metadata;
