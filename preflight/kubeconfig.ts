@@ -1,6 +1,7 @@
 import type { RequestOptions } from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { ClusterConnection } from "../runtime/program";
+import { type ClusterConnection, tokenFromFile } from "../runtime/program";
+import { tokenFileOf } from "./tokenFile";
 
 /** A kubeconfig, or one of its contexts, that cannot be used. */
 export class KubeconfigError extends Error {
@@ -11,8 +12,8 @@ export class KubeconfigError extends Error {
 }
 
 /**
- * The connection that a kubeconfig describes: client certificates, tokens, and the login programs of the cloud providers, which
- * are asked again when their token has expired.
+ * The connection that a kubeconfig describes: client certificates, tokens, files with a token, which are read again when they
+ * change, and the login programs of the cloud providers, which are asked again when their token has expired.
  *
  * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
  * @default `$KUBECONFIG`, else
@@ -56,6 +57,9 @@ export async function connectionFromKubeconfig(
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one of its contexts.");
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
+  const user = config.getCurrentUser()?.name;
+  // As for kubectl, it takes precedence over a token in the kubeconfig itself.
+  const tokenFile = user === undefined || isText(source) ? undefined : tokenFileOf(source, user);
   const tls: RequestOptions = {};
   await config.applyToHTTPSOptions(tls);
   return {
@@ -66,7 +70,7 @@ export async function connectionFromKubeconfig(
     ...(isPem(tls.ca) && { certificateAuthority: tls.ca }),
     ...(isPem(tls.cert) && { certificate: tls.cert }),
     ...(isPem(tls.key) && { privateKey: tls.key }),
-    token: () => bearerToken(config),
+    token: tokenFile ? tokenFromFile(tokenFile) : () => bearerToken(config),
   };
 }
 

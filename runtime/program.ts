@@ -22,7 +22,7 @@ export { classOfSource, SOURCE_CLASSES, type SourceClass } from "./events/source
 export { fingerprint } from "./json/fingerprint";
 export { isRecord } from "./json/json";
 export { KubernetesClient } from "./kubernetes/client";
-export type { ClusterConnection } from "./kubernetes/connection";
+export { type ClusterConnection, tokenFromFile } from "./kubernetes/connection";
 export { isApiError } from "./kubernetes/errors";
 export {
   groupOf,

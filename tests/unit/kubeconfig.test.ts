@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { utimesSync } from "node:fs";
 import path from "node:path";
 import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
 import { rememberVariables } from "../environment";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
 const KUBECONFIG = {
   apiVersion: "v1",
@@ -26,6 +27,16 @@ describe("the connection of a kubeconfig", () => {
       assert.deepEqual({ server, namespace }, { server: "https://one.example.com:6443", namespace: "shop" });
       assert.equal(await token?.(), "t");
     }
+  });
+
+  it("has the token of a file that the kubeconfig names, and a new one when the file changes", async () => {
+    const users = [{ name: "u", user: { token: "t", tokenFile: "tokens/u" } }];
+    addFiles(root, { config: { ...KUBECONFIG, users }, "tokens/u": "first\n" });
+    const { token } = await connectionFromKubeconfig(path.join(root, "config"));
+    assert.equal(await token?.(), "first");
+    addFiles(root, { "tokens/u": "second\n" });
+    utimesSync(path.join(root, "tokens", "u"), 1, 1);
+    assert.equal(await token?.(), "second");
   });
 
   it("is refused with the file's name where that is no kubeconfig", async () => {
