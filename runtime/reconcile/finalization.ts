@@ -45,7 +45,7 @@ export class Finalization {
     const { operator, objects, finalizers, sweep, asking, remembering, inDoubt } = this.options;
     const { client, timeline } = reconciliation;
     draft.note({ event: "finalize" });
-    if (!finalizers?.forHandler(object) && !finalizers?.forElsewhere(object)) return draft.skip("gone");
+    if (!finalizers?.hold(object)) return draft.skip("gone");
     const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
     const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
     if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {

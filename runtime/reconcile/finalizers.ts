@@ -52,6 +52,11 @@ export class Finalizers {
     return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
   }
 
+  /** Whether the object has any of our finalizers. */
+  hold(object: KubernetesObject): boolean {
+    return this.forHandler(object) || this.forElsewhere(object);
+  }
+
   /**
    * Says that the object has one of Argosy's finalizers that does not belong to this operator. It may be a finalizer of an
    * undeclared former name.

@@ -30,7 +30,7 @@ import { type Timetable, timetableOf } from "./timetable";
 
 /** What {@link Reconciler} works with. */
 export interface ReconcilerOptions
-  extends RememberingOptions,
+  extends Omit<RememberingOptions, "isOurs">,
     Pick<AskingOptions, "pool" | "used" | "whyNot">,
     Pick<ObjectChildrenOptions, "isFollowed"> {
   readonly operator: Operator;
@@ -90,14 +90,15 @@ export class Reconciler {
     const { operator, resource, childResources, children, writer } = options;
     this.sweep = new Sweep({ operator, childResources, store: children, writer });
     const { departures } = options;
+    const isOurs = !departures;
     if (departures) this.departures = new Departures(departures, this.sweep);
     else this.finalizers = new Finalizers(resource, operator);
     const { isFollowed } = options;
-    this.remembering = new Remembering(options, departures ? [] : formerManagersOf(operator));
+    this.remembering = new Remembering({ ...options, isOurs }, isOurs ? formerManagersOf(operator) : []);
     const remember: ObjectChildrenOptions["remember"] = (...what) => this.remembering.now(...what);
     this.children = new ObjectChildren({ children, writer, sweep: this.sweep, isFollowed, remember });
     const { children: observed, scrubber } = this;
-    this.asking = new Asking({ ...options, observed, scrubber, isOurs: !departures });
+    this.asking = new Asking({ ...options, observed, scrubber, isOurs });
     const { finalizers, sweep, asking, remembering, inDoubt } = this;
     const parts = { finalizers, sweep, asking, remembering, inDoubt };
     this.finalization = new Finalization({ operator, objects: options.objects, ...parts });

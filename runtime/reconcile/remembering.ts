@@ -24,8 +24,8 @@ export interface RememberingOptions {
   readonly children: ChildStore;
   readonly objects: KnownObjects;
   readonly memories: Memories;
-  /** Set if the objects are not ours. */
-  readonly departures?: object | undefined;
+  /** Whether we own the objects. */
+  readonly isOurs: boolean;
   /** The name that the record of a run has, or will have. Undefined if the run is not recorded. @default no run is */
   readonly recordOf?: (report: ReconcileReport) => string | undefined;
   /** Further parts of an object's memory, after its children were written. @default nothing */
@@ -170,12 +170,12 @@ export class Remembering {
     { object, answer: { state }, desired, before }: Made,
     isPart = false,
   ): Pick<Memory, "state" | "elsewhere" | "namespaces"> {
-    const { departures, children, operator } = this.options;
+    const { isOurs, children, operator } = this.options;
     const elsewhere = [
       ...desired.map(({ manifest }) => manifest.metadata.namespace),
       ...children.of(object.metadata.uid).map(({ namespace }) => namespace),
     ].filter((namespace) => !canReference(object, namespace));
-    if (departures)
+    if (!isOurs)
       return {
         state: (state as JsonObject | undefined) ?? before.state,
         ...(elsewhere.length > 0 && { elsewhere: true as const }),

@@ -179,8 +179,7 @@ async function outsideObjects(operator: Operator, client: KubernetesClient): Pro
       const { namespace, deletionTimestamp } = object.metadata;
       if (deletionTimestamp === undefined || isListed(namespaces, namespace)) continue;
       if (annotated(object.metadata, PAUSED_ANNOTATION)) continue;
-      if (finalizers.forHandler(object) || finalizers.forElsewhere(object))
-        looked.push(urgent(object.metadata));
+      if (finalizers.hold(object)) looked.push(urgent(object.metadata));
     }
   });
   return looked;

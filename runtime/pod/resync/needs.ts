@@ -55,8 +55,7 @@ export class Needs {
   isNotOurs(object: KubernetesObject): boolean {
     const { finalizers, memories } = this;
     if (memories) return object.metadata.deletionTimestamp !== undefined;
-    const isHeld = finalizers.forHandler(object) || finalizers.forElsewhere(object);
-    return object.metadata.deletionTimestamp !== undefined && !isHeld;
+    return object.metadata.deletionTimestamp !== undefined && !finalizers.hold(object);
   }
 
   /** Why the object needs a run. Undefined if it needs none, as long as what it uses has not changed. */
