@@ -15,34 +15,15 @@ import { applyEntry } from "./ownership";
 interface Applied {
   readonly manifest: string;
   readonly owned: string;
-  /** When the manifest is applied again, on the monotonic clock. Infinity: the child has exactly its values. */
-  readonly until: number;
 }
 
-/** What {@link AppliedManifests} work with. */
-export interface AppliedManifestsOptions {
-  /** The field manager that applies children. */
-  readonly fieldManager: string;
-  /** How often every object is reconciled, in milliseconds. @default never */
-  readonly resyncMs?: number | undefined;
-  /** A monotonic clock, in milliseconds. @default performance.now */
-  readonly now?: (() => number) | undefined;
-}
-
-/**
- * What we applied last to each child, so that nothing is applied again to a child that is as we left it. If the API server stored
- * other values than we applied, they are applied again at each resync: the webhook or policy that changed them may be gone.
- */
+/** What we applied last to each child, so that nothing is applied again to a child that is as we left it. */
 export class AppliedManifests {
   /** By the uid of the child. */
   private readonly applied = new Map<string, Applied>();
-  private readonly fieldManager: string;
-  private readonly now: () => number;
 
-  constructor(private readonly options: AppliedManifestsOptions) {
-    this.fieldManager = options.fieldManager;
-    this.now = options.now ?? (() => performance.now());
-  }
+  /** @param fieldManager the field manager that applies children */
+  constructor(private readonly fieldManager: string) {}
 
   /** A fingerprint of the fields that we own in an object, with their values. */
   ownedIn(object: KubernetesObject): string {
@@ -50,14 +31,9 @@ export class AppliedManifests {
     return fingerprint([entry?.fieldsV1, ownedValues(object, entry)]);
   }
 
-  /** The manifest was applied. @param object the child right afterwards */
-  add(object: KubernetesObject, manifest: Manifest): void {
-    // A resync comes a little earlier after the write than after the last resync.
-    const until = this.isExact(object, manifest)
-      ? Infinity
-      : this.now() + (this.options.resyncMs ?? Infinity) / 2;
-    const owned = this.ownedIn(object);
-    this.applied.set(object.metadata.uid, { manifest: fingerprint(manifest), owned, until });
+  /** The manifest was applied to the child. @param owned as {@link ownedIn} gives it right afterwards */
+  add(childUid: string, manifest: Manifest, owned: string): void {
+    this.applied.set(childUid, { manifest: fingerprint(manifest), owned });
   }
 
   /** Nobody knows what was applied to the child. */
@@ -69,21 +45,13 @@ export class AppliedManifests {
   has(child: StoredObject<{ readonly owned: string }>, manifest: Manifest): boolean {
     const { uid, json, facts } = child;
     const known = this.applied.get(uid);
-    if (known)
-      return (
-        known.manifest === fingerprint(manifest) && known.owned === facts.owned && this.now() < known.until
-      );
+    if (known) return known.manifest === fingerprint(manifest) && known.owned === facts.owned;
     // After a restart nothing is remembered. Then `managedFields` of the object say what was applied.
     const observed = json === undefined ? undefined : (readJson(json) as KubernetesObject);
-    if (!observed || !this.isExact(observed, manifest)) return false;
-    this.applied.set(uid, { manifest: fingerprint(manifest), owned: facts.owned, until: Infinity });
+    const fields = observed && applyEntry(observed, this.fieldManager)?.fieldsV1;
+    if (!observed || !fields || !appliesNothing(manifest, observed, fields as JsonObject)) return false;
+    this.add(uid, manifest, facts.owned);
     return true;
-  }
-
-  /** Whether the child has every value of the manifest, and `managedFields` say that we applied it. */
-  private isExact(object: KubernetesObject, manifest: Manifest): boolean {
-    const fields = applyEntry(object, this.fieldManager)?.fieldsV1;
-    return fields !== undefined && appliesNothing(manifest, object, fields as JsonObject);
   }
 
   /**

@@ -55,10 +55,6 @@ export interface ChildStoreOptions {
    * @param isProgress whether the child only reports, was not ready before, and still is not
    */
   readonly onChange: (owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean) => void;
-  /** @see AppliedManifestsOptions.resyncMs */
-  readonly resyncMs?: number;
-  /** A monotonic clock, in milliseconds. @default performance.now */
-  readonly now?: () => number;
   /** @see StoreOptions.mostKept */
   readonly mostKept?: number | undefined;
 }
@@ -72,8 +68,7 @@ const MOST_UNSURE = 10_000;
  * Guarantees, each with a test in tests/unit/childStore.test.ts or childStoreWakes.test.ts:
  * - Only what we applied counts as a child: see `provenOwner`.
  * - Our own writes cause no reconcile of the owner. Every other change does, even one that comes while we write.
- * - A child that is as we applied it is neither read nor applied again, even after a restart. If the API server stored other
- *   values than we applied, they are applied again at the next resync.
+ * - A child that is as we applied it is neither read nor applied again, even after a restart.
  */
 export class ChildStore {
   private readonly store: Store<ChildFacts>;
@@ -88,8 +83,8 @@ export class ChildStore {
   private readonly reports = new HeldReports();
 
   constructor(private readonly options: ChildStoreOptions) {
-    const { client, ownerKind, managers, mostKept } = options;
-    this.applied = new AppliedManifests(options);
+    const { client, ownerKind, fieldManager, managers, mostKept } = options;
+    this.applied = new AppliedManifests(fieldManager);
     this.store = new Store<ChildFacts>({
       client,
       factsOf: (object) => {
@@ -231,7 +226,7 @@ export class ChildStore {
   private takeIn(resource: Resource, object: KubernetesObject, manifest: Manifest | undefined): void {
     const { uid } = object.metadata;
     // The manifest is added before the object is kept, so that our entry in `managedFields` is not kept: see `kept`.
-    if (manifest) this.applied.add(object, manifest);
+    if (manifest) this.applied.add(uid, manifest, this.applied.ownedIn(object));
     if (this.store.set(resource, object, "handled")?.uid !== uid) this.applied.forget(uid);
   }
 
@@ -294,13 +289,12 @@ export class ChildStore {
  * @param options `onChange`: see {@link ChildStoreOptions}. @default nobody is called
  */
 export function childStoreOf(
-  operator: OperatorIdentity & { readonly formerNames: readonly string[]; readonly resyncSeconds: number },
+  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
   options: Pick<ChildStoreOptions, "client" | "ownerKind" | "mostKept"> &
     Partial<Pick<ChildStoreOptions, "onChange">>,
 ): ChildStore {
   const [fieldManager, managers] = [fieldManagerOf(operator), managersOf(operator)];
-  const resyncMs = operator.resyncSeconds * 1000;
-  return new ChildStore({ onChange: () => {}, ...options, fieldManager, managers, resyncMs });
+  return new ChildStore({ onChange: () => {}, ...options, fieldManager, managers });
 }
 
 function driftedChild({ resource, namespace, name }: Child): DriftedChild {

@@ -67,16 +67,6 @@ describe("ChildStore", () => {
       assert.equal(bench.isApplied(manifest({ key: "2" })), false);
     });
 
-    it("until the next resync, if a webhook changed a value of it: the webhook may be gone", async () => {
-      await bench.apply(child(5), () => {}, manifest({ key: "other" }));
-      assert.equal(bench.isApplied(manifest({ key: "other" })), true);
-      bench.time = 599_000;
-      assert.equal(bench.isApplied(manifest({ key: "other" })), false);
-      await bench.apply(child(7));
-      bench.time = 1_000_000;
-      assert.equal(bench.isApplied(), true);
-    });
-
     it("unknown after a write whose answer was lost, until we apply again", async () => {
       await bench.apply(child(5));
       await assert.rejects(

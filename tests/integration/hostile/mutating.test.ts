@@ -124,27 +124,3 @@ describe("where a webhook changes what is written", function () {
       });
   });
 });
-
-describe("where a webhook changed a value of a child, and no longer does", function () {
-  this.timeout(60_000);
-  const bench = useOperator({ name: "mutated-once", resyncSeconds: 10 });
-  let webhook: Webhook | undefined;
-
-  afterEach(() => webhook?.stop());
-
-  it("the child has the value that the handler answers after the next resync", async () => {
-    const rule = { group: "", resources: ["configmaps"], namespace: bench.namespace, isMutating: true };
-    webhook = await Webhook.start(bench.api, bench.operator.cluster.connection, rule, configMap("probe"));
-    webhook.mutate = ({ name }) =>
-      name === "healed" ? [{ op: "replace", path: "/data/a", value: "theirs" }] : [];
-    const child = configMap("healed", { a: "ours" });
-    await bench.applied("healed", answering(child));
-    const value = async () => {
-      const { data } = await bench.api.get(inNamespace(child, bench.namespace));
-      return (data as Record<string, string>)["a"];
-    };
-    assert.equal(await value(), "theirs");
-    webhook.mutate = () => [];
-    await eventually(async () => assert.equal(await value(), "ours"));
-  });
-});

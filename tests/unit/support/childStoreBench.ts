@@ -76,8 +76,6 @@ export class ChildStoreBench {
   server: KubernetesObject | undefined;
   /** How often it was read. */
   reads = 0;
-  /** The monotonic clock, in milliseconds. */
-  time = 0;
   readonly store: ChildStore;
   readonly sink: ReflectorSink;
 
@@ -98,8 +96,6 @@ export class ChildStoreBench {
           `${owner.uid}${drifted ? ` ${describeDrift(drifted)}` : ""}${isProgress ? " makes progress" : ""}`,
         ),
       mostKept,
-      resyncMs: 600_000,
-      now: () => this.time,
     });
     this.sink = this.store.sink(CONFIG_MAPS, undefined);
   }
