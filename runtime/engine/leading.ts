@@ -22,7 +22,7 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly watches: Pick<Watches, "refreshObjects" | "invalidateAll">;
   readonly outbox: Outbox;
   readonly orphans: Orphans;
-  readonly wakeups: Pick<Wakeups, "beginTerm" | "reread">;
+  readonly wakeups: Pick<Wakeups, "beginTerm" | "takeOver">;
   readonly notice: (text: string) => void;
 }
 
@@ -156,7 +156,7 @@ export class Leading {
     // A list in progress may have an object as it was before the other process ended its work.
     if (!this.hasListed) return;
     const blocked = this.leadership.blockedKeys;
-    for (const key of this.blocked) if (!blocked.has(key)) wakeups.reread(key);
+    for (const key of this.blocked) if (!blocked.has(key)) wakeups.takeOver(key);
     this.blocked = new Set(blocked);
     schedule.block(this.blocked);
     workers.wake();

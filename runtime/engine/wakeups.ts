@@ -51,11 +51,17 @@ export class Wakeups {
     for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
   }
 
-  /** Reads an object, and its memory, from the API server and reconciles it soon. @param cause why */
-  reread(key: string, cause: Cause = "time"): void {
+  /** Reads an object from the API server and reconciles it soon. @param cause why */
+  reread(key: string, cause: Cause): void {
     this.options.arrivals.note(key, cause);
-    this.parts?.watches.invalidate(nameOf(key));
+    this.parts?.watches.objects.invalidate(nameOf(key));
     this.options.triggers.add(key, "change");
+  }
+
+  /** Another process has ended its work on an object. The object and its memory are read, and the object is reconciled soon. */
+  takeOver(key: string): void {
+    this.parts?.watches.invalidate(nameOf(key));
+    this.reread(key, "time");
   }
 
   /** The watch reports a change of an object. */

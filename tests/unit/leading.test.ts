@@ -81,7 +81,7 @@ describe("Leading", function () {
         beginTerm: () => {
           for (const key of keys) schedule.add(key, { priority: "routine" });
         },
-        reread: (key) => {
+        takeOver: (key) => {
           reread.push(key);
           schedule.add(key);
         },

@@ -102,7 +102,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
       const steps = async () => (await watches.memories?.read("uid"))?.map((each) => each["memory"]);
       assert.deepEqual(await steps(), [{ state: { step: 1 } }]);
       parts = { watches };
-      wakeups.reread(KEY);
+      wakeups.takeOver(KEY);
       assert.deepEqual(await steps(), [{ state: { step: 2 } }]);
     } finally {
       await watches.stop();
