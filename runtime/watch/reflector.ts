@@ -141,6 +141,11 @@ export class Reflector {
     return this.synced && this.refusal === undefined;
   }
 
+  /** Whether everything was listed once, so that objects may be known that are outdated by now. */
+  get hasListed(): boolean {
+    return this.synced;
+  }
+
   /** Why the API server refused the last list, or has failed for long to answer it while it answered others. */
   get problem(): Error | undefined {
     return this.refusal;

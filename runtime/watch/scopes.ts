@@ -79,11 +79,13 @@ export class Scopes {
   /**
    * Lists everything again, also what the API server refused until now. A kind that is being listed for the first time is listed
    * once more, because that list may be older than this call.
-   * @returns whether all of that was listed. False if the API server refused a part: what is known of it may be outdated
+   * @returns whether nothing that is known is older than this call. False if the API server refused a part that it listed before
    */
   async relist(): Promise<boolean> {
-    const listed = await Promise.all(this.scopes.map(({ reflector }) => reflector.relist()));
-    return !listed.includes(false);
+    const relisted = await Promise.all(
+      this.scopes.map(async ({ reflector }) => (await reflector.relist()) || !reflector.hasListed),
+    );
+    return !relisted.includes(false);
   }
 
   /** Whether the API server lists any of these kinds now. It is asked for one object of a kind that it listed before. */
