@@ -116,9 +116,18 @@ export class MemoryStore implements MemoryShelf {
   /** Reads the operator's own Memory about an object, whether one is known or not. */
   private async look(uid: string): Promise<void> {
     const { client, identities, namespace } = this.options;
-    const memory = await client.get(this.kind, { namespace, name: `${memoryPrefixOf(identities[0])}${uid}` });
-    if (memory) this.learn(memory);
+    // Before the request: the Memory may be written unseen while it is read.
     this.outdated.delete(uid);
+    try {
+      const memory = await client.get(this.kind, {
+        namespace,
+        name: `${memoryPrefixOf(identities[0])}${uid}`,
+      });
+      if (memory) this.learn(memory);
+    } catch (error) {
+      this.outdated.add(uid);
+      throw error;
+    }
   }
 
   private factsOf(memory: KubernetesObject): Facts | undefined {
