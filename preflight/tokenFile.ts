@@ -13,7 +13,7 @@ import { parse } from "yaml";
 export function tokenFileOf(source: string | undefined, user: string): string | undefined {
   const files = source
     ? [source]
-    : (process.env.KUBECONFIG?.split(delimiter) ?? [join(homedir(), ".kube", "config")]);
+    : ((process.env.KUBECONFIG || undefined)?.split(delimiter) ?? [join(homedir(), ".kube", "config")]);
   for (const file of files.filter(existsSync)) {
     const { users } = (parse(readFileSync(file, "utf8")) ?? {}) as { users?: NamedUser[] | null };
     const found = users?.find(({ name }) => name === user);
