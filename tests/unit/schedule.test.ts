@@ -183,17 +183,6 @@ describe("Schedule", () => {
     }
   });
 
-  it("tries a key again with the urgency that it had, though a routine reason came while it was worked on", () => {
-    const schedule = make();
-    schedule.add("a", { priority: "change" });
-    assert.equal(schedule.take(), "a");
-    schedule.add("a", { priority: "routine" });
-    schedule.add("b", { priority: "routine" });
-    schedule.finish("a", { kind: "again" });
-    now += 10;
-    assert.deepEqual(drain(schedule), ["a", "b"]);
-  });
-
   it("gives one of eight turns to the key that has waited longest, once that is ten seconds", () => {
     const schedule = make({ pace: { burst: 1_000, refillMs: 1 } });
     schedule.add("patient", { priority: "routine" });
