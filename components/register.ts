@@ -85,7 +85,7 @@ export function registerSet(
 
 /**
  * Whether a manifest must be deleted before another one takes its place. A guard of a renamed operator would refuse the operator
- * under its new name. And of a program whose pods must never be two, there must not be two Deployments in two namespaces either.
+ * under its new name. A program that must never have two pods must not have two Deployments in two namespaces either.
  */
 function mustGoFirst(manifest: Manifest): boolean {
   const { strategy } = (manifest["spec"] ?? {}) as { readonly strategy?: { readonly type?: string } };

@@ -57,7 +57,7 @@ export interface RequestReport {
 
 /**
  * How long a connection may take. Linux tries for two minutes, always with the same one of the API servers behind an address,
- * even if that one is gone. Another connection may reach another one.
+ * even if that one is gone. A new connection may reach another server.
  */
 const CONNECTION_TIMEOUT_MS = 10_000;
 /** How long an answer may take. The API server itself ends a request after 60 s (`--request-timeout`). */

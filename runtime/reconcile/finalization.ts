@@ -67,7 +67,7 @@ export class Finalization {
       }
     }
     if (finalizers.forElsewhere(object)) {
-      // To list a kind whose server is away would fail as if the API server were busy, and the object would not say why it waits.
+      // If the server of a kind is away, its list fails as if the API server were busy, and the object would not say why it waits.
       const listed = { ...memory, kinds: sweep.listed(memory.kinds) };
       if (!isSkipped) asking.assertPossible("finalize", object, listed, true);
       const sweeping = () => sweep.deleteElsewhere(client, object, memory, draft.changes);
