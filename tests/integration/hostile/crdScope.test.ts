@@ -26,7 +26,10 @@ describe("when a CRD of children is created again with another scope", function 
     // While the CRD was being deleted, the child was refused for another reason.
     await eventually(async () => {
       const { message } = await bench.failed(object, "ChildRefused");
-      assert.match(message, /created again with another scope or plural, the next resync finds the kind there/);
+      assert.match(
+        message,
+        /created again with another scope or plural, the next resync finds the kind there/,
+      );
     });
     await bench.ready(object);
     await bench.api.get(child);
