@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { WorkResult } from "../../runtime/work/backoff";
+import { type Priority, Schedule, type ScheduleOptions } from "../../runtime/work/schedule";
+
+const LONGEST_WAIT_MS = 60_000;
+
+describe("Schedule against a model", () => {
+  let now: number;
+  beforeEach(() => {
+    now = 1_000_000;
+  });
+
+  function make(options: ScheduleOptions): Schedule {
+    return new Schedule({ now: () => now, ...options });
+  }
+
+  const KEYS = ["a", "b", "c", "d"];
+  const key = fc.constantFrom(...KEYS);
+  const result = fc.oneof(
+    fc.constant<WorkResult>({ kind: "done" }),
+    fc.nat(200_000).map((againAfterMs): WorkResult => ({ kind: "done", againAfterMs })),
+    fc.constant<WorkResult>({ kind: "failed" }),
+    fc.nat(200_000).map((retryAfterMs): WorkResult => ({ kind: "failed", retryAfterMs })),
+    fc.constant<WorkResult>({ kind: "failed", permanent: true }),
+    fc.option(fc.nat(5_000), { nil: 0 }).map((afterMs): WorkResult => ({ kind: "again", afterMs })),
+  );
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant("take" as const) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant("add" as const),
+        key,
+        priority: fc.constantFrom<Priority>("change", "child", "routine"),
+        afterMs: fc.constantFrom(0, 0, 20, 1_000, 500_000),
+        endsBackoff: fc.option(fc.boolean(), { nil: undefined }),
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant("finish" as const), at: fc.nat(3), result }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.nat(20_000) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("block" as const), keys: fc.subarray(KEYS) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget" as const), key }) },
+  );
+
+  it("gives no key twice at once and none that is blocked, and gives whatever was added in the end", () => {
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 80 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (steps, random) => {
+          const schedule = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
+          const working = new Set<string>();
+          /** Keys that must be given out once more. */
+          const owed = new Set<string>();
+          let blocked: readonly string[] = [];
+          const take = () => {
+            const taken = schedule.take();
+            if (taken === undefined) return undefined;
+            assert.ok(!working.has(taken), `${taken} is given out twice`);
+            assert.ok(!blocked.includes(taken), `${taken} is blocked`);
+            working.add(taken);
+            owed.delete(taken);
+            return taken;
+          };
+          const finish = (ended: string, how: WorkResult) => {
+            working.delete(ended);
+            schedule.finish(ended, how);
+            const isDue = how.kind === "again" || (how.kind === "failed" && !how.permanent);
+            if (isDue || (how.kind === "done" && how.againAfterMs !== undefined)) owed.add(ended);
+          };
+          for (const each of steps) {
+            const ended = each.kind === "finish" ? [...working][each.at] : undefined;
+            if (each.kind === "take") take();
+            else if (each.kind === "wait") now += each.ms;
+            else if (each.kind === "finish") ended !== undefined && finish(ended, each.result);
+            else if (each.kind === "add") {
+              const { priority, afterMs, endsBackoff } = each;
+              schedule.add(each.key, {
+                priority,
+                afterMs,
+                ...(endsBackoff !== undefined && { endsBackoff }),
+              });
+              // A child of a key that failed for good may be ignored until it changes itself.
+              owed.add(each.key);
+            } else if (each.kind === "block") {
+              blocked = each.keys;
+              schedule.block(new Set(blocked));
+            } else {
+              schedule.forget(each.key);
+              owed.delete(each.key);
+            }
+          }
+          schedule.block(new Set());
+          blocked = [];
+          for (const one of [...working]) finish(one, { kind: "done" });
+          // The longest of the delays above is over by then.
+          for (let round = 0; round < 20 && owed.size > 0; round++) {
+            now += 100_000;
+            for (let taken = take(); taken !== undefined; taken = take()) finish(taken, { kind: "done" });
+          }
+          assert.deepEqual([...owed], []);
+          assert.equal(schedule.depth, 0);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("gives a key that failed no later than the longest wait, whatever its failure asks for", () => {
+    const options = fc.record({
+      retryAfterMs: fc.option(fc.nat(10_000_000), { nil: undefined }),
+      tries: fc.nat(30),
+    });
+    fc.assert(
+      fc.property(options, fc.double({ min: 0, max: 1, noNaN: true }), ({ retryAfterMs, tries }, random) => {
+        const schedule = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
+        schedule.add("a");
+        for (let attempt = 1; attempt <= tries + 1; attempt++) {
+          assert.equal(schedule.attemptOf("a"), attempt);
+          assert.equal(schedule.take(), "a");
+          schedule.finish("a", { kind: "failed", ...(retryAfterMs !== undefined && { retryAfterMs }) });
+          assert.ok((schedule.nextDueAt ?? Number.POSITIVE_INFINITY) - now <= LONGEST_WAIT_MS);
+          now += LONGEST_WAIT_MS;
+        }
+      }),
+    );
+  });
+});
