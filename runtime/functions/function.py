@@ -8,7 +8,6 @@ answer with the request's id to descriptor 3. Whatever else the process writes, 
 """
 
 import contextlib
-import inspect
 import json
 import os
 import sys
@@ -69,7 +68,8 @@ def function_of(module, event, file):
 def answer_of(module, request, file):
     event = request["event"]
     answer = function_of(module, event, file)(request)
-    if inspect.isawaitable(answer):
+    # As `await` itself finds out. The module "inspect" would take a quarter of the time in which this process starts.
+    if hasattr(type(answer), "__await__"):
         answer = awaited(answer)
     if not isinstance(answer, dict):
         key = "finalized" if event == "finalize" else "children"
