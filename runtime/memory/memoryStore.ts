@@ -51,8 +51,8 @@ export class MemoryStore implements MemoryShelf {
   private readonly byUid = new Map<string, readonly Known[]>();
   /** The uids of the objects that had a name. */
   private readonly uidsByName = new Map<string, ReadonlySet<string>>();
-  /** The uids of the objects whose Memory may have been written unseen. */
-  private readonly outdated = new Set<string>();
+  /** The uids of the objects whose Memory may have been written unseen, each with a sign of the last time that this was found. */
+  private readonly outdated = new Map<string, symbol>();
 
   constructor(private readonly options: MemoryStoreOptions) {
     this.kind = memoryResourceOf(options.identities[0]);
@@ -85,7 +85,7 @@ export class MemoryStore implements MemoryShelf {
   }
 
   invalidate(uid: string): void {
-    this.outdated.add(uid);
+    this.outdated.set(uid, Symbol());
   }
 
   /** What is stored about the objects that have, or had, this name may be outdated: it is read again when it is needed. */
@@ -116,18 +116,12 @@ export class MemoryStore implements MemoryShelf {
   /** Reads the operator's own Memory about an object, whether one is known or not. */
   private async look(uid: string): Promise<void> {
     const { client, identities, namespace } = this.options;
-    // Before the request: the Memory may be written unseen while it is read.
-    this.outdated.delete(uid);
-    try {
-      const memory = await client.get(this.kind, {
-        namespace,
-        name: `${memoryPrefixOf(identities[0])}${uid}`,
-      });
-      if (memory) this.learn(memory);
-    } catch (error) {
-      this.outdated.add(uid);
-      throw error;
-    }
+    const sign = this.outdated.get(uid);
+    const name = `${memoryPrefixOf(identities[0])}${uid}`;
+    const memory = await client.get(this.kind, { namespace, name });
+    if (memory) this.learn(memory);
+    // It may have been written unseen while it was read.
+    if (this.outdated.get(uid) === sign) this.outdated.delete(uid);
   }
 
   private factsOf(memory: KubernetesObject): Facts | undefined {

@@ -151,6 +151,27 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual((await memories.of(widget())).state, { a: 2 });
   });
 
+  it("are given to nobody as they were before while one that may have been written is being read", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    cluster.put({ ...kept(), memory: { kinds: [], state: { a: 2 } } });
+    store.invalidate(OBJECT.uid);
+    const both = await Promise.all([memories.of(widget()), memories.of(widget())]);
+    assert.deepEqual(
+      both.map(({ state }) => state),
+      [{ a: 2 }, { a: 2 }],
+    );
+  });
+
+  it("are read once more if one may have been written while it was being read", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    store.invalidate(OBJECT.uid);
+    const reading = memories.of(widget());
+    cluster.put({ ...kept(), memory: { kinds: [], state: { a: 2 } } });
+    store.invalidate(OBJECT.uid);
+    await reading;
+    assert.deepEqual((await memories.of(widget())).state, { a: 2 });
+  });
+
   it("are written if only something else of them has changed meanwhile", async () => {
     await write({ memory: { kinds: [] } });
     const { metadata } = kept();
