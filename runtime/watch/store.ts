@@ -74,9 +74,9 @@ const MOST_KEPT = 24 * 1024 * 1024;
  *   newer than the known version of an object has an older version of the object.
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
- * - No object is kept from a list that is older than the last {@link Store.invalidate} of the object, or the last {@link
- *   Store.invalidateAll}, however late the list brings it, nor from an event of a watch before a newer list or our own request has
- *   shown the object. An object that was not known when it was invalidated is an exception.
+ * - No object is kept from a list or a read that is older than the last {@link Store.invalidate} of the object, or the last {@link
+ *   Store.invalidateAll}, however late it brings the object, nor from an event of a watch before a newer list or request of ours
+ *   has shown the object. An object that was not known when it was invalidated is an exception.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504), or none of its objects has one.
@@ -121,11 +121,13 @@ export class Store<Facts> {
     source: "asked" | "handled" = "asked",
   ): Promise<KubernetesObject | undefined> {
     if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
+    const askedAt = this.clock;
     const object = await this.get(stored);
     // The object may have been deleted, or forgotten, while it was read.
     const isThere = this.find(stored.resource, stored) === stored;
     if (!isThere || object?.metadata.uid !== stored.uid) return undefined;
-    if (this.set(stored.resource, object, source) !== stored) return undefined;
+    const isOutdated = askedAt < stored.outdatedAt;
+    if (this.set(stored.resource, object, source, { isOutdated }) !== stored) return undefined;
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
   }
 

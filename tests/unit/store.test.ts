@@ -223,6 +223,21 @@ describe("Store", () => {
       assert.deepEqual([changes.at(-1)?.source, changes.at(-1)?.after?.resourceVersion], ["asked", "3"]);
     });
 
+    it("keeps nothing of an object that was outdated while it was read, and reads it again", async () => {
+      list(5, [item("a", 1)]);
+      const stored = find("a");
+      assert.ok(stored);
+      for (const version of [1, 3]) {
+        store.invalidate(stored);
+        server.set("a", item("a", version, "old"));
+        const reading = store.read(stored);
+        store.invalidate(stored);
+        server.set("a", item("a", version + 1, "new"));
+        assert.deepEqual((await reading)?.["data"], { data: "old" });
+        assert.deepEqual(await read("a"), { data: "new" }, `version ${version}`);
+      }
+    });
+
     it("gives nothing for an object that is gone, or that another one of its name has replaced", async () => {
       list(5, [item("a", 1)]);
       const stored = find("a");
