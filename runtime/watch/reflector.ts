@@ -187,8 +187,12 @@ export class Reflector {
       this.interruption = new AbortController();
       let isListed = false;
       try {
-        if (this.resourceVersion === undefined || (await this.isBehind(this.resourceVersion)))
+        const seen = this.resourceVersion;
+        if (seen === undefined || (await this.isBehind(seen))) {
+          // If the list fails, the API server may have passed that version when it is asked again.
+          this.resourceVersion = undefined;
           await this.list();
+        }
         isListed = true;
         const openedAt = performance.now();
         if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);

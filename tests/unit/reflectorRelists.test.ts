@@ -34,6 +34,23 @@ describe("Reflector, when it must list again", () => {
     assert.equal((await bench.watch(1)).call.query.get("resourceVersion"), "9");
   });
 
+  it("lists again after a restore of etcd even if a list fails, and the server passes our version meanwhile", async () => {
+    bench.pages = [
+      { items: [item("a", "70")], resourceVersion: "70" },
+      // The second one and the fourth ask for the version alone, if there is a fourth.
+      { items: [], resourceVersion: "9" },
+      { items: [item("a", "7")], resourceVersion: "71" },
+    ];
+    const { answer } = bench.api;
+    let lists = 0;
+    const failing: typeof answer = (call, response) =>
+      !call.query.has("watch") && ++lists === 3 ? refuse(response, 500) : answer(call, response);
+    bench.api.answer = replacingFirstWatch(failing, (response) => refuse(response, 503));
+    await bench.start();
+    assert.equal((await bench.watch(1)).call.query.get("resourceVersion"), "71");
+    assert.deepStrictEqual(bench.told.slice(3), ["listing", "set a@7", "listed"]);
+  });
+
   it("does not list again because a gateway answers in the place of a server that is busy", async () => {
     bench.pages = [{ items: [item("a", "70")], resourceVersion: "70" }];
     const refused = (response: ServerResponse) =>
