@@ -141,9 +141,9 @@ export class Reflector {
     return this.synced && this.refusal === undefined;
   }
 
-  /** Whether everything was listed once, so that objects may be known that are outdated by now. */
-  get hasListed(): boolean {
-    return this.synced;
+  /** Whether a list has begun to show objects, even if it broke off. What is known of them may be outdated by now. */
+  get hasShown(): boolean {
+    return this.latest !== undefined;
   }
 
   /** Why the API server refused the last list, or has failed for long to answer it while it answered others. */

@@ -79,11 +79,12 @@ export class Scopes {
   /**
    * Lists everything again, also what the API server refused until now. A kind that is being listed for the first time is listed
    * once more, because that list may be older than this call.
-   * @returns whether nothing that is known is older than this call. False if the API server refused a part that it listed before
+   * @returns whether nothing that is known is older than this call. False if the API server refused a part of which it has shown
+   *   objects before
    */
   async relist(): Promise<boolean> {
     const relisted = await Promise.all(
-      this.scopes.map(async ({ reflector }) => (await reflector.relist()) || !reflector.hasListed),
+      this.scopes.map(async ({ reflector }) => (await reflector.relist()) || !reflector.hasShown),
     );
     return !relisted.includes(false);
   }

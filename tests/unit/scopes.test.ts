@@ -127,6 +127,17 @@ describe("Scopes", () => {
     assert.equal(lists(SHOP).length, before + 1);
   });
 
+  it("know a part of what was never listed to its end: that may be outdated", async () => {
+    const items = [{ metadata: { name: "a", namespace: "shop", uid: "a-uid", resourceVersion: "1" } }];
+    api.answer = (call, response) =>
+      call.query.has("continue")
+        ? refuse(response, 403)
+        : json(response, { metadata: { resourceVersion: "5", continue: "more" }, items });
+    watching(["shop"], CONFIG_MAPS);
+    await eventually(() => assert.ok(interrupted.length > 0, "it is refused"));
+    assert.equal(await scopes.relist(), false);
+  });
+
   it("list again at once what was refused until now: what is known of it may be outdated", async () => {
     watching(["shop"], CONFIG_MAPS);
     await scopes.whenListed();
