@@ -111,7 +111,6 @@ export class OneObject {
       gone: () => this.forget(),
       listed: (kind) => this.listed?.get(kind),
     });
-    const read = async () => this.object;
     const { reconciler, memories, teller } = newReconcileParts({
       operator,
       resource,
@@ -120,14 +119,14 @@ export class OneObject {
       whyUnknown: (kind) => kinds.whyUnknown([kindKey(kind)]),
       pool,
       objects: {
-        readToReconcile: read,
+        readToReconcile: async () => this.object,
         learn: (object) => {
           this.object = object;
         },
         invalidate: () => this.forget(),
         isGoing: () => false,
       },
-      read,
+      read: () => this.read(),
       children: this.children,
       kept: this.keptMemories(),
       sight: {
