@@ -137,6 +137,8 @@ export class Watches {
   invalidateAll(): void {
     this.objects.invalidateAll();
     this.memories?.invalidateAll();
+    // An object may have a memory that no watch has shown.
+    for (const name of this.objects.names()) this.invalidate(name);
   }
 
   /**

@@ -163,33 +163,43 @@ describe("Watches", () => {
     return { ...manifest, metadata: { ...manifest.metadata, ...more } };
   }
 
-  it("read an object of others and its memory again if another process may have written them, even if no watch has shown that", async () => {
-    const object = observed(
-      "Widget",
-      { apiVersion: WIDGETS.apiVersion },
-      { name: "widget", uid: "widget-uid" },
-    );
-    const name = { namespace: "shop", name: "widget" };
-    const metadata = { name: "argosy.shop.widget-uid", namespace: "argosy", uid: "m1", resourceVersion: "9" };
-    const memory = { apiVersion: "argosy.dev/v1", kind: "Memory", metadata, object: name, memory: {} };
-    const server = await TestApiServer.start((call, response) => {
-      if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
-      if (call.path.endsWith("/memories/argosy.shop.widget-uid")) return json(response, memory);
-      const items = call.path.endsWith("/widgets") ? [object] : [];
-      if (!call.query.has("watch")) return json(response, { metadata: { resourceVersion: "5" }, items });
-      sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
+  const findings: [string, (watching: Watches) => void][] = [
+    ["it", (watching) => watching.invalidate({ namespace: "shop", name: "widget" })],
+    ["anything", (watching) => watching.invalidateAll()],
+  ];
+  for (const [what, invalidate] of findings)
+    it(`read the memory of an object of others again if another process may have written ${what}, even if no watch has shown that`, async () => {
+      const object = observed(
+        "Widget",
+        { apiVersion: WIDGETS.apiVersion },
+        { name: "widget", uid: "widget-uid" },
+      );
+      const name = { namespace: "shop", name: "widget" };
+      const metadata = {
+        name: "argosy.shop.widget-uid",
+        namespace: "argosy",
+        uid: "m1",
+        resourceVersion: "9",
+      };
+      const memory = { apiVersion: "argosy.dev/v1", kind: "Memory", metadata, object: name, memory: {} };
+      const server = await TestApiServer.start((call, response) => {
+        if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
+        if (call.path.endsWith("/memories/argosy.shop.widget-uid")) return json(response, memory);
+        const items = call.path.endsWith("/widgets") ? [object] : [];
+        if (!call.query.has("watch")) return json(response, { metadata: { resourceVersion: "5" }, items });
+        sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
+      });
+      const other = server.client();
+      const watching = watchesOf(other, { watch: { labels: {}, on: ["spec"] } });
+      try {
+        await watching.start();
+        assert.deepEqual(await watching.memories?.read("widget-uid"), []);
+        invalidate(watching);
+        assert.deepEqual(await watching.memories?.read("widget-uid"), [memory]);
+      } finally {
+        await watching.stop();
+        other.close();
+        await server.stop();
+      }
     });
-    const other = server.client();
-    const watching = watchesOf(other, { watch: { labels: {}, on: ["spec"] } });
-    try {
-      await watching.start();
-      assert.deepEqual(await watching.memories?.read("widget-uid"), []);
-      watching.invalidate(name);
-      assert.deepEqual(await watching.memories?.read("widget-uid"), [memory]);
-    } finally {
-      await watching.stop();
-      other.close();
-      await server.stop();
-    }
-  });
 });
