@@ -1,10 +1,11 @@
 import { applyManifest, MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
-import { Conflicts } from "../kubernetes/conflicts";
+import { Conflicts, StandingConflictError } from "../kubernetes/conflicts";
 import { type ApiError, isApiError, isMisfit } from "../kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { Child, ChildStore } from "./childStore";
+import { deleteOwned } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
 import { isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
@@ -238,7 +239,7 @@ export class ChildApplier {
   /**
    * Deletes a child that cannot be changed, and creates it again. First the API server must have said that it would accept
    * the new one. If somebody else's finalizer keeps the old child, the new one is created when the old one is gone.
-   * @throws ApiError 409 if somebody else has written the old child since the change was refused: it may no longer be ours
+   * @throws ApiError 409 if the old child is no longer the owner's, or if somebody else writes it all the time
    */
   private async recreate(
     child: DesiredChild,
@@ -247,30 +248,29 @@ export class ChildApplier {
     scope: WriteScope,
   ): Promise<ChildVerb> {
     const { client } = scope;
-    const { resource, manifest } = child;
+    const { resource, manifest, ownerUid } = child;
+    const { store, ownerKind } = this.options;
     await client.create(resource, rehearsalOf(manifest), { dryRun: true }).catch((error: unknown) => {
       throw neverAgain(refused, error);
     });
     await scope.beforeReplacement?.();
-    await this.options.store.write(resource, manifest.metadata, undefined, async () => {
-      try {
-        await client.deleteVersion(resource, manifest.metadata, seen);
-        return { object: undefined };
-      } catch (error) {
-        if (!isApiError(error, 409)) throw error;
-        return { object: await client.get(resource, manifest.metadata) };
-      }
-    });
+    const { name, namespace } = manifest.metadata;
+    const old = { resource, name, namespace, ...seen };
+    try {
+      await deleteOwned(store, client, old, { ownerUid, ownerKind, managers: this.managers });
+    } catch (error) {
+      // A webhook may refuse the deletion by a conflict.
+      throw error instanceof StandingConflictError ? refused : error;
+    }
     try {
       await this.send(child, MUST_NOT_EXIST, scope);
       return "recreated";
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       const there = await client.get(resource, manifest.metadata);
-      if (there && there.metadata.uid !== seen.uid) throw error;
-      if (there?.metadata.deletionTimestamp !== undefined) return "deleted";
-      // A webhook may refuse the deletion by a conflict.
-      if (there) throw there.metadata.resourceVersion === seen.resourceVersion ? refused : error;
+      if (there?.metadata.uid === seen.uid && there.metadata.deletionTimestamp !== undefined)
+        return "deleted";
+      if (there) throw error;
       // The old child has gone between the two requests.
       await this.send(child, MUST_NOT_EXIST, scope);
       return "recreated";

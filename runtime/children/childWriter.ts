@@ -1,9 +1,8 @@
-import { Conflicts } from "../kubernetes/conflicts";
-import { isApiError } from "../kubernetes/errors";
 import { formatName, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
+import { deleteOwned } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
 import { ownManagers } from "./marks";
 import { Outages } from "./outages";
@@ -25,9 +24,6 @@ export interface ChildWriterOptions extends ChildApplierOptions {
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
-
-/** If a child that must be deleted changed this often, another try within one reconcile makes no sense. */
-const MOST_TRIES = 5;
 
 /**
  * Applies and deletes children.
@@ -99,32 +95,14 @@ export class ChildWriter {
     child: Child,
     scope: WriteScope | Pick<WriteScope, "client">,
   ): Promise<ChildChange | undefined> {
-    const { store } = this.options;
-    const { client } = scope;
+    const { store, ownerKind } = this.options;
     const { resource, uid, facts } = child;
     const name = `${resource.kind} ${formatName(child)}`;
-    let { resourceVersion } = child;
-    const conflicts = new Conflicts(MOST_TRIES);
+    const owned = { ownerUid: facts.owner.uid, ownerKind, managers: this.managers };
     try {
-      for (;;) {
-        const { result, object } = await store.write(resource, child, undefined, async () => {
-          try {
-            const result = await client.deleteVersion(resource, child, { uid, resourceVersion });
-            return { result, object: undefined };
-          } catch (error) {
-            if (!isApiError(error, 409)) throw error;
-            return { result: error, object: await client.get(resource, child) };
-          }
-        });
-        this.outages.ended(uid);
-        if (result === "deleted") return describe("deleted", resource, child);
-        if (result === "gone") return undefined;
-        const isOurs = object && provenOwner(object, this.options.ownerKind, this.managers);
-        if (object?.metadata.uid !== uid || object.metadata.deletionTimestamp) return undefined;
-        if (isOurs?.uid !== facts.owner.uid) return undefined;
-        conflicts.met(result, resourceVersion, object.metadata.resourceVersion);
-        ({ resourceVersion } = object.metadata);
-      }
+      const result = await deleteOwned(store, scope.client, child, owned);
+      this.outages.ended(uid);
+      return result === "deleted" ? describe("deleted", resource, child) : undefined;
     } catch (error) {
       // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
       // take its name.
