@@ -15,7 +15,9 @@ export function tokenFileOf(source: string | undefined, user: string): string | 
     ? [source]
     : ((process.env.KUBECONFIG || undefined)?.split(delimiter) ?? [join(homedir(), ".kube", "config")]);
   for (const file of files.filter(existsSync)) {
-    const { users } = (parse(readFileSync(file, "utf8")) ?? {}) as { users?: NamedUser[] | null };
+    // client-node's parser has read it, and takes what this one complains of with the lines around it, which may have a token.
+    const content = parse(readFileSync(file, "utf8"), { logLevel: "silent" });
+    const { users } = (content ?? {}) as { users?: NamedUser[] | null };
     const found = users?.find(({ name }) => name === user);
     if (found) return found.user?.tokenFile ? resolve(dirname(file), found.user.tokenFile) : undefined;
   }

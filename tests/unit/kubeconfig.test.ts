@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { utimesSync } from "node:fs";
 import path from "node:path";
+import { stringify } from "yaml";
 import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
 import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
@@ -37,6 +38,13 @@ describe("the connection of a kubeconfig", () => {
     addFiles(root, { "tokens/u": "second\n" });
     utimesSync(path.join(root, "tokens", "u"), 1, 1);
     assert.equal(await token?.(), "second");
+  });
+
+  it("is used although it is no strict YAML, as client-node reads it", async () => {
+    const { users: _, ...others } = KUBECONFIG;
+    const text = `${stringify(others)}users:\n- name: u\n  user: {\n  token: t\n}\n`;
+    addFiles(root, { lax: text });
+    assert.equal(await (await connectionFromKubeconfig(path.join(root, "lax"))).token?.(), "t");
   });
 
   it("is refused with the file's name where that is no kubeconfig", async () => {
