@@ -5,6 +5,7 @@ import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, ObjectMeta, ObjectName } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { ListedUse } from "../../runtime/pod/resync/listedUse";
+import { Patience } from "../../runtime/pod/withoutWatches/patience";
 import { observed, operator, widget } from "./support/objects";
 
 const LABELS = { "argosy.dev/used-by": "argosy.shop" };
@@ -107,6 +108,21 @@ describe("ListedUse", () => {
     assert.deepEqual(told, ["what uses.config names in namespace gone"]);
   });
 
+  it("knows what is used although the API server is busy for a moment", async () => {
+    let refusals = 1;
+    const busy = {
+      ...client,
+      list: async (...args: Parameters<typeof client.list>) => {
+        if (refusals-- > 0) throw new ApiError(504, { message: "the API server is starting" }, "GET");
+        return client.list(...args);
+      },
+    } as unknown as KubernetesClient;
+    const used = await ListedUse.of({ operator: OPERATOR, client: busy, onError: fail });
+    const user = widget({}, { spec: { secret: "s" } });
+    const now = await used.fingerprintOf(user.metadata, referencesOf(OPERATOR.uses, user));
+    assert.notEqual(now, undefined);
+  });
+
   it("knows what an object uses though a kind cannot be listed of which the object names nothing", async () => {
     const gadget = { apiVersion: "gadgets.example.com/v1", kind: "Gadget", plural: "gadgets" };
     const uses = {
@@ -119,6 +135,7 @@ describe("ListedUse", () => {
       operator: operator({ uses }),
       client: { ...client, read: () => Promise.reject(away) } as unknown as KubernetesClient,
       onError: () => {},
+      patience: new Patience(0),
     });
     const isKnown = async (spec: object) => {
       const user = widget({}, { spec });

@@ -9,6 +9,7 @@ import { formatName, type KubernetesObject, type ObjectName } from "../../kubern
 import { USED_BY_LABEL } from "../../names";
 import { gatherReferences, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "../../uses/used";
 import { usedFingerprint } from "../withoutWatches/footprint";
+import { Patience } from "../withoutWatches/patience";
 import { listByNamespace } from "./listByNamespace";
 
 /** What {@link ListedUse} lists. */
@@ -17,6 +18,8 @@ export interface ListedUseOptions {
   readonly client: KubernetesClient;
   /** Called for each use that could not be listed, or not in one namespace. The objects there count as unchanged. */
   readonly onError: (what: string, error: Error) => void;
+  /** How long an API server is waited for that is away or busy. @default half a minute */
+  readonly patience?: Patience | undefined;
 }
 
 /**
@@ -39,9 +42,10 @@ export class ListedUse implements UsedSource {
   /** Lists everything. */
   static async of(options: ListedUseOptions): Promise<ListedUse> {
     const listed = new ListedUse(options);
+    const { patience = new Patience() } = options;
     for (const selection of listed.selections) {
       try {
-        await listed.add(selection);
+        await patience.retried(() => listed.add(selection));
       } catch (error) {
         if (error instanceof UnknownKindError || isApiError(error, 404)) listed.missing.add(selection.key);
         else listed.fail(selection.key, undefined, error as Error);

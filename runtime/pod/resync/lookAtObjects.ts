@@ -9,7 +9,7 @@ import { nameIn } from "../../memory/keptMemories";
 import { annotated, PAUSED_ANNOTATION } from "../../names";
 import { Finalizers } from "../../reconcile/finalizers";
 import { labelSelectorOf } from "../../watch/watched";
-import { Patience } from "../withoutWatches/patience";
+import { KIND_PATIENCE_MS, Patience } from "../withoutWatches/patience";
 import { isWatched } from "../withoutWatches/watchedObjects";
 import type { Unaware } from "../workflows/silentRuns";
 import { listByNamespace } from "./listByNamespace";
@@ -55,7 +55,7 @@ export async function lookAtObjects(options: LookOptions): Promise<Looked[]> {
   const children = await listChildrenOfAll({ ...options, patience });
   const memories = operator.watch && (await patience.retried(() => listMemories(options)));
   const needs = new Needs(options, children, memories);
-  const used = await ListedUse.of(options);
+  const used = await ListedUse.of({ ...options, patience: patience.atMost(KIND_PATIENCE_MS) });
   const look = await patience.retried(() => Look.at(options, needs));
   await look.compareUse(used);
   const left = memories ? look.departed(memories, children) : [];

@@ -8,7 +8,7 @@ import { tryHandler } from "../../reconcile/trial";
 import type { Tracing } from "../../traces/tracing";
 import { programOfRun } from "../withoutWatches/footprint";
 import { formerUidsIn } from "../withoutWatches/formers";
-import { Patience } from "../withoutWatches/patience";
+import { KIND_PATIENCE_MS, Patience } from "../withoutWatches/patience";
 import { ServedKinds } from "../withoutWatches/servedKinds";
 import { withServedKind } from "../withoutWatches/watchedObjects";
 import { deleteNeedlessRuns } from "../workflows/needlessRuns";
@@ -51,7 +51,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
         readAt = performance.now();
         return client.get(WORKFLOWS, { namespace, name });
       }),
-      patience.retried(() => ServedKinds.of(operator, client)),
+      patience.retried(() => ServedKinds.of(operator, client, patience.atMost(KIND_PATIENCE_MS))),
       // The handler's start begins while the object is read.
       handlerReady?.().then(() => pool.warm()),
     ]);

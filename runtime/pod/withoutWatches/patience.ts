@@ -4,6 +4,11 @@ import { ApiUnreachableError, isBusy } from "../../kubernetes/errors";
 const PATIENCE_MS = 30_000;
 /** How long to wait before an API server that was busy or out of reach is asked again, in milliseconds. */
 export const LOOK_MS = 1_000;
+/**
+ * How long to wait for the server of a single kind, in milliseconds. Objects without such children wait for it too, and it may be
+ * away for days, so this is short.
+ */
+export const KIND_PATIENCE_MS = 5_000;
 
 /** How long a run, or a resync, waits for something that is about to happen. */
 export class Patience {
@@ -16,6 +21,11 @@ export class Patience {
     private readonly signal?: AbortSignal | undefined,
   ) {
     this.until = performance.now() + ms;
+  }
+
+  /** A part of this patience. */
+  atMost(ms: number): Patience {
+    return new Patience(Math.min(ms, this.until - performance.now()), this.signal);
   }
 
   /** Waits. False if the wait would be longer than the patience, or if the signal aborts. */

@@ -5,6 +5,7 @@ import { discover, findResource, UnknownKindError } from "../../kubernetes/disco
 import { ApiError, isApiError } from "../../kubernetes/errors";
 import { isSameKind, kindKey, type Resource } from "../../kubernetes/resource";
 import type { Outcome } from "../../reconcile/outcome";
+import { KIND_PATIENCE_MS, Patience } from "./patience";
 
 /** The kinds of an operator's children, as far as the API server says how it serves them. */
 export class ServedKinds {
@@ -15,18 +16,28 @@ export class ServedKinds {
     private readonly unknown: ReadonlyMap<string, ReconcileFailure>,
   ) {}
 
-  /** Asks about all kinds. @throws ApiUnreachableError, ApiError 429 if the API server is out of reach, or busy */
-  static async of(operator: Operator, client: KubernetesClient): Promise<ServedKinds> {
+  /**
+   * Asks about all kinds.
+   * @param patience for the server of a kind that is away for a moment
+   * @throws ApiUnreachableError, ApiError 429 if the API server is out of reach, or busy
+   */
+  static async of(
+    operator: Operator,
+    client: KubernetesClient,
+    patience = new Patience(KIND_PATIENCE_MS),
+  ): Promise<ServedKinds> {
     const unknown = new Map<string, ReconcileFailure>();
     const found = await Promise.all(
       operator.children.map(({ apiVersion, kind }) =>
-        findResource(client, apiVersion, kind).catch((error: Error) => {
-          if (error instanceof UnknownKindError) return undefined;
-          // The server of an aggregated API may be away for days. The other kinds have other servers.
-          if (!(error instanceof ApiError) || error.code === 429) throw error;
-          unknown.set(kindKey({ apiVersion, kind }), notSaid(kindKey({ apiVersion, kind }), error));
-          return undefined;
-        }),
+        patience
+          .retried(() => findResource(client, apiVersion, kind))
+          .catch((error: Error) => {
+            if (error instanceof UnknownKindError) return undefined;
+            // The server of an aggregated API may be away for days. The other kinds have other servers.
+            if (!(error instanceof ApiError) || error.code === 429) throw error;
+            unknown.set(kindKey({ apiVersion, kind }), notSaid(kindKey({ apiVersion, kind }), error));
+            return undefined;
+          }),
       ),
     );
     return new ServedKinds(
