@@ -37,6 +37,8 @@ export class ChildWatches {
   readonly sought = new SoughtKinds();
   /** The declared kinds that were found so far. */
   readonly resources: Resource[] = [];
+  /** The kinds that are not where they were. */
+  private readonly lookedFor = new Set<Resource>();
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: ChildWatchesOptions) {
@@ -49,7 +51,10 @@ export class ChildWatches {
       answersOthers,
       sink: (kind, namespace) => this.store.sink(kind, namespace),
       onSynced,
-      onInterruption: ({ kind }, error) => onInterruption(kind, error),
+      onInterruption: (resource, error) => {
+        onInterruption(resource.kind, error);
+        if (isApiError(error, 404)) void this.lookFor(resource).catch(() => {});
+      },
       onRefused: (kind, error, namespace) => {
         if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));
       },
@@ -72,6 +77,21 @@ export class ChildWatches {
   async relist(): Promise<void> {
     const followed = this.resources.map((resource) => this.follow(resource));
     await Promise.all([...followed, this.scopes.relist()]);
+  }
+
+  /** A kind is not where it was. It is looked for until the cluster serves it, there or at another path. */
+  private async lookFor(resource: Resource): Promise<void> {
+    // Each namespace reports this again and again.
+    if (this.lookedFor.has(resource)) return;
+    this.lookedFor.add(resource);
+    try {
+      const { apiVersion, kind } = resource;
+      const { signal } = this.stopping;
+      await awaitKind(this.options.client, apiVersion, kind, { signal, onWait: () => {} });
+      await this.follow(resource);
+    } finally {
+      this.lookedFor.delete(resource);
+    }
   }
 
   /** Watches a kind at another path, if the cluster serves it there now. */

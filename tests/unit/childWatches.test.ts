@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { ChildWatches } from "../../runtime/children/childWatches";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { eventually } from "../support/eventually";
 import { operator, WIDGETS } from "./support/objects";
-import { json, sendEvent, TestApiServer } from "./support/testApiServer";
+import { json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
 
 const API_VERSION = "demo.example.com/v1";
 
@@ -12,14 +13,21 @@ describe("ChildWatches", () => {
   let watches: ChildWatches;
   /** The plurals of the kinds that the cluster serves. */
   let plurals: Record<string, string>;
+  let isNamespaced: boolean;
 
   beforeEach(async () => {
     plurals = { First: "firsts", Second: "seconds" };
+    isNamespaced = true;
     api = await TestApiServer.start((call, response) => {
       if (call.path === `/apis/${API_VERSION}`) {
-        const kinds = Object.entries(plurals).map(([kind, name]) => ({ name, kind, namespaced: true }));
+        const kinds = Object.entries(plurals).map(([kind, name]) => ({
+          name,
+          kind,
+          namespaced: isNamespaced,
+        }));
         return json(response, { resources: kinds });
       }
+      if (!isNamespaced && call.path.includes("/namespaces/")) return refuse(response, 404);
       const version = { metadata: { resourceVersion: "5" } };
       if (call.query.has("watch")) sendEvent(response, "BOOKMARK", version);
       else json(response, { ...version, items: [] });
@@ -28,6 +36,7 @@ describe("ChildWatches", () => {
     watches = new ChildWatches({
       client,
       operator: operator({
+        namespaces: ["shop", "office"],
         children: Object.entries(plurals).map(([kind, plural]) => ({
           apiVersion: API_VERSION,
           kind,
@@ -57,5 +66,17 @@ describe("ChildWatches", () => {
     plurals["First"] = "others";
     await Promise.all([watches.relist(), watches.relist()]);
     assert.deepEqual(known(), ["others", "seconds"]);
+  });
+
+  it("follows a kind that is no longer in its namespaces, before anybody lists everything again", async () => {
+    isNamespaced = false;
+    api.cut();
+    await eventually(() => {
+      assert.deepEqual(
+        watches.resources.map(({ namespaced }) => namespaced),
+        [false, false],
+      );
+      assert.deepEqual(watches.scopes.notSynced(undefined), []);
+    });
   });
 });
