@@ -86,6 +86,8 @@ export class HttpTransport {
   private readonly basePath: string;
   /** The server's clock when ours, the monotonic one, began. Undefined if no answer has told it. */
   private clockBegan: number | undefined;
+  /** Why no connection is opened any more. Undefined: connections are opened. */
+  private closed: Error | undefined;
 
   /** @throws Error if the connection is not by https, or its certificates cannot be read */
   constructor(
@@ -152,7 +154,8 @@ export class HttpTransport {
 
   /** Closes every connection. A request that still waits or runs fails, and so does a later one. */
   close(): void {
-    this.gate.close(new Error("the connection to the API server was closed"));
+    this.closed = new Error("the connection to the API server was closed");
+    this.gate.close(this.closed);
     this.agent.destroy();
     this.leaseAgent.destroy();
     this.streamAgent.destroy();
@@ -192,6 +195,8 @@ export class HttpTransport {
     leave: () => void,
   ): Promise<IncomingMessage> {
     const token = await this.connection.token?.();
+    // It may have been closed during the wait for the token. A stream does not pass the gate.
+    if (this.closed) throw this.closed;
     const body = request.body === undefined ? undefined : writeJson(request.body);
     return new Promise((resolve, reject) => {
       let isHeldBack = false;

@@ -272,6 +272,22 @@ describe("HttpTransport", () => {
     assert.equal(api.calls.length, 1);
   });
 
+  it("opens no connection after it was closed, neither for a stream nor after a wait for the token", async () => {
+    let give: ((token: string) => void) | undefined;
+    const token = () =>
+      new Promise<string>((resolve) => {
+        give = resolve;
+      });
+    const waiting = new HttpTransport(api.connection({ token }));
+    const ended = assert.rejects(waiting.send(PODS), /connection .* was closed/);
+    await eventually(() => assert.ok(give));
+    for (const each of [waiting, transport]) each.close();
+    give?.("token");
+    await ended;
+    await assert.rejects(transport.open(PODS), /connection .* was closed/);
+    assert.deepEqual([api.calls.length, api.openConnections], [0, 0]);
+  });
+
   describe("as a stream", () => {
     it("gives what comes when it comes", async () => {
       api.answer = (_, response) => void response.write("one\n");
