@@ -139,9 +139,18 @@ function strayPart(value, isEntry = false) {
   return undefined;
 }
 
-/** The error's text, after the innermost line of the author's own files: "main.ts:12 in reconcile: TypeError: ...". */
+/** The error's text. Anything can be thrown, also what cannot be written as text. */
 function messageOf(error) {
   if (error instanceof Refused) return error.message;
+  try {
+    return placedMessageOf(error);
+  } catch {
+    return `${file}: it threw ${named(error)}, which cannot be written as text`;
+  }
+}
+
+/** The error's text, after the innermost line of the author's own files: "main.ts:12 in reconcile: TypeError: ...". */
+function placedMessageOf(error) {
   console.error(error);
   const isError = error instanceof Error;
   const words = isError ? `${error.name}: ${error.message}` : `it threw ${named(error)}: ${String(error)}`;

@@ -78,6 +78,16 @@ describe("a function", function () {
       /^main\.js: it threw a value of type string: no$/,
     ],
     [
+      "what is thrown and has no text",
+      { "main.js": "exports.reconcile = () => {\n  throw Object.create(null);\n};\n" },
+      /^main\.js: it threw a value of type object, which cannot be written as text$/,
+    ],
+    [
+      "what is thrown and throws when it is written as text",
+      { "main.js": "exports.reconcile = () => {\n  throw { toString: () => undefined.x };\n};\n" },
+      /^main\.js: it threw a value of type object, which cannot be written as text$/,
+    ],
+    [
       "None",
       { "main.py": "def reconcile(request):\n    pass\n" },
       /^main\.py: reconcile returned None, not a dict\. Return, for example, \{"children": \.\.\.\}$/,
