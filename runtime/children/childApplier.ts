@@ -10,7 +10,7 @@ import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
 import { isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
-import { childConflict, marksTaken } from "./refusals";
+import { adoptionRefused, childConflict, marksTaken } from "./refusals";
 import { neverAgain, rehearsalOf } from "./rehearsal";
 
 /** What happened to a child. */
@@ -102,6 +102,8 @@ export class ChildApplier {
           target = await this.look(child, scope, seen ? undefined : error);
           conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
         } else if (target.seen && child.update === "recreate" && (isFieldRefused(error) || isMisfit(error))) {
+          // Nothing is deleted that we did not apply.
+          if (target.how === "adopt") throw adoptionRefused(child, error, scope);
           return this.recreate(child, target.seen, error, scope);
         } else throw error;
       }

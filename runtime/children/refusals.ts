@@ -53,6 +53,17 @@ export function marksTaken(child: DesiredChild): ReconcileFailure {
   );
 }
 
+/** The failure of a child that somebody offered for adoption, and that cannot be changed as the handler wants it. */
+export function adoptionRefused(
+  child: DesiredChild,
+  cause: ApiError,
+  { masked }: Pick<ChildOwner, "masked">,
+): ReconcileFailure {
+  const said = brief(masked(cause.message));
+  const message = `${nameOf(child)} cannot be adopted: the API server refuses the change: ${said}. The operator did not create it, so it is not deleted to be created again: delete it yourself, or answer it as it is.`;
+  return new ReconcileFailure("ChildRefused", message, { cause });
+}
+
 /** The owner of a refused child. A `WriteScope` is one. */
 interface ChildOwner {
   readonly namespace: string | undefined;

@@ -11,6 +11,7 @@ import { ObjectGoneError } from "../../runtime/reconcile/errors";
 import { applied, CONFIG_MAPS, configMap, entryOf, MANAGER, WIDGETS, widget } from "./support/objects";
 import {
   APPLY,
+  DELETE,
   desired,
   FORMER,
   failureOf,
@@ -133,6 +134,18 @@ describe("ChildWriter", () => {
       assert.equal(verbOf(await bench.apply()), "adopted");
       assert.equal(bench.confirmed, 1);
       assert.equal(bench.there()?.metadata.uid, "foreign-uid");
+    });
+
+    it("and deletes none to create it again, although it is offered for adoption", async () => {
+      bench.cluster.put(foreign({ annotations: { "argosy.dev/adopt": "true" } }));
+      bench.cluster.meanwhile = (step) => {
+        if (step === APPLY && bench.confirmed > 0) throw IMMUTABLE;
+      };
+      const { reason, message } = await failureOf(bench.apply(desired({ key: "2" }, { update: "recreate" })));
+      assert.equal(reason, "ChildRefused");
+      assert.match(message, /^ConfigMap shop\/settings cannot be adopted: .*delete it yourself/);
+      assert.equal(bench.there()?.metadata.uid, "foreign-uid");
+      assert.ok(!bench.cluster.steps.includes(DELETE));
     });
 
     it("never if it has the controller of another owner", async () => {
@@ -318,6 +331,7 @@ describe("ChildWriter", () => {
             const isOffered = object.metadata.annotations?.["argosy.dev/adopt"] === "true";
             const owner = provenOwner(object, WIDGETS, [MANAGER])?.uid;
             const mayBeTaken = owner === undefined && (isOffered || bearsOurMark(object, [MANAGER]));
+            assert.ok(step !== DELETE || !isOffered, "deleted although it was only offered");
             // Nothing is taken before it was seen, and its new owner was seen to be still there.
             assert.ok(
               owner === OWNER.metadata.uid || (mayBeTaken && bench.confirmed > confirmedBefore),
@@ -334,7 +348,13 @@ describe("ChildWriter", () => {
           });
         },
       ),
-      { numRuns: 300, examples: [["ours", [["before", "orphaned"]], "recreate", false, [true]]] },
+      {
+        numRuns: 300,
+        examples: [
+          ["ours", [["before", "orphaned"]], "recreate", false, [true]],
+          ["adoptable", [], "recreate", false, [false, true]],
+        ],
+      },
     );
 
     function put(state: (typeof states)[number]): void {
