@@ -40,7 +40,7 @@ export class ChildWriter {
 
   constructor(private readonly options: ChildWriterOptions) {
     this.applier = new ChildApplier(options);
-    this.outages = new Outages(options.now);
+    this.outages = new Outages("ChildRefused", options.now);
     this.managers = ownManagers(options.fieldManager, options.formerManagers);
   }
 
@@ -67,7 +67,7 @@ export class ChildWriter {
     } catch (error) {
       // The next reconcile looks again, and fails in the same way as long as the reason lasts.
       if (child.isCreated) store.becomeUnsure(resource, manifest.metadata);
-      const outage = await this.outages.met(error, name, name, scope);
+      const outage = await this.outages.met(error, name, scope, `write ${name}`);
       throw outage ?? childRefused(error, child, scope, isNamespaced) ?? error;
     }
   }
@@ -106,7 +106,8 @@ export class ChildWriter {
     } catch (error) {
       // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
       // take its name.
-      const outage = "confirmOwner" in scope ? await this.outages.met(error, uid, name, scope) : undefined;
+      const outage =
+        "confirmOwner" in scope ? await this.outages.met(error, uid, scope, `write ${name}`) : undefined;
       throw outage ?? deletionRefused(error, child) ?? error;
     }
   }

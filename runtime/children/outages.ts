@@ -1,16 +1,19 @@
-import { ReconcileFailure } from "../failure";
+import { type FailureReason, ReconcileFailure } from "../failure";
 import { ApiError, ApiUnreachableError, isBusy } from "../kubernetes/errors";
 import { cut } from "../text/cut";
 import type { WriteScope } from "./childApplier";
 
-/** Nothing is concluded from failing writes of a child for this long, in milliseconds: an API server may be busy for as long. */
+/** Nothing is concluded from failing requests for this long, in milliseconds: an API server may be busy for as long. */
 const PATIENCE_MS = 20_000;
 const FEWEST_FAILURES = 3;
-/** A child that cannot be written for so long is tried again this often. */
+/** What has failed for so long is tried again this often. */
 const RETRY = { retryAfterSeconds: 10 };
-/** A child that nobody has tried to write for this long is forgotten. */
+/** What nobody has tried for this long is forgotten. */
 const FORGOTTEN_AFTER_MS = 600_000;
 const LONGEST_SAID = 600;
+const REMEDY = "Repair what serves this kind, or the webhook that must allow the request";
+const CUT_REMEDY =
+  "Something before the API server cuts the connection, perhaps a proxy that lets no large request pass: repair that";
 
 /**
  * How the API server says that it cannot call a webhook that must allow the write (kubernetes,
@@ -28,44 +31,50 @@ interface Outage {
 }
 
 /**
- * Distinguishes a busy API server from one that answers but cannot write a child: the API that serves the kind is down, or a
- * webhook that the API server must ask. The first is nobody's fault. Neither is the second for a while, and then the object
- * reports it.
+ * Distinguishes a busy API server from one that answers, but not to certain requests: the API that serves a kind is down, or a
+ * webhook that the API server must ask, or a proxy cuts each connection with a large request. The first is nobody's fault. Neither
+ * is the second for a while, and then the object reports it.
  *
- * Guarantee (tests/unit/outages.test.ts): nothing is reported about a child as long as the API server does not answer for its
- * owner.
+ * Guarantee (tests/unit/outages.test.ts): nothing is reported as long as the API server does not answer for the object.
  */
 export class Outages {
   /** By what was tried; the one that failed last is at the end. */
   private readonly outages = new Map<string, Outage>();
 
-  /** @param now a monotonic clock, in milliseconds */
-  constructor(private readonly now: () => number = () => performance.now()) {}
+  /**
+   * @param reason of the failures
+   * @param now a monotonic clock, in milliseconds
+   */
+  constructor(
+    private readonly reason: FailureReason,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
-  /** The child was written, or is as it should be, or its write was refused for another reason. @param key as for {@link met} */
+  /** It was done, or need not be done, or was refused for another reason. @param key as for {@link met} */
   ended(key: string): void {
     this.outages.delete(key);
   }
 
   /**
-   * What to throw for a failed write of a child.
+   * What to throw for a failed request.
    * @param key of what is tried again and again: the same for each try
-   * @param child its kind and name, for people
+   * @param what the API server has failed to do, for people. @default to answer the request
    * @returns undefined if the error is not such an outage; a `ReconcileFailure` if the outage lasts; otherwise an error that is
-   *   nobody's fault, or the one that the owner could not be read with
+   *   nobody's fault, or the one that the object could not be read with
    */
   async met(
     error: unknown,
     key: string,
-    child: string,
     { confirmOwner, masked }: Pick<WriteScope, "confirmOwner" | "masked">,
+    what?: string,
   ): Promise<unknown> {
     if (!isOutage(error)) {
       this.ended(key);
       return undefined;
     }
     const { since, begin, failures } = this.failed(key);
-    const busy = new ApiError(503, error.status, error.request);
+    const isCut = error instanceof ApiUnreachableError;
+    const busy = isCut ? error : new ApiError(503, error.status, error.request);
     if (failures < FEWEST_FAILURES || this.now() - begin < PATIENCE_MS) return busy;
     try {
       await confirmOwner();
@@ -74,8 +83,8 @@ export class Outages {
     }
     const time = `${new Date(since).toISOString().slice(0, 19)}Z`;
     const said = cut(masked(error.message), LONGEST_SAID);
-    const message = `since ${time} the API server has failed to write ${child}, although it answers other requests: ${said}. Repair what serves this kind, or the webhook that must allow it: the child is tried again every ${RETRY.retryAfterSeconds} seconds.`;
-    return new ReconcileFailure("ChildRefused", message, { ...RETRY, cause: error });
+    const message = `since ${time} the API server has failed to ${what ?? `answer ${error.request}`}, although it answers other requests: ${said}. ${isCut ? CUT_REMEDY : REMEDY}: this is tried again every ${RETRY.retryAfterSeconds} seconds.`;
+    return new ReconcileFailure(this.reason, message, { ...RETRY, cause: error });
   }
 
   private failed(key: string): Outage {
@@ -93,7 +102,10 @@ export class Outages {
   }
 }
 
-/** Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about the child. */
-function isOutage(error: unknown): error is ApiError {
+/**
+ * Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about what was asked for.
+ */
+function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
+  if (error instanceof ApiUnreachableError) return true;
   return error instanceof ApiError && error.code >= 500 && (isBusy(error) || UNASKED.test(error.message));
 }

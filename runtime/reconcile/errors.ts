@@ -55,7 +55,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | `apiErrorOf` (kubernetes/errors.ts) | an admission webhook's denial, with almost any code | a refusal: 403 |
  * | `Settling` (kubernetes/settling.ts) | 403, soon after the API server came up: it may not know its roles yet | busy: 503 |
  * | `Conflicts` (kubernetes/conflicts.ts), `Finalizers` | 409 though nothing moved | `StandingConflictError` |
- * | `Outages` (children/outages.ts) | a child that cannot be written, as its API or webhook is away | busy: 503; later `ChildRefused` |
+ * | `Outages` (children/outages.ts) | a request that fails while the API server answers for its object | busy; later `ChildRefused`, or `ApiError` |
  * | `childRefused`, `deletionRefused` (children/refusals.ts) | a refusal of a child | `ChildRefused` or `NamespaceNotGranted` |
  * | `refusedBy` (status/statusWriter.ts) | a refusal of the status | `StatusRefused` |
  *

@@ -1,5 +1,6 @@
 import type { ChildWriter } from "../children/childWriter";
 import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
+import { Outages } from "../children/outages";
 import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import type { ReconcileFailure } from "../failure";
@@ -41,6 +42,8 @@ export interface ReconcilerOptions
   readonly departures?: DeparturesOptions | undefined;
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
+  /** What the API server fails to answer about objects. @default none is known yet */
+  readonly outages?: Outages;
   /** Why nobody knows whether the cluster serves a declared kind. @default that is known */
   readonly whyUnknown?: (
     kind: Pick<Resource, "apiVersion" | "kind">,
@@ -85,10 +88,12 @@ export class Reconciler {
   private readonly finalization: Finalization;
   private readonly scrubber = new Scrubber();
   private readonly inDoubt = new EventsInDoubt();
+  private readonly outages: Outages;
 
   constructor(private readonly options: ReconcilerOptions) {
     const { operator, resource, childResources, children, writer } = options;
     this.sweep = new Sweep({ operator, childResources, store: children, writer });
+    this.outages = options.outages ?? new Outages("ApiError");
     const { departures } = options;
     const isOurs = !departures;
     if (departures) this.departures = new Departures(departures, this.sweep);
@@ -131,6 +136,7 @@ export class Reconciler {
       name: name.name,
     };
     const draft = new Draft({ ...about, attempt }, mandate);
+    let reconciliation: Reconciliation | undefined;
     try {
       const object = await timeline.step("read", () => objects.readToReconcile(name));
       writtenAt = object && lastWriteOf(object);
@@ -144,10 +150,12 @@ export class Reconciler {
         const memory = await this.options.memories.of(object);
         draft.events.push(...this.inDoubt.take(name, memory.told));
         const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
-        await this.handle(object, memory, new Reconciliation(object, mandate, options), draft);
+        reconciliation = new Reconciliation(object, mandate, options);
+        await this.handle(object, memory, reconciliation, draft);
+        this.outages.ended(object.metadata.uid);
       }
     } catch (error) {
-      this.fail(error, name, draft, mandate);
+      await this.fail(error, name, draft, mandate, reconciliation);
     }
     return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
   }
@@ -194,10 +202,22 @@ export class Reconciler {
   }
 
   /** Puts the consequences of an error into the outcome. */
-  private fail(error: unknown, name: ObjectName, draft: Draft, mandate: Mandate): void {
-    const consequence = consequenceOf(whyEnded(mandate) ?? error, name.namespace);
+  private async fail(
+    error: unknown,
+    name: ObjectName,
+    draft: Draft,
+    mandate: Mandate,
+    reconciliation: Reconciliation | undefined,
+  ): Promise<void> {
+    const { uid } = draft.report;
+    const outage =
+      reconciliation && uid !== undefined && !whyEnded(mandate)
+        ? await this.outages.met(error, uid, reconciliation.probe)
+        : undefined;
+    const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? error, name.namespace);
     const { report, again } = consequence;
-    if (again.kind === "again" || report.skipped === "gone") this.options.objects.invalidate(name);
+    // A write may have been done although nobody was told.
+    if (again.kind === "again" || report.skipped === "gone" || outage) this.options.objects.invalidate(name);
     // Nobody may ask about it again.
     if (report.skipped === "gone") this.forget(name);
     draft.fail(consequence);

@@ -25,6 +25,8 @@ const UNASKED = new ApiError(
   },
   APPLY,
 );
+/** As behind a proxy that cuts large requests. */
+const CUT = new ApiUnreachableError(APPLY, new Error("socket hang up"));
 
 describe("A child that the API server cannot write", () => {
   let cluster: FakeCluster;
@@ -71,7 +73,7 @@ describe("A child that the API server cannot write", () => {
 
   const apply = () => writer.apply(child(), scope());
 
-  for (const error of [AWAY, UNASKED])
+  for (const error of [AWAY, UNASKED, CUT])
     it(`is nobody's fault at first, and told if that lasts while others are answered: ${error.message}`, async () => {
       cluster.refusals.set(APPLY, error);
       const [first, second, third] = await tries(apply);

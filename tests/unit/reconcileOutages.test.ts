@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { Outages } from "../../runtime/children/outages";
+import { ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { ObjectMeta } from "../../runtime/kubernetes/objects";
+import { configMap } from "./support/objects";
+import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
+
+describe("Reconciler, of an object for which the API server does not answer every request", () => {
+  let world: ReconcileWorld;
+
+  beforeEach(() => {
+    world = new ReconcileWorld();
+  });
+
+  for (const [what, step, metadata] of [
+    ["its status", "status", {}],
+    ["a finalizer", `apply finalizers ${FINALIZER}`, {}],
+    [
+      "the removal of a finalizer",
+      `remove ${FINALIZER}`,
+      { finalizers: [FINALIZER], deletionTimestamp: DELETED },
+    ],
+  ] as [string, string, Partial<ObjectMeta>][])
+    it(`says of an object that a write of ${what} is cut again and again, although the API server answers for the object`, async () => {
+      let now = 0;
+      const options = { ...finalizing, outages: new Outages("ApiError", () => now) };
+      world.given(metadata);
+      world.answer = "deletionTimestamp" in metadata ? { finalized: true } : { children: [configMap()] };
+      world.cluster.refusals.set(step, new ApiUnreachableError("PATCH /it", new Error("socket hang up")));
+      const results = [];
+      for (now of [0, 10_000, 30_000]) results.push((await world.reconcile(options)).report);
+      const [first, second, third] = results;
+      assert.deepEqual([first?.skipped, second?.skipped], ["API server away", "API server away"]);
+      assert.equal(third?.failure?.reason, "ApiError");
+      assert.match(
+        third?.failure?.message ?? "",
+        /has failed to answer PATCH \/it, although it answers other requests: .*socket hang up.*large request/,
+      );
+      assert.equal(world.invalidated, 3);
+      // The API server is away again.
+      world.cluster.readRefusals.set("get Widget", new ApiUnreachableError("GET", new Error("cut")));
+      assert.equal((await world.reconcile(options)).report.skipped, "API server away");
+    });
+});
