@@ -1,7 +1,8 @@
 import type { CustomResourceKind, Operator, UpdatePolicy, Watch } from "../definition/definition";
 import { MISSING_KIND_REMEDY, ReconcileFailure } from "../failure";
-import { invalid } from "../handler/invalidAnswer";
-import { formatName, groupOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
+import { invalid, shown } from "../handler/invalidAnswer";
+import { hasDnsNames } from "../kubernetes/kinds";
+import { formatName, groupOf, isDnsName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, finalizersOf, identityOf } from "../names";
 import { isSelected } from "../watch/watched";
@@ -24,7 +25,7 @@ export interface DesiredChild extends Partial<ChildOrder> {
  * Checks the answered children against the operator's definition, and marks them as the object's.
  *
  * @param resources the declared kinds as the API serves them
- * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a namespace is missing or not the operator's, or
+ * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a name is not one of its kind, a namespace is missing or not the operator's, or
  *   a child is answered twice, names another owner, has a finalizer of the operator, waits for a child that never becomes ready,
  *   or would itself be watched. `KindMissing` if the cluster does not serve a kind
  */
@@ -42,7 +43,10 @@ export function desiredChildren(
     const resource = resources.find((each) => isKindOf(each, child));
     if (!resource) throw kindMissing(child, answered);
     const manifest = ownedManifest(child, object, resource, identityOf(operator), !operator.watch);
-    const problem = misplaced(manifest, object, resource, operator) ?? whyNotOurs(child, object, operator);
+    const problem =
+      misnamed(manifest) ??
+      misplaced(manifest, object, resource, operator) ??
+      whyNotOurs(child, object, operator);
     if (problem !== undefined) throw refuse(problem);
     const name = `${child.kind} (${child.apiVersion}) ${formatName(manifest.metadata)}`;
     if (seen.has(name)) throw refuse(`is ${name}, which is answered twice`);
@@ -69,6 +73,12 @@ function undeclared(child: Manifest, { children }: Operator): string {
     .filter((each) => !each.retired)
     .map(({ apiVersion, kind }) => `${kind} (${apiVersion})`);
   return `${what}, which operator.yaml does not declare under "children": ${known.join(", ")}`;
+}
+
+/** Says what is wrong with the name of a child. Undefined if nothing is, or if only the API server knows. */
+function misnamed({ apiVersion, kind, metadata: { name } }: Manifest): string | undefined {
+  if (!hasDnsNames(apiVersion, kind) || isDnsName(name)) return undefined;
+  return `has the name ${shown(name)}, and a ${kind} has one of lower-case letters, digits, "-" and "."`;
 }
 
 /** Says what is wrong with the namespace of a child. Undefined if nothing is. */

@@ -145,6 +145,24 @@ export function isNamespaced(apiVersion: string, kind: string): boolean | undefi
   return undefined;
 }
 
+/** Kubernetes' own kinds in namespaces whose objects may have names with capitals. Some of them are not yet in every API server. */
+const FREELY_NAMED = [
+  "Event",
+  "LeaseCandidate",
+  "PodCertificateRequest",
+  "PodDisruptionBudget",
+  "Role",
+  "RoleBinding",
+];
+
+/**
+ * Whether it is known that each object of a kind has a DNS name: see `isDnsName`. For kinds that are not Kubernetes' own, only the
+ * API server knows.
+ */
+export function hasDnsNames(apiVersion: string, kind: string): boolean {
+  return isNamespaced(apiVersion, kind) === true && !FREELY_NAMED.includes(kind);
+}
+
 /** The API groups of Kubernetes' own that have this kind: ["apps"] for "Deployment", [] for an unknown one. */
 export function groupsOfKind(kind: string): string[] {
   return Object.keys(BUILT_IN_KINDS).filter(

@@ -102,6 +102,17 @@ export function isObjectName(text: string): boolean {
   return OBJECT_NAME.test(text);
 }
 
+/** RFC 1123: a DNS subdomain of any length. */
+const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/**
+ * Whether a text has the form of a DNS name (RFC 1123), as the API server requires of the names of custom resources and of most
+ * other kinds.
+ */
+export function isDnsName(text: string): boolean {
+  return text.length <= LONGEST_OBJECT_NAME && DNS_NAME.test(text);
+}
+
 /** "namespace/name", or "name" for an object without a namespace. */
 export function formatName({ namespace, name }: ObjectName): string {
   return namespace ? `${namespace}/${name}` : name;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import { discover } from "../../runtime/kubernetes/discovery";
 import { ApiError, isNamespaceMissing, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
+import { BUILT_IN_KINDS, hasDnsNames } from "../../runtime/kubernetes/kinds";
 import type { JsonObject, Manifest, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { eventually } from "../support/eventually";
@@ -55,6 +56,29 @@ describe("the API server", function () {
     namespace = await api.newNamespace("facts");
   });
   afterEach(() => api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
+
+  it("refuses a name with capitals for all kinds of which the engine says so", async () => {
+    const { groups } = await client.read<{ groups: { name: string; preferredVersion: ApiVersion }[] }>(
+      "/apis",
+    );
+    const versions = new Map([["", "v1"], ...groups.map((each) => versionOf(each))]);
+    const accepted: string[] = [];
+    let refused = 0;
+    for (const [group, { namespaced = [] }] of Object.entries(BUILT_IN_KINDS)) {
+      const apiVersion = versions.get(group);
+      for (const kind of apiVersion === undefined ? [] : namespaced) {
+        if (apiVersion === undefined || !hasDnsNames(apiVersion, kind)) continue;
+        const resource = await discover(client, apiVersion, kind);
+        const metadata = { name: "Capital", namespace };
+        const work = client.create(resource, { apiVersion, kind, metadata }, { dryRun: true });
+        const { status } = await errorOf(ApiError, () => work);
+        const isNamed = status.details?.causes?.some(({ field }) => field === "metadata.name");
+        if (isNamed) refused++;
+        else accepted.push(kind);
+      }
+    }
+    assert.deepEqual([accepted, refused > 20], [[], true]);
+  });
 
   for (const [kind, apiVersion] of [
     ["ConfigMap", "v1"],
@@ -226,3 +250,11 @@ describe("the API server", function () {
     });
   }
 });
+
+interface ApiVersion {
+  readonly groupVersion: string;
+}
+
+function versionOf({ name, preferredVersion }: { name: string; preferredVersion: ApiVersion }) {
+  return [name, preferredVersion.groupVersion] as const;
+}

@@ -39,6 +39,16 @@ describe("desiredChildren", () => {
     assert.equal(desire([{ ...child, metadata } as unknown as Manifest]).length, 1);
   });
 
+  it("refuses a name that no object of its kind has, before anything is applied", () => {
+    for (const name of ["Settings", "settings_1", "-settings", "settings.", "a:b"])
+      assert.match(
+        refusal([configMap({ name })]),
+        /children\[0\] has the name .*a ConfigMap has one of lower-case/,
+      );
+    const role = { ...clusterRole, metadata: { ...clusterRole.metadata, name: "system:Reader" } };
+    assert.equal(desire([configMap({ name: "a-1.b" }), role]).length, 2);
+  });
+
   it("refuses a kind that is not declared, and tells which are", () => {
     const secret = { ...configMap(), kind: "Secret" };
     assert.match(

@@ -1,6 +1,6 @@
 import type { Operator } from "../../definition/definition";
 import { isRecord } from "../../json/json";
-import { LONGEST_OBJECT_NAME, type ObjectName } from "../../kubernetes/objects";
+import { isDnsName, type ObjectName } from "../../kubernetes/objects";
 
 /** Says that an object may have changed. */
 export interface Hint extends ObjectName {
@@ -13,11 +13,6 @@ export class HintError extends Error {
   override readonly name = "HintError";
 }
 
-/**
- * RFC 1123: the names that the API server accepts for a custom resource. A namespace's name may have some of these
- * characters.
- */
-const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 /** A version as the API server writes it: an integer of 64 bits without a sign. */
 const RESOURCE_VERSION = /^[1-9][0-9]{0,19}$/;
 
@@ -59,6 +54,7 @@ function isResourceVersion(value: unknown): value is string {
   return typeof value === "string" && RESOURCE_VERSION.test(value);
 }
 
+/** A namespace's name may have some of these characters. */
 function isName(value: unknown): value is string {
-  return typeof value === "string" && value.length <= LONGEST_OBJECT_NAME && DNS_SUBDOMAIN.test(value);
+  return typeof value === "string" && isDnsName(value);
 }
