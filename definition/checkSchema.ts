@@ -17,12 +17,14 @@ let ajv: Ajv | undefined;
 
 /**
  * Reports where the schema of a CRD is no schema. Argosy itself checks statuses and fixtures against it, and could not name the
- * file then. What else the API server requires of a schema is left to the API server.
+ * file then. Also reports what has no type: the API server refuses such a CRD, and it is the most frequent mistake. What else the
+ * API server requires of a schema is left to the API server.
  *
  * @param field where the schema is: "spec.versions[0].schema.openAPIV3Schema"
  */
 export function checkSchema(schema: JsonObject, field: string, problem: Report): void {
   reportReferences(schema, field, problem);
+  reportUntyped(schema, field, problem);
   ajv ??= new Ajv({ strict: false, allErrors: true });
   if (ajv.validateSchema(schema) === true) return;
   const reported = new Set<string>();
@@ -51,6 +53,31 @@ function reportReferences(schema: Json | undefined, field: string, problem: Repo
   for (const keyword of WITH_SCHEMAS) reportReferences(schema[keyword], `${field}.${keyword}`, problem);
   for (const [name, inner] of Object.entries(isJsonObject(properties) ? properties : {}))
     reportReferences(inner, `${field}.properties.${name}`, problem);
+}
+
+/** Keywords that stand in for a type. */
+const INSTEAD_OF_TYPE = ["x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields", "$ref"];
+
+/**
+ * Reports each field, each entry of a list and each value of a map whose schema has no type.
+ * @param isRoot whether this is the schema of a whole custom resource, which may have a status without a type: Argosy adds that
+ */
+function reportUntyped(schema: JsonObject, field: string, problem: Report, isRoot = true): void {
+  if (isRoot && schema.type === undefined) problem(field, "has no type", "Write type: object.");
+  const { properties, items, additionalProperties } = schema;
+  const fields = Object.entries(isJsonObject(properties) ? properties : {});
+  const parts: [string, Json | undefined][] = [
+    ...fields.map(([name, inner]): [string, Json] => [`properties.${name}`, inner]),
+    ["items", items],
+    ["additionalProperties", additionalProperties],
+  ];
+  for (const [place, inner] of parts) {
+    if (!isJsonObject(inner)) continue;
+    const isTyped = ["type", ...INSTEAD_OF_TYPE].some((keyword) => inner[keyword] !== undefined);
+    if (!isTyped && !(isRoot && place === "properties.status"))
+      problem(`${field}.${place}`, "has no type", "Write, for example, type: string.");
+    reportUntyped(inner, `${field}.${place}`, problem, false);
+  }
 }
 
 function noType(value: Json): [complaint: string, remedy: string] {

@@ -13,8 +13,8 @@ export interface CustomResourceDefinition {
 }
 
 /**
- * Reads and checks a CRD file. Mistakes that the API server reports clearly, such as a schema that is not structural, are left to
- * the API server.
+ * Reads and checks a CRD file. Rare mistakes that the API server reports clearly, such as a default that does not fit its type, are
+ * left to the API server.
  *
  * @param file absolute path
  * @param problems gets every problem, with line and column

@@ -57,6 +57,38 @@ describe("the API server", function () {
   });
   afterEach(() => api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
 
+  for (const [what, schema, isRefused] of [
+    ["a field", { properties: { it: { maxLength: 1 } } }, true],
+    ["an entry of a list", { type: "object", properties: { it: { type: "array", items: {} } } }, true],
+    ["a value of a map", { properties: { it: { type: "object", additionalProperties: {} } } }, true],
+    ["a part of a choice", { properties: { it: { type: "object", anyOf: [{ required: ["a"] }] } } }, false],
+    [
+      "what has another keyword for that",
+      {
+        properties: {
+          it: { "x-kubernetes-int-or-string": true },
+          any: { "x-kubernetes-preserve-unknown-fields": true },
+        },
+      },
+      false,
+    ],
+  ] as [string, JsonObject, boolean][])
+    it(`${isRefused ? "refuses" : "accepts"} a CRD without a type for ${what}`, async () => {
+      const crd = structuredClone(CRD) as Manifest & { spec: { versions: JsonObject[] } };
+      Object.assign(crd.spec.versions[0] as JsonObject, {
+        schema: { openAPIV3Schema: { type: "object", ...schema } },
+      });
+      const names = { plural: "facts2", singular: "fact2", kind: "Fact2" };
+      Object.assign(crd.spec, { names });
+      const named = { ...crd, metadata: { name: "facts2.apiserver.example.com" } };
+      const { apiVersion, kind } = CRD;
+      const resource = { apiVersion, kind, plural: "customresourcedefinitions", namespaced: false };
+      const work = client.create(resource, named, { dryRun: true });
+      if (!isRefused) return void (await work);
+      const { message } = await errorOf(ApiError, () => work);
+      assert.match(message, /type: Required value: must not be empty/);
+    });
+
   it("refuses a name with capitals for all kinds of which the engine says so", async () => {
     const { groups } = await client.read<{ groups: { name: string; preferredVersion: ApiVersion }[] }>(
       "/apis",

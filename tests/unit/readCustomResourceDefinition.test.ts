@@ -99,18 +99,38 @@ describe("an operator's CRD", () => {
       /properties\.size has no value\. Write, for example, \{ type: string \}\.$/,
     ],
     [
+      "has a field without a type",
+      size({ minimum: 1 }),
+      /properties\.spec\.properties\.size has no type\. Write, for example, type: string\.$/,
+    ],
+    [
+      "has a list of what has no type",
+      size({ type: "array", items: { maxLength: 5 } }),
+      /properties\.size\.items has no type\. /,
+    ],
+    [
+      "has a map of what has no type",
+      size({ type: "object", additionalProperties: { maxLength: 5 } }),
+      /properties\.size\.additionalProperties has no type\. /,
+    ],
+    [
+      "has no type",
+      widgetCrd({ versions: [widgetVersion({ schema: { openAPIV3Schema: {} } })] }),
+      /openAPIV3Schema has no type\. Write type: object\.$/,
+    ],
+    [
       "has a type in place of a schema",
       size("integer"),
       /size is "integer", not a schema\. Write, for example, \{ type: string \}\.$/,
     ],
     [
       "has a text where a list belongs",
-      size({ anyOf: [{ type: "object", required: "a" }] }),
+      size({ type: "object", anyOf: [{ required: "a" }] }),
       /properties\.size\.anyOf\[0\]\.required is "a", but must be array\. Correct it, or leave it out\.$/,
     ],
     [
       "refers to a schema elsewhere",
-      size({ anyOf: [{ type: "array", items: { $ref: "#/definitions/size" } }] }),
+      size({ type: "array", anyOf: [{ items: { $ref: "#/definitions/size" } }] }),
       /properties\.size\.anyOf\[0\]\.items\.\$ref is "#\/definitions\/size", and the API server accepts no reference\. Write the schema out in its place\.$/,
     ],
     [
