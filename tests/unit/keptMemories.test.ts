@@ -70,6 +70,15 @@ describe("the memories of objects that are not ours", () => {
     assert.ok(!store.isReady(widget({ generation: 4 })));
   });
 
+  it("are forgotten if they are gone when they are read again, before a watch says so", async () => {
+    await write({ memory: { kinds: ["v1/Pod"] } });
+    cluster.remove("Memory", OWN);
+    assert.deepEqual((await memories.of(widget())).kinds, ["v1/Pod"]);
+    store.invalidate(OBJECT.uid);
+    assert.deepEqual((await memories.of(widget())).kinds, []);
+    assert.deepEqual([await memories.uidsOf(OBJECT), lost], [[], []]);
+  });
+
   it("have a group of their own in each installation, so that no program takes another's along", () => {
     assert.deepEqual(
       ["argosy", "shop"].map((installation) => memoryResourceOf({ installation }).apiVersion),
