@@ -1,9 +1,11 @@
 import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import { isApiError } from "../runtime/kubernetes/errors";
 import { within } from "../runtime/work/within";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
+import { withLoginRemedy } from "./loginRemedy";
 
 /** The choice of a cluster on the command line. */
 export interface ClusterOptions {
@@ -44,7 +46,7 @@ export async function openCluster(
 
 /**
  * Opens an existing cluster: that of the options, or else that of the current context.
- * @throws KubeconfigError, CommandError if there is none, or if it does not answer
+ * @throws KubeconfigError, CommandError if there is none, or if it does not answer; ApiError if it does not recognize the user
  */
 export async function openUsersCluster({ context, kubeconfig }: ClusterOptions): Promise<Cluster> {
   const connection = await connectionFromKubeconfig(kubeconfig, context).catch((error: unknown) => {
@@ -54,6 +56,7 @@ export async function openUsersCluster({ context, kubeconfig }: ClusterOptions):
     );
   });
   await awaitAnswer(connection).catch((error: Error) => {
+    if (isApiError(error, 401)) throw withLoginRemedy(error, connection);
     throw new CommandError(
       `the cluster at ${connection.server} does not answer: ${error.message}. ` +
         "Start it, or name another cluster with --context or --kubeconfig.",

@@ -20,6 +20,7 @@ import { handlerEnvironment } from "./handlerEnvironment";
 import { installOperator, rolesInForce, rulesInForce } from "./installOperator";
 import { localHandler } from "./localHandler";
 import { LocalTransport } from "./localTransport";
+import { withLoginRemedy } from "./loginRemedy";
 import { connectionAs } from "./serviceAccountToken";
 
 /** @see runOperator */
@@ -105,6 +106,8 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
     if (guard !== undefined) options.onNotice?.(guard);
     await watchedKindServed(client, operator);
     await installOperator({ client, operator, account, signal });
+  }).catch((error: unknown) => {
+    throw withLoginRemedy(error, connection);
   });
   await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));
   signal?.throwIfAborted();

@@ -4,6 +4,7 @@ import {
   type ServiceAccount,
   type ServiceAccountToken,
 } from "../runtime/kubernetes/tokenRequest";
+import { withLoginRemedy } from "./loginRemedy";
 
 /**
  * A connection to the same cluster as a service account. The token is requested for the first request, and again before it
@@ -23,7 +24,7 @@ export function connectionAs(account: ServiceAccount, admin: ClusterConnection):
         return (await current).text;
       } catch (error) {
         current = undefined;
-        throw error;
+        throw withLoginRemedy(error, admin);
       }
     },
   };

@@ -4,8 +4,10 @@ import { definitionFile } from "../../definition/definitionFile";
 import type { OperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine/engine";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { within } from "../../runtime/work/within";
 import { AwaitedKindError } from "../awaitedKind";
+import { CommandError, EXIT_CODES } from "../commandError";
 import { areOfHandler } from "./handlerEdits";
 
 /** The options of a {@link Workshop}. */
@@ -175,7 +177,9 @@ export class Workshop {
   }
 
   private async start(operator: Operator): Promise<void> {
-    const controller = await this.options.run(operator);
+    const controller = await this.options.run(operator).catch((error: unknown) => {
+      throw naming(operator, error);
+    });
     this.engines.set(operator.folder, { operator, controller });
     const { kind, group } = operator.customResource;
     this.options.onNotice(`${operator.name}: running, for ${kind} of ${group || "the core group"}`);
@@ -187,4 +191,10 @@ export class Workshop {
     await running?.controller.stop(GRACE_MS);
     this.options.onNotice(`${operator.name}: ${why}`);
   }
+}
+
+/** The error with the operator's name if it is the API server's, which names none. */
+function naming({ name }: Operator, error: unknown): unknown {
+  if (!(error instanceof ApiError || error instanceof ApiUnreachableError)) return error;
+  return new CommandError(`${name} cannot be started: ${error.message}`, EXIT_CODES.failed, { cause: error });
 }

@@ -12,6 +12,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine/engine";
 import { type FailureReason, ReconcileFailure } from "../../runtime/failure";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
@@ -184,6 +185,12 @@ describe("argosy dev, of several operators", () => {
       "one: its former definition goes on until the new one is corrected",
       "one: running, for Widget of shop.example.com",
     ]);
+  });
+
+  it("names the operator that the API server does not let start, since the API server does not", async () => {
+    refusals.set("one", new ApiError(403, { message: "namespaces is forbidden" }, "PATCH"));
+    await workshop.open();
+    assert.ok(told.includes("one cannot be started: namespaces is forbidden"), told.join("\n"));
   });
 
   it("runs the others while a CRD is broken, and takes their edits in", async () => {

@@ -50,6 +50,15 @@ describe("cli: the token of a service account", () => {
     assert.equal(await connection.token?.(), "token 2");
   });
 
+  it("says what to do where the cluster does not recognize who asks for it", async () => {
+    api.answer = (_call, response) => refuse(response, 401, { message: "Unauthorized" });
+    const admin = api.connection();
+    await assert.rejects(async () => connectionAs(account, admin).token?.(), {
+      code: 401,
+      message: `the cluster at ${admin.server} does not recognize the user of the kubeconfig: Unauthorized. Log in to the cluster again, or name another context with --context or --kubeconfig.`,
+    });
+  });
+
   it("takes the place of the administrator's own credentials", () => {
     const admin = api.connection({ certificate: "certificate", privateKey: "key", namespace: "shop" });
     const connection = connectionAs(account, admin);
