@@ -79,7 +79,10 @@ export class Outages {
     try {
       await confirmOwner();
     } catch (problem) {
-      return isBusy(problem) || problem instanceof ApiUnreachableError ? busy : problem;
+      if (!isBusy(problem) && !(problem instanceof ApiUnreachableError)) return problem;
+      // What failed until now failed because the API server was away.
+      this.ended(key);
+      return busy;
     }
     const time = `${new Date(since).toISOString().slice(0, 19)}Z`;
     const said = cut(masked(error.message), LONGEST_SAID);

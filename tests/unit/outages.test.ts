@@ -112,6 +112,17 @@ describe("A child that the API server cannot write", () => {
     }
   });
 
+  it("is nobody's fault at first after the API server was away", async () => {
+    cluster.refusals.set(APPLY, AWAY);
+    look = () => {
+      throw AWAY;
+    };
+    await tries(apply);
+    look = () => {};
+    now += 1_000;
+    await assert.rejects(apply(), (error) => isBusy(error));
+  });
+
   it("is nobody's fault if its owner has gone meanwhile", async () => {
     cluster.refusals.set(APPLY, AWAY);
     look = () => {
