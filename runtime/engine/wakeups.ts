@@ -99,16 +99,17 @@ export class Wakeups {
 
   /** A child of an object has changed. @param drifted, isProgress as `ChildStoreOptions.onChange` gets them */
   childChanged(owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean): void {
-    const uid = this.parts?.watches.objects.uidOf(owner);
-    if (uid === undefined) {
+    const objects = this.parts?.watches.objects;
+    if (!objects?.has(owner)) {
       // The children of an object that is gone are deleted beside the work. The watch reports an object that is new.
       if (this.options.operator.watch) this.clearUp(keyOf(owner), "routine", LEFT_CHILDREN_MS);
       return;
     }
     this.options.arrivals.note(keyOf(owner), "child");
     if (!drifted) return this.options.triggers.childReported(keyOf(owner), isProgress);
-    // The children of a deleted object go too. An object that has its name now may need theirs.
-    if (drifted.isByUs || uid !== owner.uid) return this.options.triggers.childGone(keyOf(owner));
+    // The children of a deleted object go too, in foreground deletion before it. An object that has its name now may need theirs.
+    if (drifted.isByUs || objects.isGoing(owner, owner.uid))
+      return this.options.triggers.childGone(keyOf(owner));
     const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
     if (isNewlyContested) this.warn(owner, contestWarning(drifted));
   }

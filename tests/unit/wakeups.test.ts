@@ -131,8 +131,10 @@ describe("Wakeups of an operator with objects of its own", () => {
     const triggers = new Triggers({ schedule, wake: () => {} });
     const warned: string[] = [];
     let uid = "";
+    let isDeleting = false;
+    const isGoing = (_: ObjectName, of: string) => isDeleting || of !== uid;
     const parts = {
-      watches: { objects: { has: () => true, uidOf: () => uid } },
+      watches: { objects: { has: () => true, uidOf: () => uid, isGoing } },
       outbox: {
         put: (_: ObjectName, { events }: { events: readonly ObjectEvent[] }) =>
           void warned.push(...events.map(({ reason }) => reason)),
@@ -162,6 +164,11 @@ describe("Wakeups of an operator with objects of its own", () => {
     };
     rounds((life) => `life-${life - 1}`);
     assert.deepEqual(warned, []);
+    // Foreground deletion: the object is there until its children have gone.
+    isDeleting = true;
+    rounds((life) => `life-${life}`);
+    assert.deepEqual(warned, []);
+    isDeleting = false;
     rounds((life) => `life-${life}`);
     assert.deepEqual(warned, ["ChildContested"]);
   });
