@@ -1,5 +1,5 @@
 import { type FailureReason, ReconcileFailure } from "../failure";
-import { ApiError, ApiUnreachableError, isBusy } from "../kubernetes/errors";
+import { ApiError, ApiUnreachableError, isBusy, isUncached } from "../kubernetes/errors";
 import { cut } from "../text/cut";
 import type { WriteScope } from "./childApplier";
 
@@ -109,6 +109,6 @@ export class Outages {
  * Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about what was asked for.
  */
 function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
-  if (error instanceof ApiUnreachableError) return true;
+  if (error instanceof ApiUnreachableError || isUncached(error)) return true;
   return error instanceof ApiError && error.code >= 500 && (isBusy(error) || UNASKED.test(error.message));
 }

@@ -122,6 +122,14 @@ export function isBusy(error: unknown): boolean {
   return code >= 500 && (isFault || ETCD_TROUBLE.test(message));
 }
 
+/**
+ * Whether the API server cannot fill its cache with a kind, for instance because the kind's conversion webhook is down (kubernetes,
+ * staging/src/k8s.io/apiserver/pkg/storage/cacher/ready.go). Then this kind cannot be listed, and nobody asks too much.
+ */
+export function isUncached(error: unknown): boolean {
+  return isApiError(error, 429) && /^storage is \(re\)initializing/.test(error.message);
+}
+
 /** Whether nothing can be created because the namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): boolean {
   return isApiError(error, 403) && hasCause(error, "NamespaceTerminating");

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, type ApiStatus } from "../kubernetes/errors";
+import { ApiError, type ApiStatus, isUncached } from "../kubernetes/errors";
 import type { Selection } from "../kubernetes/list";
 import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -68,11 +68,6 @@ function isVersionUseless({ code, reason }: ApiError): boolean {
 
 /** The kind is not there (404), or we may not list it (403). That will not change for a while. */
 const REFUSAL_CODES = [403, 404];
-/**
- * The API server cannot fill its cache with the kind, for instance because the kind's conversion webhook is down (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/storage/cacher/ready.go).
- */
-const UNCACHED = /^storage is \(re\)initializing/;
 /** The kind can be listed, but we may not watch it (403), or nobody can (405). */
 const UNWATCHED_CODES = [403, 405];
 /** For how long nothing is concluded if a kind fails to be listed, in milliseconds. An API server may be away for that long. */
@@ -89,8 +84,8 @@ const LONGEST_RETRY_MS = 4_000;
 const LONGEST_POLL_MS = 30_000;
 
 /** Whether an error says nothing about the kind: a page has expired (410), or we ask too much (429). */
-function isOfNoKind({ code, message }: ApiError): boolean {
-  return code === 410 || (code === 429 && !UNCACHED.test(message));
+function isOfNoKind(error: ApiError): boolean {
+  return error.code === 410 || (error.code === 429 && !isUncached(error));
 }
 
 function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {

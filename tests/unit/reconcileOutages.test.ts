@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Outages } from "../../runtime/children/outages";
-import { ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { ObjectMeta } from "../../runtime/kubernetes/objects";
 import { configMap } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
@@ -40,5 +40,23 @@ describe("Reconciler, of an object for which the API server does not answer ever
       // The API server is away again.
       world.cluster.readRefusals.set("get Widget", new ApiUnreachableError("GET", new Error("cut")));
       assert.equal((await world.reconcile(options)).report.skipped, "API server away");
+    });
+
+  for (const error of [
+    new ApiError(503, { message: "service unavailable" }, "GET /secrets"),
+    new ApiError(429, { message: "storage is (re)initializing" }, "GET /secrets"),
+  ])
+    it(`says that a kind taken out of children cannot be listed, if that lasts: ${error.message}`, async () => {
+      let now = 0;
+      const outages = new Outages("ApiError", () => now);
+      world.given({}, { status: { argosy: { kinds: ["v1/Secret"], uid: "widget-uid" } } });
+      world.cluster.readRefusals.set("list Secret", error);
+      const results = [];
+      for (now of [0, 10_000, 30_000]) results.push((await world.reconcile({ outages })).report);
+      assert.deepEqual(
+        results.map(({ failure }) => failure?.reason),
+        [undefined, undefined, "ApiError"],
+      );
+      assert.match(results[2]?.failure?.message ?? "", /has failed to answer GET \/secrets, although/);
     });
 });
