@@ -101,14 +101,14 @@ export class CustomResources implements KnownObjects {
 
   /** The object as it is now, for everybody else. A change that is found by this read is reported. */
   async read(name: ObjectName): Promise<KubernetesObject | undefined> {
-    return this.get(name, "asked");
+    return this.get(name, "answer");
   }
 
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
     const { uid, resourceVersion } = object.metadata;
     // An object that the watch has not reported yet is not taken in. Otherwise its creation would be missed.
-    if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "asked");
+    if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "answer");
     else remember(this.ahead, uid, resourceVersion);
   }
 
@@ -176,7 +176,7 @@ export class CustomResources implements KnownObjects {
     return this.store.sink(this.options.resource, namespace);
   }
 
-  private async get(name: ObjectName, source: "asked" | "handled"): Promise<KubernetesObject | undefined> {
+  private async get(name: ObjectName, source: "answer" | "handled"): Promise<KubernetesObject | undefined> {
     const { client, resource, watched } = this.options;
     const stored = this.store.find(resource, name);
     if (stored) return this.store.read(stored, source);

@@ -5,16 +5,8 @@ import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../
 import type { Resource } from "../kubernetes/resource";
 import { Allowance } from "./allowance";
 import type { ReflectorSink } from "./reflector";
-import { newStored, noteReport, type StoredObject, standingTo } from "./storedObject";
-
-/**
- * How an object came to a store: by the first list of its kind, a later list, a watch, or the answer to our own request. A change
- * in an answer is "handled" if the one who asked acts on it, so that nobody else need be woken, and otherwise only "asked" for.
- */
-export type Source = "initial" | "list" | "watch" | "asked" | "handled";
-
-/** The sources that report without being asked: the watch, and the lists with which it begins. */
-const UNASKED: readonly Source[] = ["initial", "list", "watch"];
+import { isReport, type List, noteReport, type Source, standingTo } from "./standing";
+import { newStored, type StoredObject } from "./storedObject";
 
 /** What changed in a store. */
 export interface Change<Facts> {
@@ -59,24 +51,25 @@ interface Replacement<Facts> {
   readonly object: KubernetesObject;
   readonly source: Source;
   readonly facts: Facts;
-  /** Whether the object has everything that the store keeps of it. */
-  readonly isWhole: boolean;
+  /** Whether its content may be kept. */
+  readonly isCurrent: boolean;
 }
 
 const MOST_KEPT = 24 * 1024 * 1024;
 
 /**
- * Objects as watches, lists and the answers to our own writes show them.
+ * Objects as watches, lists and the answers to our own writes show them. Two questions are separate. Which version of an object is
+ * stored? See {@link standingTo}. And may the store keep the content with which that version came? If it may not, the object is
+ * read from the API server when it is needed.
  *
  * Guarantees, each with a test in tests/unit/store.test.ts:
- * - An older version never replaces a newer one, however late it comes, unless the API server itself went back, because etcd was
- *   restored from a backup. Two things show that. A list is older than a version that the watch has shown. Or a list that is
- *   newer than the known version of an object has an older version of the object.
+ * - An older version never replaces a newer one, however late it comes, unless etcd was restored from a backup.
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
- * - No object is kept from a list or a read that is older than the last {@link Store.invalidate} of the object, or the last {@link
- *   Store.invalidateAll}, however late it brings the object, nor from an event of a watch before a newer list or request of ours
- *   has shown the object. An object that was not known when it was invalidated is an exception.
+ * - After {@link Store.invalidate} of an object, no content of it is kept from a list or a read that was requested before, however
+ *   late the object comes. None is kept from a watch either, until a later list or an answer to a request of ours has shown the
+ *   object. {@link Store.invalidateAll} means the same for all objects, except that a watch is believed about those that are not
+ *   known.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504), or none of its objects has one.
@@ -84,10 +77,10 @@ const MOST_KEPT = 24 * 1024 * 1024;
 export class Store<Facts> {
   private readonly byKey = new Map<string, StoredObject<Facts>>();
   private readonly allowance: Allowance<StoredObject<Facts>>;
-  /** How often something was outdated: the clock of {@link StoredObject.outdatedAt}. */
+  /** The clock of {@link StoredObject.invalidatedAt}: how often something was invalidated. */
   private clock = 0;
-  /** When everything was last outdated, on that clock. */
-  private outdatedAt = 0;
+  /** When everything was last invalidated, on that clock. */
+  private invalidatedAt = 0;
   /** Requests in progress, with the version that was known when each began. */
   private readonly reading = new Map<
     StoredObject<Facts>,
@@ -118,16 +111,17 @@ export class Store<Facts> {
    */
   async read(
     stored: StoredObject<Facts>,
-    source: "asked" | "handled" = "asked",
+    source: "answer" | "handled" = "answer",
   ): Promise<KubernetesObject | undefined> {
     if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
-    const askedAt = this.clock;
+    const requestedAt = this.clock;
     const object = await this.get(stored);
     // The object may have been deleted, or forgotten, while it was read.
     const isThere = this.find(stored.resource, stored) === stored;
     if (!isThere || object?.metadata.uid !== stored.uid) return undefined;
-    const isOutdated = askedAt < stored.outdatedAt;
-    if (this.set(stored.resource, object, source, { isOutdated }) !== stored) return undefined;
+    if (this.set(stored.resource, object, source) !== stored) return undefined;
+    // It was invalidated while it was read, and may have been read before.
+    if (stored.invalidatedAt > requestedAt) this.invalidate(stored);
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
   }
 
@@ -149,55 +143,57 @@ export class Store<Facts> {
   }
 
   /**
-   * The stored object is outdated, and so it is in a list that was requested before, and in what a watch brings: it is read again
-   * when it is needed.
+   * The stored object may be outdated, so its content is discarded. It is read again when it is needed: a list that was requested
+   * before this call may be outdated too, and an event of the watch may come late.
    */
   invalidate(stored: StoredObject<Facts>): void {
-    stored.outdatedAt = ++this.clock;
-    stored.isOutdated = true;
+    stored.invalidatedAt = ++this.clock;
+    stored.isInvalid = true;
     this.discard(stored);
   }
 
-  /** Every stored object is outdated: see {@link invalidate}. */
+  /** Every object may be outdated: see {@link invalidate}. */
   invalidateAll(): void {
-    this.outdatedAt = ++this.clock;
+    this.invalidatedAt = ++this.clock;
     for (const stored of this.byKey.values()) this.invalidate(stored);
   }
 
   /**
    * Takes in an object.
-   * @param how `isReset`: it counts although a newer version is known. `isOutdated`: a newer version may be there, so that the object
-   *   is read when it is needed. @default neither
+   * @param list the list that has it, if it comes by a list
    * @returns the stored object with that name now. Undefined if we do not own it
    */
   set(
     resource: Resource,
     object: KubernetesObject,
     source: Source,
-    {
-      isReset = false,
-      isOutdated = false,
-    }: { readonly isReset?: boolean; readonly isOutdated?: boolean } = {},
+    list?: List,
   ): StoredObject<Facts> | undefined {
     const known = this.find(resource, object.metadata);
-    const isLate = source === "watch" && known?.isOutdated === true;
-    const isWhole = !this.isMetadata(source) && !isOutdated && !isLate;
-    if (known && !isReset) {
-      if (UNASKED.includes(source)) noteReport(known, object);
-      const standing = standingTo(known, object, source === "list" && isWhole);
-      if (standing === "same" && isWhole && known.json === undefined) this.keep(known, object);
+    const isCurrent = this.isCurrent(known, source, list);
+    if (known) {
+      if (isReport(source)) noteReport(known, object);
+      const standing = standingTo(known, object, list, isCurrent);
+      if (standing === "same" && isCurrent && known.json === undefined) this.keep(known, object);
       if (standing !== "newer") return known;
     }
     const facts = this.options.factsOf(object, resource);
-    if (facts !== undefined) return this.replace(known, { resource, object, source, facts, isWhole });
+    if (facts !== undefined) return this.replace(known, { resource, object, source, facts, isCurrent });
     if (known) this.remove(known, source, object);
     return undefined;
+  }
+
+  /** Whether the content of an object that comes in may be kept. */
+  private isCurrent(known: StoredObject<Facts> | undefined, source: Source, list: List | undefined): boolean {
+    if (this.options.isMetadataOnly && isReport(source)) return false;
+    if (source === "watch") return known?.isInvalid !== true;
+    return !list || list.requestedAt >= Math.max(known?.invalidatedAt ?? 0, this.invalidatedAt);
   }
 
   /** Stores an object in the place of the one that has its name. */
   private replace(
     known: StoredObject<Facts> | undefined,
-    { resource, object, source, facts, isWhole }: Replacement<Facts>,
+    { resource, object, source, facts, isCurrent }: Replacement<Facts>,
   ): StoredObject<Facts> {
     const { uid, resourceVersion, deletionTimestamp } = object.metadata;
     const before = known && { ...known };
@@ -206,11 +202,11 @@ export class Store<Facts> {
     const stored = same ?? newStored(resource, object, facts);
     if (known && !same) this.allowance.release(known);
     stored.resourceVersion = resourceVersion;
-    if (UNASKED.includes(source)) stored.reportedVersion = resourceVersion;
+    if (isReport(source)) stored.reportedVersion = resourceVersion;
     stored.deleting = deletionTimestamp !== undefined;
     stored.facts = facts;
     this.byKey.set(storeKey(resource, object.metadata), stored);
-    if (isWhole) this.keep(stored, object);
+    if (isCurrent) this.keep(stored, object);
     else this.discard(stored);
     const isUnchanged = before?.resourceVersion === resourceVersion && before?.json === stored.json;
     if (!same || !isUnchanged) this.options.onChange({ source, before, after: stored, object });
@@ -228,30 +224,23 @@ export class Store<Facts> {
 
   /** Takes in what a reflector sees of a kind, in one namespace or all. */
   sink(resource: Resource, namespace: string | undefined): StoreSink {
-    let listed: Set<string> | undefined;
-    let isReset = false;
-    let listVersion = "";
-    let listing: Source = "initial";
-    let askedAt = 0;
+    let requestedAt = 0;
+    /** The list in progress, or the last one. */
+    let list: List = { source: "initial", requestedAt, version: "", isReset: false };
+    let isComplete = false;
+    let listed = new Set<string>();
     const see = (object: KubernetesObject) => {
-      listed?.add(storeKey(resource, object.metadata));
-      const [source, wentBack, version, before] = [listing, isReset, listVersion, askedAt];
-      return () => {
-        const { outdatedAt = 0 } = this.find(resource, object.metadata) ?? {};
-        this.set(resource, object, source, {
-          isReset: wentBack || this.isContradicted(resource, object, version),
-          isOutdated: before < Math.max(outdatedAt, this.outdatedAt),
-        });
-      };
+      const its = list;
+      listed.add(storeKey(resource, object.metadata));
+      return () => void this.set(resource, object, its.source, its);
     };
     return {
       asking: () => {
-        askedAt = this.clock;
+        requestedAt = this.clock;
       },
-      listing: (reset, version) => {
+      listing: (isReset, version) => {
+        list = { source: isComplete ? "list" : "initial", requestedAt, version, isReset };
         listed = new Set();
-        isReset = reset;
-        listVersion = version;
       },
       see,
       set: (object, isListed) => {
@@ -259,17 +248,9 @@ export class Store<Facts> {
         else this.set(resource, object, "watch");
       },
       listed: (version) => {
-        const seen = listed;
-        listed = undefined;
-        for (const [key, stored] of this.byKey) {
-          const { apiVersion, kind } = stored.resource;
-          const isOfKind = apiVersion === resource.apiVersion && kind === resource.kind;
-          const isCovered = isOfKind && (!namespace || stored.namespace === namespace);
-          // The list lacks objects that we created while it was made.
-          const isLater = !isReset && isNewer(stored.resourceVersion, version);
-          if (isCovered && !isLater && !seen?.has(key)) this.remove(stored, listing);
-        }
-        listing = "list";
+        this.removeMissing(resource, namespace, { ...list, version }, listed);
+        isComplete = true;
+        listed = new Set();
       },
       remove: (object) => {
         const stored = this.find(resource, object.metadata);
@@ -278,14 +259,21 @@ export class Store<Facts> {
     };
   }
 
-  /** Whether a list has an older version of an object than the store, although the list is newer than the stored version. */
-  private isContradicted(resource: Resource, { metadata }: KubernetesObject, listVersion: string): boolean {
-    const known = this.find(resource, metadata)?.resourceVersion;
-    return known !== undefined && isNewer(known, metadata.resourceVersion) && !isNewer(known, listVersion);
-  }
-
-  private isMetadata(source: Source): boolean {
-    return this.options.isMetadataOnly === true && UNASKED.includes(source);
+  /** Removes the objects of a kind that a complete list lacks. @param listed the keys of those that it has */
+  private removeMissing(
+    resource: Resource,
+    namespace: string | undefined,
+    { source, version, isReset }: List,
+    listed: ReadonlySet<string>,
+  ): void {
+    for (const [key, stored] of this.byKey) {
+      const { apiVersion, kind } = stored.resource;
+      const isOfKind = apiVersion === resource.apiVersion && kind === resource.kind;
+      const isCovered = isOfKind && (!namespace || stored.namespace === namespace);
+      // The list lacks objects that we created while it was made.
+      const isLater = !isReset && isNewer(stored.resourceVersion, version);
+      if (isCovered && !isLater && !listed.has(key)) this.remove(stored, source);
+    }
   }
 
   private discard(stored: StoredObject<Facts>): void {
@@ -297,7 +285,7 @@ export class Store<Facts> {
     // An object that is nested too deeply for JSON must not end the watch of all others. Anyone who reads it learns why.
     stored.json = jsonOf(this.options.kept ? this.options.kept(object) : object);
     stored.length = stored.json?.length;
-    stored.isOutdated = false;
+    stored.isInvalid = false;
     this.allowance.take(stored, stored.length ?? 0);
   }
 }

@@ -1,4 +1,4 @@
-import { isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
 /** One object in a store. */
@@ -16,10 +16,10 @@ export interface StoredObject<Facts> extends ObjectName {
   json: string | undefined;
   /** How long that is, or was when it was last kept, in characters. Undefined: it never was. */
   length: number | undefined;
-  /** When it was last outdated, on the clock of the store. 0: never. */
-  outdatedAt: number;
-  /** Whether nothing has shown it since then but a watch, whose events may come late. */
-  isOutdated: boolean;
+  /** When it was last invalidated, on the clock of the store. 0: never. */
+  invalidatedAt: number;
+  /** Whether no content was kept since then. */
+  isInvalid: boolean;
 }
 
 /** The object, stored for the first time. */
@@ -40,40 +40,7 @@ export function newStored<Facts>(
     facts,
     json: undefined,
     length: undefined,
-    outdatedAt: 0,
-    isOutdated: false,
+    invalidatedAt: 0,
+    isInvalid: false,
   };
-}
-
-/** How an object compares to the stored one of its name. */
-type Standing =
-  /** It is outdated, or about an object that another one with this name has replaced. */
-  | "older"
-  /** It is the stored version. Only its content may have been missing. */
-  | "same"
-  /** It must be taken in: a later version, another object with this name, or other content under the same version. */
-  | "newer";
-
-/**
- * What an object means for the stored one of its name.
- * @param mayDiffer whether it may have other content under the same version, as after a default was added to a CRD
- */
-export function standingTo(
-  known: StoredObject<unknown>,
-  { metadata: { uid, resourceVersion } }: KubernetesObject,
-  mayDiffer: boolean,
-): Standing {
-  if (isNewer(known.resourceVersion, resourceVersion)) return "older";
-  // Without a version, each state may be another one.
-  if (known.uid !== uid || known.resourceVersion !== resourceVersion || !resourceVersion) return "newer";
-  return mayDiffer && known.json !== undefined ? "newer" : "same";
-}
-
-/** A watch or a list has reported an object. The report may be of an earlier object that had the name. */
-export function noteReport(
-  known: StoredObject<unknown>,
-  { metadata: { uid, resourceVersion } }: KubernetesObject,
-): void {
-  if (known.uid === uid && isNewer(resourceVersion, known.reportedVersion))
-    known.reportedVersion = resourceVersion;
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { type Change, type Source, Store } from "../../runtime/watch/store";
+import type { Source } from "../../runtime/watch/standing";
+import { type Change, Store } from "../../runtime/watch/store";
 import { CONFIG_MAPS, observed } from "./support/objects";
 
 /** A ConfigMap of that name and version. */
@@ -79,7 +80,7 @@ describe("Store", () => {
   });
 
   it("never lets an older version replace a newer one, whatever comes late, of an earlier object of the name too", () => {
-    const source = fc.constantFrom<Source>("list", "watch", "asked", "handled");
+    const source = fc.constantFrom<Source>("list", "watch", "answer", "handled");
     const step = fc.record({ version: fc.integer({ min: 1, max: 30 }), source });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
@@ -101,7 +102,7 @@ describe("Store", () => {
   it("says each change once, whichever source has it first", () => {
     const step = fc.record({
       version: fc.integer({ min: 1, max: 9 }),
-      source: fc.constantFrom<Source>("list", "watch", "asked", "handled"),
+      source: fc.constantFrom<Source>("list", "watch", "answer", "handled"),
     });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
@@ -220,7 +221,7 @@ describe("Store", () => {
       assert.deepEqual(await read("a"), { data: "y" });
       assert.deepEqual(await read("a"), { data: "y" });
       assert.deepEqual(got, ["a"]);
-      assert.deepEqual([changes.at(-1)?.source, changes.at(-1)?.after?.resourceVersion], ["asked", "3"]);
+      assert.deepEqual([changes.at(-1)?.source, changes.at(-1)?.after?.resourceVersion], ["answer", "3"]);
     });
 
     it("keeps nothing of an object that was outdated while it was read, and reads it again", async () => {

@@ -1,0 +1,78 @@
+import { isNewer, type KubernetesObject } from "../kubernetes/objects";
+import type { StoredObject } from "./storedObject";
+
+/** How an object came to a store. */
+export type Source =
+  /** By the first list. */
+  | "initial"
+  /** By a later list. */
+  | "list"
+  | "watch"
+  /** By the answer to a request of ours. Whoever sent the request does nothing about a change that the answer shows. */
+  | "answer"
+  /** By the answer to a request of ours. Whoever sent the request acts on a change that the answer shows: nobody else need. */
+  | "handled";
+
+/** A list of objects, as a store takes it in. */
+export interface List {
+  readonly source: "initial" | "list";
+  /** When it was requested, on the clock of the store. */
+  readonly requestedAt: number;
+  /** It shows every object as it was at this version. */
+  readonly version: string;
+  /** Whether the API server is at an earlier version than before, as after a restore of etcd. */
+  readonly isReset: boolean;
+}
+
+/** How an object that comes to a store stands to the stored one of its name. */
+type Standing =
+  /** It is an earlier state, or the state of an earlier object of the name. The stored one stays. */
+  | "older"
+  /** It is the stored version. Only its content may have been missing. */
+  | "same"
+  /** It replaces the stored one. */
+  | "newer";
+
+/**
+ * The one table of versions: whether an object that comes to a store replaces the stored one of its name. The first line that
+ * fits counts.
+ *
+ * | the object | stands | why |
+ * | --- | --- | --- |
+ * | is in a list of an API server that went back | newer | etcd was restored from a backup |
+ * | has an earlier version, in a list that is not older than the stored version | newer | the same, and it was written to since |
+ * | has an earlier version | older | it comes late |
+ * | has another uid, a later version, or no version | newer | it has changed |
+ * | has the same version, in a later list that is current | newer | it may have other content: a default was added to a CRD |
+ * | has the same version | same | nothing has changed |
+ *
+ * @param list the list that has the object. Undefined if it did not come by a list
+ * @param isCurrent whether its content may be kept: see `Store`
+ */
+export function standingTo(
+  known: StoredObject<unknown>,
+  { metadata: { uid, resourceVersion } }: KubernetesObject,
+  list: List | undefined,
+  isCurrent: boolean,
+): Standing {
+  const { resourceVersion: version } = known;
+  if (list?.isReset) return "newer";
+  if (isNewer(version, resourceVersion)) return list && !isNewer(version, list.version) ? "newer" : "older";
+  // Without a version, each state may be another one.
+  if (known.uid !== uid || version !== resourceVersion || !resourceVersion) return "newer";
+  return list?.source === "list" && isCurrent && known.json !== undefined ? "newer" : "same";
+}
+
+/** Whether a watch or one of its lists brought the object, and not the answer to a request of ours. */
+export function isReport(source: Source): boolean {
+  return source !== "answer" && source !== "handled";
+}
+
+/** A watch or a list has reported an object. The report may be about an earlier object of the name. */
+export function noteReport(
+  known: StoredObject<unknown>,
+  { metadata: { uid, resourceVersion } }: KubernetesObject,
+): void {
+  if (known.uid === uid && isNewer(resourceVersion, known.reportedVersion))
+    known.reportedVersion = resourceVersion;
+}
