@@ -6,7 +6,7 @@ import type { ObjectEvent } from "../reconcile/outcome";
 import type { UsedChange } from "../uses/usedObjects";
 import type { GoneObject, ObjectChange } from "../watch/customResources";
 import type { Cause } from "../work/arrivals";
-import type { Priority } from "../work/schedule";
+import type { Priority } from "../work/readyKeys";
 import type { EngineOptions } from "./engineOptions";
 import type { Parts, WorkParts } from "./parts";
 

@@ -1,14 +1,7 @@
 import { BACKOFF, type BackoffOptions, type History, type WorkResult, waitAfter } from "./backoff";
 import { DueTimes } from "./dueTimes";
 import { Pace, type PaceOptions } from "./pace";
-
-/**
- * Why a key must be worked on, the most urgent first: its object changed, a child of the object changed, or it is time again.
- */
-const PRIORITIES = ["change", "child", "routine"] as const;
-
-/** Why a key must be worked on. The reason also decides how soon its turn comes. */
-export type Priority = (typeof PRIORITIES)[number];
+import { higher, type Priority, type Ready, ReadyKeys } from "./readyKeys";
 
 /** How {@link Schedule.add} adds a key. */
 export interface AddOptions {
@@ -16,7 +9,10 @@ export interface AddOptions {
   readonly priority?: Priority;
   /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. @default 0 */
   readonly afterMs?: number;
-  /** Whether a key that waits because it failed is worked on anyway. @default true, except for "child" */
+  /**
+   * Whether a key that waits because it failed is worked on anyway. @default true, except for "child". For a key that is worked on
+   * now and then fails: true only for "change"
+   */
   readonly endsBackoff?: boolean;
 }
 
@@ -40,31 +36,32 @@ export interface ScheduleOptions extends Partial<BackoffOptions> {
   readonly now?: () => number;
 }
 
-interface Entry extends History {
+/** One more turn of a key that is worked on: it was added meanwhile. */
+interface Again {
+  readonly priority: Priority;
+  /** The turn does not come before this time. */
+  readonly at: number;
+  /** Whether the turn comes even if the work in progress fails. */
+  readonly endsBackoff: boolean;
+}
+
+interface Entry extends History, Ready {
   state: KeyState["state"];
-  priority: Priority;
-  /** When it became ready. */
-  readySince: number;
   /** When the work on it began, while it is worked on. */
   workingSince: number;
   /** When it becomes ready, while it is delayed. Infinite otherwise. */
   dueAt: number;
   /** Whether it is delayed because it changes faster than its pace allows. */
   paced: boolean;
-  /** Set while it is worked on, if it must be worked on again: with this priority, and not before `againAt`. */
-  again: Priority | undefined;
-  againAt: number;
-  /** Whether it must be worked on again even if the work in progress fails. */
-  againEndsBackoff: boolean;
+  /** Set only while it is worked on. */
+  again: Again | undefined;
 }
 
 const PACE: PaceOptions = { burst: 20, refillMs: 100 };
-/** Every eighth turn goes to the key that has waited longest, if it has waited for {@link PATIENCE_MS}. */
-const TURNS_PER_OLDEST = 8;
-const PATIENCE_MS = 10_000;
 
 /**
- * Says which key is worked on next, and when. It holds no timer and starts nothing: see `Workers`.
+ * Says when each key is worked on. {@link ReadyKeys} say which of those that are ready is next. It holds no timer and starts
+ * nothing: see `Workers`.
  *
  * Guarantees, each with a test in tests/unit/schedule.test.ts:
  * - A key is never given out twice at once. A key that is added while it is worked on is worked on again afterwards.
@@ -78,45 +75,45 @@ const PATIENCE_MS = 10_000;
  */
 export class Schedule {
   private readonly entries = new Map<string, Entry>();
-  /** Keys that are ready, in the order in which they became ready. */
-  private readonly ready: Record<Priority, Set<string>> = {
-    change: new Set(),
-    child: new Set(),
-    routine: new Set(),
-  };
+  private readonly ready = new ReadyKeys();
   private readonly delayed = new DueTimes();
   private readonly pace: Pace;
   private readonly options: Required<ScheduleOptions>;
-  private blocked: ReadonlySet<string> = new Set();
-  private turns = 0;
 
   constructor(options: ScheduleOptions = {}) {
-    this.options = {
-      ...BACKOFF,
-      pace: PACE,
-      now: () => performance.now(),
-      ...options,
-    };
+    this.options = { ...BACKOFF, pace: PACE, now: () => performance.now(), ...options };
     this.pace = new Pace(this.options.pace, this.options.now);
   }
 
-  /** The key must be worked on. */
+  /**
+   * The key must be worked on.
+   *
+   * | the key is | what becomes of it |
+   * | --- | --- |
+   * | worked on | it is worked on again afterwards |
+   * | ready | it stays ready, with the more urgent priority |
+   * | delayed by its pace, or by a backoff that this does not end | it stays delayed, with the more urgent priority |
+   * | delayed otherwise | it is ready now, or at the earlier of both times, with the more urgent priority |
+   * | idle | it is ready now, or at that time |
+   */
   add(key: string, options: AddOptions = {}): void {
     const { priority = "change", afterMs = 0, endsBackoff = priority !== "child" } = options;
     const now = this.options.now();
     const entry = this.entry(key);
     if (entry.state === "working") {
-      entry.again = higher(entry.again, priority);
-      entry.againAt = Math.min(entry.againAt, now + afterMs);
-      entry.againEndsBackoff ||= options.endsBackoff ?? priority === "change";
+      const again = {
+        priority,
+        at: now + afterMs,
+        endsBackoff: options.endsBackoff ?? priority === "change",
+      };
+      entry.again = both(entry.again, again);
     } else if (entry.state === "ready") {
-      this.raise(key, entry, priority);
+      this.ready.raise(key, entry, priority);
     } else if (entry.paced || (isBackingOff(entry) && !endsBackoff)) {
       entry.priority = higher(entry.priority, priority);
     } else {
       const most = entry.state === "delayed" ? higher(entry.priority, priority) : priority;
-      if (afterMs <= 0) this.admit(key, entry, most);
-      else if (now + afterMs < entry.dueAt) this.delay(key, entry, now + afterMs, most);
+      if (afterMs <= 0 || now + afterMs < entry.dueAt) this.plan(key, entry, now + afterMs, most);
       else entry.priority = most;
     }
   }
@@ -124,15 +121,13 @@ export class Schedule {
   /** The key to work on now. It counts as worked on until {@link finish}. Undefined if none is due. */
   take(): string | undefined {
     this.wake();
-    const key = this.pick();
+    const now = this.options.now();
+    const key = this.ready.next(now);
     if (key === undefined) return undefined;
     const entry = this.entry(key);
-    this.ready[entry.priority].delete(key);
+    this.ready.delete(key, entry);
     entry.state = "working";
-    entry.workingSince = this.options.now();
-    entry.again = undefined;
-    entry.againAt = Number.POSITIVE_INFINITY;
-    entry.againEndsBackoff = false;
+    entry.workingSince = now;
     return key;
   }
 
@@ -165,20 +160,19 @@ export class Schedule {
     const entry = this.entry(key);
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);
-    const { again, againAt } = entry;
+    const { again } = entry;
+    entry.again = undefined;
     // If nothing was done for the reason of this work, the reason stays.
-    const priority = higher(again, result.kind === "again" ? entry.priority : "routine");
+    const priority = higher(again?.priority, result.kind === "again" ? entry.priority : "routine");
     const now = this.options.now();
     // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.
-    const isKept = result.kind === "failed" && waitMs !== undefined && !entry.againEndsBackoff;
+    const isKept = result.kind === "failed" && waitMs !== undefined && !again?.endsBackoff;
     if (again && !isKept) {
-      const dueAt = Math.min(againAt, waitMs === undefined ? Number.POSITIVE_INFINITY : now + waitMs);
-      if (dueAt > now) this.delay(key, entry, dueAt, priority);
-      else this.admit(key, entry, priority);
+      const dueAt = Math.min(again.at, waitMs === undefined ? Number.POSITIVE_INFINITY : now + waitMs);
+      this.plan(key, entry, dueAt, priority);
     } else if (waitMs !== undefined) {
-      const { isPausing } = entry;
       this.delay(key, entry, now + waitMs, priority);
-      entry.isPausing = result.kind === "failed" || (result.kind === "again" && isPausing);
+      entry.isPausing = result.kind === "failed" || (result.kind === "again" && entry.isPausing);
     } else if (entry.failures === 0) {
       this.entries.delete(key);
     }
@@ -188,7 +182,7 @@ export class Schedule {
   forget(key: string): void {
     const entry = this.entries.get(key);
     if (!entry) return;
-    this.ready[entry.priority].delete(key);
+    this.ready.delete(key, entry);
     this.delayed.delete(key);
     entry.again = undefined;
     entry.failures = entry.doublings = 0;
@@ -202,7 +196,7 @@ export class Schedule {
 
   /** These keys and no others wait even if they are due, because another process still works on them. */
   block(keys: ReadonlySet<string>): void {
-    this.blocked = keys;
+    this.ready.block(keys);
   }
 
   /** The earliest time at which a delayed key becomes due, on the clock. Undefined if no key is delayed. */
@@ -218,7 +212,7 @@ export class Schedule {
   /** How many keys wait for their turn now. */
   get depth(): number {
     this.wake();
-    return PRIORITIES.reduce((sum, priority) => sum + this.ready[priority].size, 0);
+    return this.ready.size;
   }
 
   /** How many keys failed when they were last worked on. */
@@ -230,8 +224,7 @@ export class Schedule {
 
   /** When the key that has waited longest became ready, on the clock. Undefined if none waits. */
   get oldestSince(): number | undefined {
-    const oldest = this.oldest();
-    return oldest === undefined ? undefined : this.entry(oldest).readySince;
+    return this.ready.oldestSince;
   }
 
   /** Everything that waits counts as if it began to wait now, since nobody was working before. */
@@ -251,8 +244,6 @@ export class Schedule {
         dueAt: Number.POSITIVE_INFINITY,
         paced: false,
         again: undefined,
-        againAt: Number.POSITIVE_INFINITY,
-        againEndsBackoff: false,
         failures: 0,
         doublings: 0,
         isPausing: false,
@@ -269,13 +260,19 @@ export class Schedule {
     for (let first = this.delayed.first; first && first.at <= now; first = this.delayed.first) {
       this.delayed.delete(first.key);
       const entry = this.entry(first.key);
-      const { isPausing } = entry;
       if (entry.paced) this.admit(first.key, entry, entry.priority);
       else this.makeReady(first.key, entry, entry.priority);
-      entry.isPausing = isPausing;
     }
   }
 
+  /** A reason to work on a key says when. It ends a pause in which the key waits. */
+  private plan(key: string, entry: Entry, at: number, priority: Priority): void {
+    entry.isPausing = false;
+    if (at > this.options.now()) this.delay(key, entry, at, priority);
+    else this.admit(key, entry, priority);
+  }
+
+  /** Makes a key ready as soon as its pace allows. */
   private admit(key: string, entry: Entry, priority: Priority): void {
     const waitMs = priority === "change" ? this.pace.take(key) : 0;
     if (waitMs === 0) return this.makeReady(key, entry, priority);
@@ -286,50 +283,19 @@ export class Schedule {
   private makeReady(key: string, entry: Entry, priority: Priority): void {
     this.delayed.delete(key);
     entry.paced = false;
-    entry.isPausing = false;
     entry.dueAt = Number.POSITIVE_INFINITY;
     entry.state = "ready";
     entry.priority = priority;
     entry.readySince = this.options.now();
-    this.ready[priority].add(key);
-  }
-
-  private raise(key: string, entry: Entry, priority: Priority): void {
-    if (higher(entry.priority, priority) === entry.priority) return;
-    this.ready[entry.priority].delete(key);
-    entry.priority = priority;
-    this.ready[priority].add(key);
+    this.ready.add(key, entry);
   }
 
   private delay(key: string, entry: Entry, at: number, priority: Priority): void {
     entry.state = "delayed";
     entry.priority = priority;
     entry.paced = false;
-    entry.isPausing = false;
     entry.dueAt = at;
     this.delayed.set(key, at);
-  }
-
-  private pick(): string | undefined {
-    const oldest = ++this.turns % TURNS_PER_OLDEST === 0 ? this.oldest() : undefined;
-    if (oldest !== undefined && this.options.now() - this.entry(oldest).readySince >= PATIENCE_MS)
-      return oldest;
-    for (const priority of PRIORITIES) {
-      const key = this.firstOf(priority);
-      if (key !== undefined) return key;
-    }
-    return undefined;
-  }
-
-  /** The key of a priority that has waited longest. */
-  private firstOf(priority: Priority): string | undefined {
-    for (const key of this.ready[priority]) if (!this.blocked.has(key)) return key;
-    return undefined;
-  }
-
-  private oldest(): string | undefined {
-    const firsts = PRIORITIES.map((priority) => this.firstOf(priority)).filter((key) => key !== undefined);
-    return firsts.sort((a, b) => this.entry(a).readySince - this.entry(b).readySince)[0];
   }
 }
 
@@ -338,6 +304,12 @@ function isBackingOff(entry: Entry): boolean {
   return entry.state === "delayed" && entry.failures > 0;
 }
 
-function higher(a: Priority | undefined, b: Priority): Priority {
-  return a !== undefined && PRIORITIES.indexOf(a) < PRIORITIES.indexOf(b) ? a : b;
+/** Both reasons for one more turn as one. */
+function both(one: Again | undefined, other: Again): Again {
+  if (!one) return other;
+  return {
+    priority: higher(one.priority, other.priority),
+    at: Math.min(one.at, other.at),
+    endsBackoff: one.endsBackoff || other.endsBackoff,
+  };
 }

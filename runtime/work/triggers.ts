@@ -1,6 +1,7 @@
 import { CHILDREN_CHANGED_BACK, Contests } from "./contests";
 import { Pace } from "./pace";
-import type { Priority, Schedule } from "./schedule";
+import type { Priority } from "./readyKeys";
+import type { Schedule } from "./schedule";
 
 /** The schedule to which {@link Triggers} add objects. */
 export interface TriggersOptions {

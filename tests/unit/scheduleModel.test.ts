@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { WorkResult } from "../../runtime/work/backoff";
-import { type Priority, Schedule, type ScheduleOptions } from "../../runtime/work/schedule";
+import type { Priority } from "../../runtime/work/readyKeys";
+import { Schedule, type ScheduleOptions } from "../../runtime/work/schedule";
 
 const LONGEST_WAIT_MS = 60_000;
 

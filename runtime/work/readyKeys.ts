@@ -1,0 +1,91 @@
+/**
+ * Why a key must be worked on, the most urgent first: its object changed, a child of the object changed, or it is time again.
+ */
+const PRIORITIES = ["change", "child", "routine"] as const;
+
+/** Why a key must be worked on. The reason also decides how soon its turn comes. */
+export type Priority = (typeof PRIORITIES)[number];
+
+/** A key that waits for its turn. */
+export interface Ready {
+  /** Only {@link ReadyKeys.raise} changes it while the key is ready. */
+  priority: Priority;
+  /** When the key became ready. */
+  readySince: number;
+}
+
+/** Every eighth turn goes to the key that has waited longest, if it has waited for {@link PATIENCE_MS}. */
+const TURNS_PER_OLDEST = 8;
+const PATIENCE_MS = 10_000;
+
+/** The keys that are ready, and which of them is next: the most urgent, and now and then the one that has waited longest. */
+export class ReadyKeys {
+  /** The keys of each priority, in the order in which they got it. */
+  private readonly lanes: Record<Priority, Map<string, Ready>> = {
+    change: new Map(),
+    child: new Map(),
+    routine: new Map(),
+  };
+  private blocked: ReadonlySet<string> = new Set();
+  private turns = 0;
+
+  add(key: string, ready: Ready): void {
+    this.lanes[ready.priority].set(key, ready);
+  }
+
+  delete(key: string, { priority }: Ready): void {
+    this.lanes[priority].delete(key);
+  }
+
+  /** The key has this priority from now on, if that is more urgent. */
+  raise(key: string, ready: Ready, priority: Priority): void {
+    if (higher(ready.priority, priority) === ready.priority) return;
+    this.delete(key, ready);
+    ready.priority = priority;
+    this.add(key, ready);
+  }
+
+  /** These keys and no others are never next. */
+  block(keys: ReadonlySet<string>): void {
+    this.blocked = keys;
+  }
+
+  /** How many keys are ready, including those that are blocked. */
+  get size(): number {
+    return PRIORITIES.reduce((sum, priority) => sum + this.lanes[priority].size, 0);
+  }
+
+  /** When the key that has waited longest became ready. Undefined if none waits. */
+  get oldestSince(): number | undefined {
+    return this.oldest()?.[1].readySince;
+  }
+
+  /** The key whose turn it is. It stays ready. Undefined if there is none. */
+  next(now: number): string | undefined {
+    const oldest = ++this.turns % TURNS_PER_OLDEST === 0 ? this.oldest() : undefined;
+    if (oldest && now - oldest[1].readySince >= PATIENCE_MS) return oldest[0];
+    for (const priority of PRIORITIES) {
+      const first = this.firstOf(priority);
+      if (first) return first[0];
+    }
+    return undefined;
+  }
+
+  private oldest(): [key: string, ready: Ready] | undefined {
+    const firsts = PRIORITIES.map((priority) => this.firstOf(priority)).filter(
+      (first) => first !== undefined,
+    );
+    return firsts.sort(([, a], [, b]) => a.readySince - b.readySince)[0];
+  }
+
+  /** The key of a priority that has waited longest, and is not blocked. */
+  private firstOf(priority: Priority): [key: string, ready: Ready] | undefined {
+    for (const each of this.lanes[priority]) if (!this.blocked.has(each[0])) return each;
+    return undefined;
+  }
+}
+
+/** The more urgent of two priorities. */
+export function higher(a: Priority | undefined, b: Priority): Priority {
+  return a !== undefined && PRIORITIES.indexOf(a) < PRIORITIES.indexOf(b) ? a : b;
+}
