@@ -11,6 +11,7 @@ import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, storeKey } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
 import { AppliedManifests } from "./appliedManifests";
+import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";
 import { HeldReports } from "./heldReports";
 import { isMarked, managersOf } from "./marks";
@@ -31,15 +32,6 @@ export interface ChildFacts {
 /** What is known about a child. */
 export type Child = StoredObject<ChildFacts>;
 
-/** A child in which somebody else removed or changed what we applied. */
-export interface DriftedChild extends ObjectName {
-  readonly kind: string;
-  /** The last field manager, other than ours, that wrote to the child. Undefined if there is none, or the child is gone. */
-  readonly by?: string | undefined;
-  /** Whether it is gone at last because we deleted it. @default somebody else did that */
-  readonly isByUs?: true;
-}
-
 /** What a {@link ChildStore} holds, and who is called. */
 export interface ChildStoreOptions {
   readonly client: Pick<KubernetesClient, "get">;
@@ -49,12 +41,8 @@ export interface ChildStoreOptions {
   readonly fieldManager: string;
   /** All our field managers, including those of former names. */
   readonly managers: readonly string[];
-  /**
-   * A child of `owner` was changed or deleted by somebody else.
-   * @param drifted set if something that we applied was removed or changed, and undefined if the child only reports
-   * @param isProgress whether the child only reports, was not ready before, and still is not
-   */
-  readonly onChange: (owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean) => void;
+  /** A child of `owner` has changed, other than by our own write. */
+  readonly onChange: (owner: Owner, news: ChildNews) => void;
   /** @see StoreOptions.mostKept */
   readonly mostKept?: number | undefined;
 }
@@ -241,7 +229,7 @@ export class ChildStore {
   }
 
   private changed(change: Change<ChildFacts>): void {
-    const { source, before, after, object } = change;
+    const { source, before, after } = change;
     const isSame = before?.uid === after?.uid && before?.facts.owner.uid === after?.facts.owner.uid;
     if (before && !isSame) this.byOwner.remove(before);
     const gone = before && before.uid !== after?.uid ? before.uid : "";
@@ -250,37 +238,10 @@ export class ChildStore {
     if (after) this.byOwner.add(after);
     else if (before && source !== "handled") this.becomeUnsure(before.resource, before);
     // The children in the first list were there before us, and every object is looked at then anyway.
-    if (source !== "handled" && source !== "initial") this.wake(before, after, object, isByUs);
-  }
-
-  private wake(
-    before: Child | undefined,
-    after: Child | undefined,
-    object: KubernetesObject | undefined,
-    isByUs: boolean,
-  ): void {
-    const { onChange } = this.options;
-    const drifted = (child: Child) => ({ ...driftedChild(child), by: object && this.lastWriter(object) });
-    if (before && before.facts.owner.uid !== after?.facts.owner.uid) {
-      const lost = after ? drifted(before) : driftedChild(before);
-      onChange(before.facts.owner, { ...lost, ...(isByUs && { isByUs }) }, false);
-    }
-    if (!after) return;
-    const { owner, owned, isReady } = after.facts;
-    const known = before?.uid === after.uid ? before.facts : undefined;
-    // A child that we deleted and that has not gone yet is shown again, as if it were new.
-    const isLingering = !before && after.deleting;
-    if (isLingering) this.leaving.add(after.uid);
-    const isReport = isLingering || known?.owned === owned;
-    onChange(owner, isReport ? undefined : drifted(after), isReport && !isReady && known?.isReady === false);
-  }
-
-  private lastWriter({ metadata }: KubernetesObject): string | undefined {
-    const others = (metadata.managedFields ?? []).filter(
-      ({ manager = "", subresource }) => !this.options.managers.includes(manager) && subresource !== "status",
-    );
-    // RFC 3339 in UTC sorts as text.
-    return others.sort((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1))[0]?.manager;
+    if (source === "handled" || source === "initial") return;
+    if (isLingering(before, after)) this.leaving.add(after.uid);
+    const { managers, onChange } = this.options;
+    for (const [owner, news] of newsOf(change, isByUs, managers)) onChange(owner, news);
   }
 }
 
@@ -295,8 +256,4 @@ export function childStoreOf(
 ): ChildStore {
   const [fieldManager, managers] = [fieldManagerOf(operator), managersOf(operator)];
   return new ChildStore({ onChange: () => {}, ...options, fieldManager, managers });
-}
-
-function driftedChild({ resource, namespace, name }: Child): DriftedChild {
-  return { kind: resource.kind, namespace, name };
 }

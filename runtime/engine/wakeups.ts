@@ -1,4 +1,4 @@
-import type { DriftedChild } from "../children/childStore";
+import type { ChildNews } from "../children/childNews";
 import type { Owner } from "../children/ownership";
 import { formatName, keyOf, nameOf, type ObjectName } from "../kubernetes/objects";
 import { contestWarning, cycleWarning, messageWith } from "../outbox/message";
@@ -97,8 +97,8 @@ export class Wakeups {
     else this.clearUp(keyOf(name), "routine");
   }
 
-  /** A child of an object has changed. @param drifted, isProgress as `ChildStoreOptions.onChange` gets them */
-  childChanged(owner: Owner, drifted: DriftedChild | undefined, isProgress: boolean): void {
+  /** A child of an object has changed. */
+  childChanged(owner: Owner, news: ChildNews): void {
     const objects = this.parts?.watches.objects;
     if (!objects?.has(owner)) {
       // The children of an object that is gone are deleted beside the work. The watch reports an object that is new.
@@ -106,12 +106,13 @@ export class Wakeups {
       return;
     }
     this.options.arrivals.note(keyOf(owner), "child");
-    if (!drifted) return this.options.triggers.childReported(keyOf(owner), isProgress);
+    if (news.kind === "report" || news.kind === "progress")
+      return this.options.triggers.childReported(keyOf(owner), news.kind === "progress");
     // The children of a deleted object go too, in foreground deletion before it. An object that has its name now may need theirs.
-    if (drifted.isByUs || objects.isGoing(owner, owner.uid))
+    if (news.kind === "gone" || objects.isGoing(owner, owner.uid))
       return this.options.triggers.childGone(keyOf(owner));
     const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
-    if (isNewlyContested) this.warn(owner, contestWarning(drifted));
+    if (isNewlyContested) this.warn(owner, contestWarning(news.child));
   }
 
   /** The cluster no longer serves a kind of which these objects have children. Each object reports that soon. */

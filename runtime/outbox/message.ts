@@ -1,4 +1,4 @@
-import type { DriftedChild } from "../children/childStore";
+import type { ChangedChild } from "../children/childNews";
 import type { Owner } from "../children/ownership";
 import { formatName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -58,7 +58,7 @@ export function cycleWarning(what: string): ObjectEvent {
 }
 
 /** Says that somebody else changes a child back each time, and names that writer. */
-export function contestWarning(child: DriftedChild): ObjectEvent {
+export function contestWarning(child: ChangedChild): ObjectEvent {
   // A watch that selects by the label shows a child without the label as deleted.
   const who =
     child.by === undefined ? `deleted, or loses the label ${CHILD_OF_LABEL},` : `changed by ${child.by}`;

@@ -51,7 +51,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
   /** Everything that is reported when an object goes: a change before, its end, that of its child, and that of its memory. */
   const goes: Readonly<Record<string, () => void>> = {
     "the object": () => wakeups.objectGone(NAME, { uid: "uid", isDeleted: true }),
-    "a child of it": () => wakeups.childChanged({ ...NAME, uid: "uid" }, undefined, false),
+    "a child of it": () => wakeups.childChanged({ ...NAME, uid: "uid" }, { kind: "report" }),
     "its memory": () => wakeups.memoryLost(NAME),
   };
 
@@ -158,7 +158,7 @@ describe("Wakeups of an operator with objects of its own", () => {
         uid = `life-${life}`;
         triggers.childrenChanged(KEY);
         schedule.forget(KEY);
-        wakeups.childChanged({ ...NAME, uid: ownerOf(life) }, child, false);
+        wakeups.childChanged({ ...NAME, uid: ownerOf(life) }, { kind: "drifted", child });
         assert.ok(schedule.has(KEY), "another child may wait for the name");
       }
     };

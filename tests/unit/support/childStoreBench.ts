@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { ChildStore, type DriftedChild } from "../../../runtime/children/childStore";
+import type { ChildNews } from "../../../runtime/children/childNews";
+import { ChildStore } from "../../../runtime/children/childStore";
 import { ownedManifest } from "../../../runtime/children/ownership";
 import type {
   KubernetesObject,
@@ -91,10 +92,7 @@ export class ChildStoreBench {
       ownerKind: WIDGETS,
       fieldManager: MANAGER,
       managers: [MANAGER, `${MANAGER}/marks`],
-      onChange: (owner, drifted, isProgress) =>
-        void this.told.push(
-          `${owner.uid}${drifted ? ` ${describeDrift(drifted)}` : ""}${isProgress ? " makes progress" : ""}`,
-        ),
+      onChange: (owner, news) => void this.told.push(`${owner.uid}${described(news)}`),
       mostKept,
     });
     this.sink = this.store.sink(CONFIG_MAPS, undefined);
@@ -133,7 +131,10 @@ export class ChildStoreBench {
   }
 }
 
-function describeDrift({ kind, name, by, isByUs }: DriftedChild): string {
-  if (isByUs) return `${kind} ${name} gone as we wanted`;
-  return `${kind} ${name} drifted${by === undefined ? "" : ` by ${by}`}`;
+function described(news: ChildNews): string {
+  if (news.kind === "report") return "";
+  if (news.kind === "progress") return " makes progress";
+  const { kind, name, by } = news.child;
+  if (news.kind === "gone") return ` ${kind} ${name} gone as we wanted`;
+  return ` ${kind} ${name} drifted${by === undefined ? "" : ` by ${by}`}`;
 }
