@@ -1,19 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { annotationPath, type Finishing, FREE, finishingAnnotation, finishingIn, haveRoom } from "./lease";
+import type { OurLease } from "./ourLease";
 import type { SeenLease } from "./seenLease";
 import type { Term } from "./term";
 
 /** What a {@link Handover} works with. */
 export interface HandoverOptions {
   readonly lease: SeenLease;
+  readonly ours: Pick<OurLease, "isOurs" | "trustedUntil">;
   readonly term: Term;
   readonly identity: string;
   readonly leaseSeconds: number;
-  /** Whether the lease, as it was seen, is that of the term. */
-  readonly isOurs: () => boolean;
-  /** The end of the term after a renewal that begins now. */
-  readonly trustedUntil: () => number;
 }
 
 /**
@@ -59,7 +57,7 @@ export class Handover {
   }
 
   private async write(keys: readonly string[]): Promise<void> {
-    const until = this.options.trustedUntil();
+    const until = this.options.ours.trustedUntil();
     const text = this.textOf(keys);
     await (this.text === undefined ? this.leave(text) : this.replace(this.text, text));
     this.text = text;
@@ -80,13 +78,13 @@ export class Handover {
 
   /** Looks at the Lease after a failure. Others may have written it, or our write was done and only its answer was lost. */
   private async find(): Promise<void> {
-    const { lease, term, isOurs } = this.options;
+    const { lease, term, ours } = this.options;
     // If etcd was restored, the Lease may be ours again. The process that has led since still trusts its own.
     if (await lease.look(term.remainingMs)) return term.end();
     // Somebody deleted the Lease. The leader creates it again, with what it knew of us.
     if (!lease.exists) return;
     this.text = finishingIn(lease.annotations).get(this.name);
-    if (this.text === undefined && !isOurs()) term.end();
+    if (this.text === undefined && !ours.isOurs) term.end();
   }
 
   private isThere(text: string): JsonPatchOperation[] {

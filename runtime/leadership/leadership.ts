@@ -33,11 +33,9 @@
  *
  * @see https://pkg.go.dev/k8s.io/client-go/tools/leaderelection
  */
-import type { JsonPatchOperation } from "../kubernetes/client";
-import { isApiError } from "../kubernetes/errors";
-import { microTimeOf } from "../kubernetes/objects";
 import { Handover } from "./handover";
-import { annotationPath, FREE, type LeaseApi, type LeaseSpec } from "./lease";
+import type { LeaseApi } from "./lease";
+import { OurLease } from "./ourLease";
 import { type Clock, SeenLease, SYSTEM_CLOCK } from "./seenLease";
 import { Term } from "./term";
 
@@ -70,23 +68,19 @@ export interface Unfinished {
   readonly ended: Promise<void>;
 }
 
-/** The part of a lease's time in which a process may write, from the beginning of its last renewal. */
-const TRUSTED = 2 / 3;
-/** The most that `leaseTransitions` can be: an integer of 32 bits. */
-const MOST_TRANSITIONS = 2 ** 31 - 1;
 /** How often we try to take a free lease that others write at the same time, before the next round. */
 const MOST_ATTEMPTS = 5;
 
 /**
  * Stands for election, leads, and hands over. A leader may write for two thirds of the lease's time after it *began* its last
  * renewal. So a leader that was frozen knows that it is too late. Another process takes the lease when it has seen it unchanged
- * for its whole time, by its own clock. The API server decides between them: a renewal tests that the lease is still ours, and
- * a process that takes the lease replaces exactly the version that it saw.
+ * for its whole time, by its own clock. This class says when the Lease is read and written, and {@link OurLease} how.
  */
 export class Leadership {
   private readonly clock: Clock;
   private readonly leaseMs: number;
   private readonly lease: SeenLease;
+  private readonly ours: OurLease;
   private readonly stopping = new AbortController();
   private running: Promise<void> = Promise.resolve();
   private current: Term | undefined;
@@ -94,8 +88,6 @@ export class Leadership {
   private endHandover: () => void = () => {};
   /** Who led when we last looked. */
   private seenHolder: string | undefined;
-  /** The content of the Lease in our term, as we last wrote it. No other term of any process has the same time of acquisition. */
-  private own: LeaseSpec = {};
 
   constructor(private readonly options: LeadershipOptions) {
     this.clock = options.clock ?? SYSTEM_CLOCK;
@@ -103,6 +95,8 @@ export class Leadership {
     this.lease = new SeenLease(options.lease, this.leaseMs, this.clock, () => {
       if (this.term) options.onBlockedChange?.();
     });
+    const { identity } = options;
+    this.ours = new OurLease(this.lease, { identity, leaseMs: this.leaseMs, clock: this.clock });
   }
 
   /** Begins to stand for election. */
@@ -121,7 +115,7 @@ export class Leadership {
    */
   get holder(): string | undefined {
     if (this.term) return this.options.identity;
-    return (!this.isFree && this.lease.spec.holderIdentity) || undefined;
+    return (!this.ours.isFree && this.lease.spec.holderIdentity) || undefined;
   }
 
   /** The keys of runs that other processes began when they led and that have not ended. No run may begin for these keys. */
@@ -144,12 +138,7 @@ export class Leadership {
     const { term } = this;
     this.current = undefined;
     term?.end();
-    if (!term) return;
-    const free: JsonPatchOperation[] = [
-      { op: "add", path: "/spec/holderIdentity", value: FREE.holderIdentity },
-      { op: "add", path: "/spec/leaseDurationSeconds", value: FREE.leaseDurationSeconds },
-    ];
-    await this.lease.patch([...this.testsOurs(), ...free]).catch((error) => this.failed(error));
+    if (term) await this.tried(this.ours.free());
   }
 
   /**
@@ -171,11 +160,10 @@ export class Leadership {
     if (!term) return;
     const handover = new Handover({
       lease: this.lease,
+      ours: this.ours,
       term,
       identity: this.options.identity,
       leaseSeconds: this.leaseMs / 1000,
-      isOurs: () => this.isOurs(),
-      trustedUntil: () => this.trustedUntil(),
     });
     // Keys that another process still had to finish were never ours.
     const { blockedKeys: others } = this;
@@ -184,7 +172,7 @@ export class Leadership {
       const keys = unfinished().filter((key) => !others.has(key));
       begun ||= handover.hasRoomFor(keys);
       if (begun) this.current = undefined;
-      const ok = await this.tried(begun ? handover.renew(keys) : this.renew(term));
+      const ok = await this.tried(begun ? handover.renew(keys) : this.ours.renew(term));
       const waitMs = this.leaseMs / (ok ? 6 : 15);
       await this.clock.pause(Math.min(waitMs, term.remainingMs), done.signal);
     }
@@ -221,48 +209,20 @@ export class Leadership {
   /** Renews the lease, takes it, or only looks at it. */
   private async round(): Promise<void> {
     if (this.current) {
-      await this.renew(this.current);
-      return this.removeStale(this.current);
+      await this.ours.renew(this.current);
+      return this.ours.removeStale(this.current);
     }
-    await this.look();
-    for (let attempt = 0; attempt < MOST_ATTEMPTS && this.isFree; attempt++) {
+    await this.ours.look();
+    for (let attempt = 0; attempt < MOST_ATTEMPTS && this.ours.isFree; attempt++) {
       if (this.stopping.signal.aborted || (await this.acquire())) return;
-      await this.look();
+      await this.ours.look();
     }
   }
 
-  private async look(): Promise<void> {
-    await this.lease.look();
-    // If etcd is restored, the Lease may be that of our former term again. Who has led since still trusts its own.
-    if (!this.isOurs()) this.own = {};
-  }
-
-  /** Takes the lease as it was seen. @returns false if it has changed meanwhile */
+  /** Takes the lease as it was seen, and leads. @returns false if it has changed meanwhile */
   private async acquire(): Promise<boolean> {
-    const { identity } = this.options;
-    const until = this.trustedUntil();
-    const now = microTimeOf(this.clock.date());
-    const { holderIdentity, leaseTransitions = 0 } = this.lease.spec;
-    const isNext = this.lease.exists && holderIdentity !== identity;
-    const spec: LeaseSpec = {
-      holderIdentity: identity,
-      leaseDurationSeconds: this.leaseDurationSeconds,
-      acquireTime: now,
-      renewTime: now,
-      // The API server refuses more, and somebody may have written as much by hand.
-      leaseTransitions: leaseTransitions < MOST_TRANSITIONS ? leaseTransitions + (isNext ? 1 : 0) : 0,
-    };
-    const { own } = this;
-    // Before the answer, which may be lost.
-    this.own = spec;
-    try {
-      await this.lease.write(spec, this.lease.annotations);
-    } catch (error) {
-      // Another process was faster, or a process that finishes its runs has written the Lease.
-      if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
-      this.own = own;
-      return false;
-    }
+    const until = await this.ours.acquire();
+    if (until === undefined) return false;
     const term = new Term(
       () => this.clock.now(),
       until,
@@ -274,86 +234,9 @@ export class Leadership {
     return true;
   }
 
-  /** Renews the lease, or ends the term if another process has taken the lease, or if etcd was restored from a backup. */
-  private async renew(term: Term): Promise<void> {
-    const until = this.trustedUntil();
-    const renewTime = microTimeOf(this.clock.date());
-    const { renewTime: lastTime } = this.lease.spec;
-    const renewal: JsonPatchOperation[] = [
-      // In a backup, the Lease is that of an earlier renewal.
-      ...(lastTime ? [{ op: "test", path: "/spec/renewTime", value: lastTime } as const] : []),
-      { op: "add", path: "/spec/renewTime", value: renewTime },
-      { op: "add", path: "/spec/leaseDurationSeconds", value: this.leaseDurationSeconds },
-    ];
-    try {
-      await this.lease.patch([...this.testsOurs(), ...renewal], term.remainingMs);
-    } catch (error) {
-      if (!isApiError(error, 422) && !isApiError(error, 404)) throw error;
-      const wentBack = await this.lease.look(term.remainingMs);
-      if (wentBack || this.isTaken()) return term.end();
-      // Somebody deleted the Lease, or wrote nonsense into it. Others wait as long as it would have held. What they have to
-      // finish is not forgotten.
-      await this.lease.write({ ...this.own, renewTime }, this.lease.annotations, term.remainingMs);
-    }
-    term.extend(until);
-  }
-
   private lose(): void {
     this.current = undefined;
     this.options.onLost();
-  }
-
-  /** Removes what dead processes have left in the Lease. Their keys are blocked until then. */
-  private async removeStale(term: Term): Promise<void> {
-    for (const [name, text] of this.lease.stale) {
-      if (term.hasEnded) return;
-      const path = annotationPath(name);
-      const remove: JsonPatchOperation[] = [
-        { op: "test", path, value: text },
-        { op: "remove", path },
-      ];
-      try {
-        await this.lease.patch([...this.testsOurs(), ...remove], term.remainingMs);
-      } catch (error) {
-        // It was renewed or removed in the last moment. The next renewal of the lease shows that.
-        if (!isApiError(error, 422)) throw error;
-      }
-    }
-  }
-
-  private get isFree(): boolean {
-    // The lease is our own, of a term that has ended. Nobody else has taken it since.
-    return this.lease.isFree || this.isOurs();
-  }
-
-  private isOurs(): boolean {
-    const { holderIdentity, acquireTime } = this.lease.spec;
-    if (holderIdentity !== this.options.identity || acquireTime === undefined) return false;
-    return acquireTime === this.own.acquireTime;
-  }
-
-  /** Whether another process has the lease, or had it and has freed it. */
-  private isTaken(): boolean {
-    const { holderIdentity, acquireTime } = this.lease.spec;
-    if (!holderIdentity) return this.lease.isReleased;
-    return holderIdentity !== this.options.identity || (acquireTime !== undefined && !this.isOurs());
-  }
-
-  /** Operations that make a JSON patch fail if the lease is not that of our term. */
-  private testsOurs(): JsonPatchOperation[] {
-    return [
-      { op: "test", path: "/spec/holderIdentity", value: this.options.identity },
-      { op: "test", path: "/spec/acquireTime", value: this.own.acquireTime ?? "" },
-    ];
-  }
-
-  /** What the Lease says about how long it holds. */
-  private get leaseDurationSeconds(): number {
-    return Math.ceil(this.leaseMs / 1000);
-  }
-
-  private trustedUntil(): number {
-    return this.clock.now() + this.leaseMs * TRUSTED;
   }
 
   private async tried(action: Promise<void>): Promise<boolean> {
@@ -361,12 +244,8 @@ export class Leadership {
       await action;
       return true;
     } catch (error) {
-      this.failed(error);
+      this.options.onError?.(error as Error);
       return false;
     }
-  }
-
-  private failed(error: unknown): void {
-    this.options.onError?.(error as Error);
   }
 }
