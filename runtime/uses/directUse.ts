@@ -6,7 +6,7 @@ import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { ApiError, isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { LISTING_PATIENCE_MS } from "../watch/reflector";
+import { LISTING_PATIENCE_MS } from "../watch/watchFailures";
 import { asGiven, missingNote, refusalNote, type Take, type UsedProblem, type UsedSource } from "./used";
 
 /**

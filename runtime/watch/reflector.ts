@@ -1,11 +1,12 @@
 import { setTimeout } from "node:timers/promises";
 import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, type ApiStatus, isUncached } from "../kubernetes/errors";
+import { ApiError, type ApiStatus } from "../kubernetes/errors";
 import type { Selection } from "../kubernetes/list";
 import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { LineSplitter } from "../text/lines";
+import { WatchFailures } from "./watchFailures";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */
 export interface ReflectorSink {
@@ -57,24 +58,6 @@ type WatchEvent =
   | { type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; object: KubernetesObject }
   | { type: "ERROR"; object: ApiStatus };
 
-/**
- * Whether only a new list helps: the version is too old (410), or newer than any existing version (504 "Too large resource
- * version", of which the reason is Timeout), as after a restore of etcd. A gateway before a busy API server says 504 too: a list
- * would be the last straw.
- */
-function isVersionUseless({ code, reason }: ApiError): boolean {
-  return code === 410 || (code === 504 && reason === "Timeout");
-}
-
-/** The kind is not there (404), or we may not list it (403). That will not change for a while. */
-const REFUSAL_CODES = [403, 404];
-/** The kind can be listed, but we may not watch it (403), or nobody can (405). */
-const UNWATCHED_CODES = [403, 405];
-/** For how long nothing is concluded if a kind fails to be listed, in milliseconds. An API server may be away for that long. */
-export const LISTING_PATIENCE_MS = 10_000;
-/** The same if the kind was listed before. Then the known objects are outdated, and are still served. */
-const STALE_AFTER_MS = 120_000;
-const FEWEST_FAILURES = 3;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
 /**
@@ -82,11 +65,6 @@ const LONGEST_RETRY_MS = 4_000;
  * watch.
  */
 const LONGEST_POLL_MS = 30_000;
-
-/** Whether an error says nothing about the kind: a page has expired (410), or we ask too much (429). */
-function isOfNoKind(error: ApiError): boolean {
-  return error.code === 410 || (error.code === 429 && !isUncached(error));
-}
 
 function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
   return setTimeout(ms, undefined, { signal });
@@ -109,26 +87,21 @@ export class Reflector {
   private mayBeAnotherServer = false;
   private retryMs = FIRST_RETRY_MS;
   private refusal: ApiError | undefined;
-  /** How many lists in a row failed other than by a refusal. */
-  private failing = { count: 0, since: 0 };
-  /** Since when no watch could be opened. */
-  private watchFailingSince: number | undefined;
+  private readonly failures: WatchFailures;
   private synced = false;
   /** Ends the watch in progress, or the wait for another try: a list is to be made, or the reflector stops. */
   private interruption = new AbortController();
   private onListed: ((isListed: boolean) => void)[] = [];
 
   constructor(private readonly options: ReflectorOptions) {
-    this.resourceVersion = this.latest = options.from;
+    const { from, answersOthers, now = () => performance.now() } = options;
+    this.resourceVersion = this.latest = from;
+    this.failures = new WatchFailures({ answersOthers, now });
   }
 
   /** Begins to list and watch, and returns at once: see {@link isSynced}. */
   start(): void {
     this.running = this.run();
-  }
-
-  private now(): number {
-    return (this.options.now ?? (() => performance.now()))();
   }
 
   /** Whether everything was listed once and the API server has not refused since. */
@@ -206,49 +179,25 @@ export class Reflector {
   /** Waits before the next try. @param isListed whether the error came after the list */
   private async rest(error: Error, isListed: boolean): Promise<void> {
     const { signal } = this.stopping;
-    const mayNotWatch = isListed && error instanceof ApiError && UNWATCHED_CODES.includes(error.code);
     this.mayBeAnotherServer = true;
-    // If we may not list it any more either, the next list shows that.
-    if (mayNotWatch) this.resourceVersion = undefined;
-    else if (error instanceof ApiError) {
-      if (isVersionUseless(error)) this.resourceVersion = undefined;
-      if (REFUSAL_CODES.includes(error.code)) this.refused(error);
-      else if (isListed) this.watchFailed();
-      else if (!isOfNoKind(error) && (await this.isOwnFault(signal))) this.refused(error);
-    } else this.failing.count = 0;
+    const consequence = await this.failures.consequenceOf(error, isListed, this.synced, signal);
+    // Objects that existed when the API server refused may be gone when it no longer refuses.
+    if (consequence !== "retry") this.resourceVersion = undefined;
+    if (consequence === "refused") this.refused(error as ApiError);
     if (signal.aborted) return;
     this.options.onInterruption?.(error);
     const { pause = pauseByTimer } = this.options;
     // Between half of it and one and a half of it, so that many watches do not try again at once.
     await pause(this.retryMs * (0.5 + Math.random()), this.interruption.signal).catch(() => {});
-    this.retryMs = Math.min(this.retryMs * 2, mayNotWatch ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
+    this.retryMs = Math.min(this.retryMs * 2, consequence === "poll" ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
 
   private refused(error: ApiError): void {
     const isNew = this.refusal?.code !== error.code;
     this.refusal = error;
     if (isNew) this.options.onRefused?.(error);
-    // Objects that existed when the API server refused may be gone when it no longer refuses.
-    this.resourceVersion = undefined;
     // A refusal may last for days. Nobody waits for that long, since other kinds and namespaces are served meanwhile.
     this.endWaits(false);
-  }
-
-  /** A watch cannot be opened. If that lasts, a list shows the changes, or fails too. */
-  private watchFailed(): void {
-    this.watchFailingSince ??= this.now();
-    if (this.now() - this.watchFailingSince < STALE_AFTER_MS) return;
-    this.resourceVersion = this.watchFailingSince = undefined;
-  }
-
-  /** Whether a list that failed once more fails for a reason of its own: it has failed for a while, and other lists have not. */
-  private async isOwnFault(signal: AbortSignal): Promise<boolean> {
-    const { failing } = this;
-    if (failing.count === 0) failing.since = this.now();
-    failing.count++;
-    const patienceMs = this.synced ? STALE_AFTER_MS : LISTING_PATIENCE_MS;
-    if (failing.count < FEWEST_FAILURES || this.now() - failing.since < patienceMs) return false;
-    return (await this.options.answersOthers?.(signal)) ?? false;
   }
 
   /**
@@ -292,7 +241,7 @@ export class Reflector {
     const wasSynced = this.isSynced;
     this.synced = true;
     this.refusal = undefined;
-    this.failing.count = 0;
+    this.failures.listed();
     if (!isOutdated) this.endWaits(true);
     if (!wasSynced) onSynced?.();
   }
@@ -329,7 +278,7 @@ export class Reflector {
     this.resourceVersion = resourceVersion;
     this.latest = resourceVersion;
     this.retryMs = FIRST_RETRY_MS;
-    this.watchFailingSince = undefined;
+    this.failures.watched();
     const { sink, metadataOnly } = this.options;
     const { apiVersion, kind, metadata } = event.object;
     const seen = metadataOnly ? { apiVersion, kind, metadata } : event.object;

@@ -1,8 +1,8 @@
 import { UnknownKindError } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import { kindKey, type Resource } from "../kubernetes/resource";
-import { LISTING_PATIENCE_MS } from "./reflector";
 import type { NotSynced } from "./scopes";
+import { LISTING_PATIENCE_MS } from "./watchFailures";
 
 /** A kind as a definition declares it. */
 type DeclaredKind = Pick<Resource, "apiVersion" | "kind"> & { readonly retired?: boolean | undefined };

@@ -1,0 +1,123 @@
+import { ApiError, isUncached } from "../kubernetes/errors";
+
+/** What a reflector does after a list or a watch has failed. */
+type Consequence =
+  /** It continues where it was. */
+  | "retry"
+  /** It lists. */
+  | "relist"
+  /** It lists again and again, less and less often: the kind can be listed and not watched. */
+  | "poll"
+  /** It reports that, and lists until it is no longer refused. Nobody waits for it meanwhile. */
+  | "refused";
+
+/** What {@link WatchFailures} ask. */
+export interface WatchFailuresOptions {
+  /** @see ReflectorOptions.answersOthers */
+  readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
+  /** A monotonic clock, in milliseconds. */
+  readonly now: () => number;
+}
+
+/** The kind is not there (404), or we may not list it (403). That will not change for a while. */
+const REFUSAL_CODES = [403, 404];
+/** The kind can be listed, but we may not watch it (403), or nobody can (405). */
+const UNWATCHED_CODES = [403, 405];
+/** For how long nothing is concluded if a kind fails to be listed, in milliseconds. An API server may be away for that long. */
+export const LISTING_PATIENCE_MS = 10_000;
+/** The same if the kind was listed before. Then the known objects are outdated, and are still served. */
+const STALE_AFTER_MS = 120_000;
+const FEWEST_FAILURES = 3;
+
+/**
+ * The one table of what goes wrong between a reflector and the API server. The first line that fits counts.
+ *
+ * | error | of a list | of a watch |
+ * | --- | --- | --- |
+ * | 403: not allowed | refused | poll: the next list is refused too, if that is not allowed either |
+ * | 404: there is no such kind | refused | refused |
+ * | 405: nobody can watch the kind | lasting | poll |
+ * | 410: the version is too old | relist | relist |
+ * | 429: we ask too much | retry | lasting |
+ * | 429: the API server cannot fill its cache with the kind | lasting | lasting |
+ * | 504 "Timeout": the version is newer than any, as after a restore of etcd | relist, lasting | relist |
+ * | any other answer | lasting | lasting |
+ * | no answer | retry | retry |
+ *
+ * "lasting" means: retry at first. If a list goes on failing while the API server answers others, it is refused. If a watch goes on
+ * failing, relist.
+ */
+export class WatchFailures {
+  /** How many lists in a row failed other than by a refusal. */
+  private lists = { count: 0, since: 0 };
+  /** Since when no watch could be opened. */
+  private watchFailingSince: number | undefined;
+
+  constructor(private readonly options: WatchFailuresOptions) {}
+
+  /** A list is complete. */
+  listed(): void {
+    this.lists.count = 0;
+  }
+
+  /** A watch has reported something. */
+  watched(): void {
+    this.watchFailingSince = undefined;
+  }
+
+  /**
+   * A list or a watch has failed.
+   * @param isOfWatch whether the list was complete, or not needed
+   * @param wasListed whether the kind was listed before
+   */
+  async consequenceOf(
+    error: Error,
+    isOfWatch: boolean,
+    wasListed: boolean,
+    signal: AbortSignal,
+  ): Promise<Consequence> {
+    if (!(error instanceof ApiError)) {
+      this.lists.count = 0;
+      return "retry";
+    }
+    if (isOfWatch && UNWATCHED_CODES.includes(error.code)) return "poll";
+    if (REFUSAL_CODES.includes(error.code)) return "refused";
+    if (isOfWatch && this.isWatchLasting()) return "relist";
+    const isLasting = !isOfWatch && !isOfNoKind(error) && this.isListLasting(wasListed);
+    if (isLasting && (await this.options.answersOthers?.(signal))) return "refused";
+    return isVersionUseless(error) ? "relist" : "retry";
+  }
+
+  /** Whether watches have failed for a while, now that another one has. */
+  private isWatchLasting(): boolean {
+    const now = this.options.now();
+    this.watchFailingSince ??= now;
+    if (now - this.watchFailingSince < STALE_AFTER_MS) return false;
+    this.watchFailingSince = undefined;
+    return true;
+  }
+
+  /** Whether lists have failed for a while, now that another one has. */
+  private isListLasting(wasListed: boolean): boolean {
+    const { lists } = this;
+    const now = this.options.now();
+    if (lists.count === 0) lists.since = now;
+    lists.count++;
+    const patienceMs = wasListed ? STALE_AFTER_MS : LISTING_PATIENCE_MS;
+    return lists.count >= FEWEST_FAILURES && now - lists.since >= patienceMs;
+  }
+}
+
+/**
+ * Whether only a new list helps: the version is too old (410), or newer than any existing version (504 "Too large resource
+ * version", of which the reason is Timeout), as after a restore of etcd. A gateway before a busy API server says 504 too: a list
+ * would be the last straw.
+ */
+function isVersionUseless({ code, reason }: ApiError): boolean {
+  return code === 410 || (code === 504 && reason === "Timeout");
+}
+
+/** Whether an error says nothing about the kind: a page has expired (410), or we ask too much (429). */
+function isOfNoKind(error: ApiError): boolean {
+  return error.code === 410 || (error.code === 429 && !isUncached(error));
+}
