@@ -245,14 +245,8 @@ export class Engine {
       recorder,
       instance,
       usedPollMs,
+      listener: wakeups,
       isActive: () => this.isLeading,
-      onChange: (change) => wakeups.objectChanged(change),
-      onGone: (name, gone) => wakeups.objectGone(name, gone),
-      onChild: (...change) => wakeups.childChanged(...change),
-      onUsed: (change) => wakeups.usedChanged(change),
-      onLost: (name) => wakeups.memoryLost(name),
-      onSynced: () => wakeups.addAll(),
-      onUnserved: (owners) => wakeups.childrenUnserved(owners),
       onInterruption: (kind, error) => this.interrupted(kind, error),
     });
   }

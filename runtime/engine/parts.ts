@@ -30,7 +30,7 @@ export interface WorkParts {
   readonly notice: (text: string) => void;
 }
 
-/** The parts of which {@link Parts} are built, and the callbacks of their watches. */
+/** The parts of which {@link Parts} are built. */
 export interface PartsOptions extends WatchesOptions {
   readonly pool: HandlerPool;
   readonly metrics: Metrics;

@@ -7,6 +7,7 @@ import type { UsedChange } from "../uses/usedObjects";
 import type { GoneObject, ObjectChange } from "../watch/customResources";
 import type { Cause } from "../work/arrivals";
 import type { Priority } from "../work/readyKeys";
+import type { ClusterListener } from "./clusterListener";
 import type { EngineOptions } from "./engineOptions";
 import type { Parts, WorkParts } from "./parts";
 
@@ -25,7 +26,7 @@ export interface WakeupsOptions
 }
 
 /** Turns what the watches report into work: which object, and why. {@link Triggers} says how soon. */
-export class Wakeups {
+export class Wakeups implements ClusterListener {
   constructor(private readonly options: WakeupsOptions) {}
 
   private get parts(): Parts | undefined {
@@ -46,8 +47,12 @@ export class Wakeups {
     this.addAll();
   }
 
+  kindListed(): void {
+    this.addAll();
+  }
+
   /** Reconciles every object that is known now, as routine work. */
-  addAll(): void {
+  private addAll(): void {
     for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
   }
 
@@ -64,7 +69,6 @@ export class Wakeups {
     this.reread(key, "time");
   }
 
-  /** The watch reports a change of an object. */
   objectChanged({ name, resourceVersion, isReady, isAnnounced, isStripped }: ObjectChange): void {
     if (isReady) return this.options.triggers.add(keyOf(name), "routine");
     if (this.options.heedsOwnWatch === false) return;
@@ -74,7 +78,6 @@ export class Wakeups {
     if (isAnnounced) this.options.onChange?.(name, resourceVersion);
   }
 
-  /** An object is gone, or no longer one of those that are watched. */
   objectGone(name: ObjectName, { uid, isDeleted }: GoneObject): void {
     this.options.alarms.set(keyOf(name), undefined);
     this.parts?.outbox.forget(uid);
@@ -91,13 +94,11 @@ export class Wakeups {
     this.options.onGone?.(name);
   }
 
-  /** Somebody deleted the Memory of an object that we do not own. */
   memoryLost(name: ObjectName): void {
     if (this.parts?.watches.objects.has(name)) this.options.triggers.add(keyOf(name), "routine");
     else this.clearUp(keyOf(name), "routine");
   }
 
-  /** A child of an object has changed. */
   childChanged(owner: Owner, news: ChildNews): void {
     const objects = this.parts?.watches.objects;
     if (!objects?.has(owner)) {
@@ -115,13 +116,12 @@ export class Wakeups {
     if (isNewlyContested) this.warn(owner, contestWarning(news.child));
   }
 
-  /** The cluster no longer serves a kind of which these objects have children. Each object reports that soon. */
   childrenUnserved(owners: readonly Owner[]): void {
+    // Each object reports that soon.
     const known = owners.filter((owner) => this.parts?.watches.objects.has(owner));
     for (const owner of known) this.options.triggers.add(keyOf(owner), "routine");
   }
 
-  /** An object that other objects use has changed. */
   usedChanged({ users, what, isByOperator }: UsedChange): void {
     for (const key of users) this.options.arrivals.note(key, "used");
     for (const key of this.options.triggers.usedChanged(users, isByOperator)) {

@@ -1,5 +1,5 @@
-import type { ChildStore, ChildStoreOptions } from "../children/childStore";
-import { ChildWatches, type ChildWatchesOptions } from "../children/childWatches";
+import type { ChildStore } from "../children/childStore";
+import { ChildWatches } from "../children/childWatches";
 import { managersOf } from "../children/marks";
 import { isWatchedBy } from "../children/ownership";
 import type { Operator, Watch } from "../definition/definition";
@@ -12,33 +12,31 @@ import { MemoryStore } from "../memory/memoryStore";
 import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "../names";
 import { Completeness } from "../reconcile/completeness";
 import { whyCycling } from "../reconcile/watchCycle";
-import { UsedObjects, type UsedObjectsOptions } from "../uses/usedObjects";
-import { CustomResources, type CustomResourcesOptions } from "../watch/customResources";
+import { UsedObjects } from "../uses/usedObjects";
+import { CustomResources } from "../watch/customResources";
 import type { WatchedObjects } from "../watch/objectFacts";
 import { OutsideObjects } from "../watch/outsideObjects";
 import { Scopes } from "../watch/scopes";
 import { labelSelectorOf, partsOf } from "../watch/watched";
 import { within } from "../work/within";
+import type { ClusterListener } from "./clusterListener";
 
-/** The options of {@link Watches}, and the callbacks that they call. */
-export interface WatchesOptions
-  extends Pick<CustomResourcesOptions, "onChange" | "onGone">,
-    Pick<ChildWatchesOptions, "onSynced" | "onUnserved" | "onInterruption"> {
+/** The options of {@link Watches}. */
+export interface WatchesOptions {
   readonly client: KubernetesClient;
   readonly operator: Operator;
   /** The kind of the objects. */
   readonly resource: Resource;
   /** The platform's namespace. */
   readonly namespace: string;
-  readonly onChild: ChildStoreOptions["onChange"];
-  /** An object that custom resources use has changed. */
-  readonly onUsed: UsedObjectsOptions["onChange"];
+  /** Who is told what they see. */
+  readonly listener: ClusterListener;
+  /** A watch was interrupted, or the cluster does not serve a kind. It is tried again. */
+  readonly onInterruption: (kind: string, error: Error) => void;
   /** Whether objects that no watch shows are read again. */
   readonly isActive: () => boolean;
   /** How often that is done, in milliseconds. */
   readonly usedPollMs?: number | undefined;
-  /** Somebody deleted the Memory of an object that we do not own. */
-  readonly onLost: (name: ObjectName) => void;
 }
 
 /** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
@@ -180,24 +178,24 @@ export class Watches {
   }
 
   private newMemories(): MemoryStore | undefined {
-    const { client, operator, namespace, onLost } = this.options;
+    const { client, operator, namespace, listener } = this.options;
     if (!operator.watch) return undefined;
     return new MemoryStore({
       client,
       namespace,
       identities: allIdentitiesOf(operator),
       assertKnown: () => this.completeness.assertRemembers(),
-      onLost,
+      onLost: (name) => listener.memoryLost(name),
     });
   }
 
   private newUsed(): UsedObjects {
-    const { client, operator, onUsed, onInterruption, isActive, usedPollMs } = this.options;
+    const { client, operator, listener, onInterruption, isActive, usedPollMs } = this.options;
     return new UsedObjects({
       client,
       answersOthers: this.answersOthers,
       operator,
-      onChange: onUsed,
+      onChange: (change) => listener.usedChanged(change),
       onInterruption,
       isActive,
       pollMs: usedPollMs,
@@ -205,25 +203,33 @@ export class Watches {
   }
 
   private newObjects(): CustomResources {
-    const { client, operator, resource, onChange, onGone } = this.options;
+    const { client, operator, resource, listener } = this.options;
     const { watch } = operator;
     return new CustomResources({
       client,
       resource,
       finalizers: watch ? [] : finalizersOf(operator),
-      onChange,
-      onGone,
+      onChange: (change) => listener.objectChanged(change),
+      onGone: (name, gone) => listener.objectGone(name, gone),
       onSeen: (name, object) => this.used.see(name, object),
       watched: watch && this.watched(watch),
     });
   }
 
   private newOutside(): OutsideObjects | undefined {
-    const { client, operator, resource, onChange, onGone, onInterruption } = this.options;
+    const { client, operator, resource, listener, onInterruption } = this.options;
     const { namespaces, watch } = operator;
     if (namespaces === "all" || !resource.namespaced || watch) return undefined;
     const finalizers = allIdentitiesOf(operator).flatMap(finalizersOf);
-    return new OutsideObjects({ client, resource, namespaces, finalizers, onChange, onGone, onInterruption });
+    return new OutsideObjects({
+      client,
+      resource,
+      namespaces,
+      finalizers,
+      onChange: (change) => listener.objectChanged(change),
+      onGone: (name, gone) => listener.objectGone(name, gone),
+      onInterruption,
+    });
   }
 
   private newObjectScopes(): Scopes {
@@ -249,25 +255,25 @@ export class Watches {
   }
 
   private newChildWatches(): ChildWatches {
-    const { client, operator, resource, onChild, onSynced, onUnserved, onInterruption } = this.options;
+    const { client, operator, resource, listener, onInterruption } = this.options;
     return new ChildWatches({
       client,
       operator,
       ownerKind: resource,
       answersOthers: this.answersOthers,
-      onChange: onChild,
-      onSynced,
-      onUnserved,
+      onChange: (owner, news) => listener.childChanged(owner, news),
+      onSynced: () => listener.kindListed(),
+      onUnserved: (owners) => listener.childrenUnserved(owners),
       onInterruption,
     });
   }
 
   private scopeOptions() {
-    const { client, operator, onSynced, onInterruption } = this.options;
+    const { client, operator, listener, onInterruption } = this.options;
     return {
       client,
       namespaces: operator.namespaces,
-      onSynced,
+      onSynced: () => listener.kindListed(),
       onInterruption: ({ kind }: Resource, error: Error) => onInterruption(kind, error),
     };
   }

@@ -9,6 +9,7 @@ import { Alarms } from "../../runtime/work/alarms";
 import { Arrivals } from "../../runtime/work/arrivals";
 import { Schedule } from "../../runtime/work/schedule";
 import { Triggers } from "../../runtime/work/triggers";
+import { DEAF } from "./support/clusterListener";
 import { operator, WIDGETS } from "./support/objects";
 import { json, TestApiServer } from "./support/testApiServer";
 
@@ -85,15 +86,9 @@ describe("Wakeups of an operator that watches objects of others", () => {
       operator: OPERATOR,
       resource: { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true },
       namespace: "argosy",
-      onChange: () => {},
-      onGone: () => {},
-      onChild: () => {},
-      onUsed: () => {},
+      listener: DEAF,
       isActive: () => true,
-      onSynced: () => {},
-      onUnserved: () => {},
       onInterruption: () => {},
-      onLost: () => {},
     });
     try {
       await watches.start();

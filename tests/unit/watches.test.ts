@@ -7,6 +7,7 @@ import { Watches } from "../../runtime/engine/watches";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
+import { DEAF } from "./support/clusterListener";
 import {
   CONFIG_MAPS,
   configMap,
@@ -66,15 +67,13 @@ describe("Watches", () => {
       }),
       resource: WIDGETS,
       namespace: "argosy",
-      onChange: () => {},
-      onGone: () => {},
-      onChild: () => {},
-      onUsed: () => {},
+      listener: {
+        ...DEAF,
+        kindListed: () => void synced++,
+        childrenUnserved: (owners) => void unserved.push(owners.map(({ name }) => name)),
+      },
       isActive: () => true,
-      onSynced: () => void synced++,
-      onUnserved: (owners) => void unserved.push(owners.map(({ name }) => name)),
       onInterruption: (_, { message }) => void told.push(message),
-      onLost: () => {},
     });
   }
 
