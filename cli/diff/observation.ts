@@ -9,6 +9,7 @@ import { type Memory, memoryOf } from "../../runtime/memory/memory";
 import { fieldManagerOf, formerManagersOf } from "../../runtime/names";
 import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
 import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
+import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
 import { Sweep } from "../../runtime/reconcile/sweep";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { type GatheredUse, gatherUsed } from "../../runtime/uses/used";
@@ -32,6 +33,7 @@ export interface ObservationOptions {
 export class Observation {
   /** The writer that makes the children as the handler answers them. */
   readonly writes: ObjectChildren;
+  private readonly observed: ObservedChildren;
   private readonly source: DirectUse;
 
   /** @param listed children, of which the object's own are chosen */
@@ -47,12 +49,13 @@ export class Observation {
     for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
     const sweep = new Sweep({ operator, childResources, store, writer });
     this.writes = new ObjectChildren({ children: store, writer, sweep });
+    this.observed = new ObservedChildren({ children: store });
     this.source = options.source ?? new DirectUse(operator, client);
   }
 
   /** The object's children as they are, without `metadata.managedFields`. */
   children(): Promise<KubernetesObject[]> {
-    return this.writes.observe(this.object);
+    return this.observed.observe(this.object);
   }
 
   /** The engine's memory of the object. */

@@ -17,7 +17,7 @@ import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objec
 import type { Memory } from "../memory/memory";
 import type { GatheredUse } from "../uses/used";
 import type { StillListingError } from "../watch/scopes";
-import type { ObjectChildren } from "./objectChildren";
+import type { ObservedChildren } from "./observedChildren";
 import type { ObjectEvent } from "./outcome";
 import type { Reconciliation } from "./reconciliation";
 import type { Scrubber } from "./scrubber";
@@ -38,7 +38,7 @@ export interface AskingOptions {
     kinds: readonly string[],
     isElsewhere: boolean,
   ) => ReconcileFailure | StillListingError | undefined;
-  readonly observed: Pick<ObjectChildren, "observe">;
+  readonly observed: Pick<ObservedChildren, "observe">;
   /** Learns every Secret that the handler is given or answers. */
   readonly scrubber: Scrubber;
   /** Whether the objects are custom resources of our own. */

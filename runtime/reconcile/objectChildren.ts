@@ -1,21 +1,15 @@
 import { inApplyOrder } from "../children/applyOrder";
 import type { WriteScope } from "../children/childApplier";
-import { childKey, contentOf, shortName } from "../children/childOrder";
+import { childKey, contentOf } from "../children/childOrder";
 import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
-import { ReconcileFailure } from "../failure";
-import { type HandlerEvent, MOST_GIVEN } from "../handler/contract";
-import { jsonOf } from "../json/flaw";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isRace } from "../kubernetes/conflicts";
-import { readInParts } from "../kubernetes/list";
-import { formatName, type KubernetesObject } from "../kubernetes/objects";
+import type { KubernetesObject } from "../kubernetes/objects";
 import { isSameMemory, type Memory } from "../memory/memory";
 import { type Progress, wasReached, withoutChild } from "../memory/rememberedChildren";
-import type { Verdict } from "../status/conditions";
-import type { ReconcileReport } from "./report";
 import type { Sweep } from "./sweep";
 import type { StepChild, Timeline } from "./timeline";
 
@@ -24,8 +18,6 @@ export interface ObjectChildrenOptions {
   readonly children: ChildStore;
   readonly writer: ChildWriter;
   readonly sweep: Sweep;
-  /** Whether a known child is still followed: see `Completeness`. @default all are */
-  readonly isFollowed?: ((child: Child) => boolean) | undefined;
   /** Writes the memory of an object. @default nothing is remembered */
   readonly remember?: (client: KubernetesClient, object: KubernetesObject, memory: Memory) => Promise<void>;
 }
@@ -48,13 +40,6 @@ export interface Written {
   readonly failure?: { readonly error: unknown };
 }
 
-/** How an object's children are. */
-export interface Judgement
-  extends Required<Pick<ReconcileReport, "ready" | "unready" | "children" | "waits">> {
-  /** Whether they are ready, and none waits for another. */
-  readonly verdict: Verdict;
-}
-
 /** The children of one object while they are written. */
 interface Writing {
   readonly object: KubernetesObject;
@@ -66,7 +51,7 @@ interface Writing {
 }
 
 /**
- * All children of one custom resource: gives them to the handler as they are, and writes them as the handler answered them.
+ * Writes the children of one custom resource as the handler answered them, and deletes all others.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
  * - Every change that was made is reported, even if a sibling failed.
@@ -74,26 +59,6 @@ interface Writing {
  */
 export class ObjectChildren {
   constructor(private readonly options: ObjectChildrenOptions) {}
-
-  /**
-   * The object's children as they are. A request to finalize leaves out those that are no longer followed. Otherwise a handler that
-   * waits for its children to go would wait for one that went with its namespace.
-   * @throws ReconcileFailure `ChildrenTooLarge`
-   */
-  async observe(object: KubernetesObject, event: HandlerEvent = "reconcile"): Promise<KubernetesObject[]> {
-    const { isFollowed = () => true } = this.options;
-    const children: KubernetesObject[] = [];
-    const largest = { name: "", length: 0 };
-    let total = 0;
-    const isMeant = (child: Child) => event === "reconcile" || isFollowed(child);
-    for await (const { state, length } of this.read(object, isMeant)) {
-      total += length;
-      if (length > largest.length) Object.assign(largest, { name: nameOf(state), length });
-      if (total > MOST_GIVEN) throw tooLarge(largest);
-      children.push(state);
-    }
-    return children;
-  }
 
   /**
    * Makes the object's children as desired, and deletes all others. Throws nothing: the result has the failure.
@@ -116,53 +81,6 @@ export class ObjectChildren {
       return { ...writing, failure: { error } };
     }
     return writing;
-  }
-
-  /** Judges the children as they are now. */
-  async judge(object: KubernetesObject, { waiting, going, reached }: Progress): Promise<Judgement> {
-    const reasons: string[] = [];
-    const expected = new Set(waiting.map(childKey));
-    let count = 0;
-    // The children are not kept: together they may be large, and others may have written into them since the handler was asked.
-    for await (const { state } of this.read(object)) {
-      const why = whyNotReady(state);
-      if (why) reasons.push(`${state.kind} ${state.metadata.name} ${why}`);
-      expected.add(childKey({ resource: state, manifest: state }));
-      count++;
-    }
-    const unready = reasons.length;
-    // We have deleted it, and no watch has shown yet that it is still there.
-    for (const { resource, manifest } of [...going].filter((child) => !expected.has(childKey(child)))) {
-      reasons.push(`${manifest.kind} ${manifest.metadata.name} is being deleted`);
-      expected.add(childKey({ resource, manifest }));
-    }
-    for (const { manifest, after = [] } of waiting) {
-      const names = after
-        .filter((key) => !reached.has(key))
-        .map((key) =>
-          expected.has(key) ? shortName(key) : `${shortName(key)}, which is gone and is not created again`,
-        );
-      reasons.push(`${manifest.kind} ${manifest.metadata.name} waits for ${names.join(", ")}`);
-    }
-    return {
-      verdict:
-        reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") },
-      ready: reasons.length === 0,
-      unready,
-      children: { ready: count - unready, total: expected.size },
-      waits: waiting.length > 0,
-    };
-  }
-
-  /** The object's children as they are, few of them in memory at once, each with its length in characters of JSON. */
-  private async *read(
-    object: KubernetesObject,
-    isMeant: (child: Child) => boolean = () => true,
-  ): AsyncGenerator<{ state: KubernetesObject; length: number }> {
-    const { children: store } = this.options;
-    const children = store.of(object.metadata.uid).filter(isMeant);
-    for await (const [child, state] of readInParts(children, (each) => store.read(each)))
-      yield { state, length: child.json?.length ?? jsonOf(state)?.length ?? 0 };
   }
 
   /** Applies the children that wait for nothing, and then those that waited for them. */
@@ -301,17 +219,6 @@ export class ObjectChildren {
     const sweeping = () => sweep.deleteUndeclared(scope.client, object, memory.kinds, changes);
     await scope.timeline.step("sweep", sweeping, () => changes.length > before);
   }
-}
-
-function tooLarge(largest: { readonly name: string; readonly length: number }): ReconcileFailure {
-  return new ReconcileFailure(
-    "ChildrenTooLarge",
-    `the object's children have more than ${MOST_GIVEN} characters in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.length} characters. Remove what others wrote into it, or answer smaller children.`,
-  );
-}
-
-function nameOf({ kind, metadata }: KubernetesObject): string {
-  return `${kind} ${formatName(metadata)}`;
 }
 
 function named({ resource: { apiVersion, kind }, manifest: { metadata } }: DesiredChild): StepChild {

@@ -21,6 +21,7 @@ import { Finalizers } from "./finalizers";
 import { type Mandate, whyEnded } from "./mandate";
 import { EventsInDoubt, newEventsIn } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
+import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
 import type { Outcome } from "./outcome";
 import { Reconciliation } from "./reconciliation";
 import { type Made, Remembering, type RememberingOptions } from "./remembering";
@@ -33,7 +34,7 @@ import { type Timetable, timetableOf } from "./timetable";
 export interface ReconcilerOptions
   extends Omit<RememberingOptions, "isOurs">,
     Pick<AskingOptions, "pool" | "used" | "whyNot">,
-    Pick<ObjectChildrenOptions, "isFollowed"> {
+    Pick<ObservedChildrenOptions, "isFollowed"> {
   readonly operator: Operator;
   /** The kinds of the declared children that the API serves. */
   readonly childResources: readonly Resource[];
@@ -82,6 +83,7 @@ export class Reconciler {
   private readonly finalizers: Finalizers | undefined;
   private readonly departures: Departures | undefined;
   private readonly sweep: Sweep;
+  private readonly observed: ObservedChildren;
   private readonly children: ObjectChildren;
   private readonly asking: Asking;
   private readonly remembering: Remembering;
@@ -98,11 +100,11 @@ export class Reconciler {
     const isOurs = !departures;
     if (departures) this.departures = new Departures(departures, this.sweep);
     else this.finalizers = new Finalizers(resource, operator);
-    const { isFollowed } = options;
     this.remembering = new Remembering({ ...options, isOurs }, isOurs ? formerManagersOf(operator) : []);
     const remember: ObjectChildrenOptions["remember"] = (...what) => this.remembering.now(...what);
-    this.children = new ObjectChildren({ children, writer, sweep: this.sweep, isFollowed, remember });
-    const { children: observed, scrubber } = this;
+    this.children = new ObjectChildren({ children, writer, sweep: this.sweep, remember });
+    this.observed = new ObservedChildren({ children, isFollowed: options.isFollowed });
+    const { observed, scrubber } = this;
     this.asking = new Asking({ ...options, observed, scrubber, isOurs });
     const { finalizers, sweep, asking, remembering, inDoubt } = this;
     const parts = { finalizers, sweep, asking, remembering, inDoubt };
@@ -287,7 +289,7 @@ export class Reconciler {
     { client, timeline }: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { verdict, ...found } = await this.children.judge(made.object, made.progress);
+    const { verdict, ...found } = await this.observed.judge(made.object, made.progress);
     draft.note(found);
     // The verdict may be written with the handler's status, before the outcome is complete.
     const masked = this.scrubber.inside(verdict);

@@ -4,8 +4,7 @@ import { ownedManifest } from "../../runtime/children/ownership";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";
-import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
-import type { Sweep } from "../../runtime/reconcile/sweep";
+import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
 import { failureOf } from "./support/failures";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
@@ -13,16 +12,15 @@ import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, widget } from "./su
 
 const OWNER = widget();
 
-describe("ObjectChildren", () => {
+describe("ObservedChildren", () => {
   let cluster: FakeCluster;
   let store: ChildStore;
-  let children: ObjectChildren;
+  let children: ObservedChildren;
 
   beforeEach(() => {
     cluster = new FakeCluster();
-    const { store: known, writer } = childrenIn(cluster);
-    store = known;
-    children = new ObjectChildren({ children: store, writer, sweep: {} as Sweep });
+    ({ store } = childrenIn(cluster));
+    children = new ObservedChildren({ children: store });
   });
 
   /** Puts so many children there, into each of which somebody wrote a text of this length. */
@@ -47,8 +45,7 @@ describe("ObjectChildren", () => {
   it("are given to finalize without those that are not followed any more, and these are not read", async () => {
     given(3, 10);
     const isFollowed = ({ name }: Child) => name !== "c-001";
-    const { writer } = childrenIn(cluster);
-    children = new ObjectChildren({ children: store, writer, sweep: {} as Sweep, isFollowed });
+    children = new ObservedChildren({ children: store, isFollowed });
     const shown = async (event: HandlerEvent) =>
       (await children.observe(OWNER, event)).map(({ metadata }) => metadata.name);
     assert.deepEqual(await shown("reconcile"), ["c-000", "c-001", "c-002"]);
