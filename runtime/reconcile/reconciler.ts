@@ -1,17 +1,12 @@
 import type { ChildWriter } from "../children/childWriter";
-import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
 import { Outages } from "../children/outages";
-import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
-import type { ReconcileFailure } from "../failure";
-import type { ReconcileAnswer } from "../handler/contract";
-import type { KubernetesObject, Manifest, ObjectName } from "../kubernetes/objects";
-import { isListed, type Resource } from "../kubernetes/resource";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { isListed } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
-import { wasCreated } from "../memory/rememberedChildren";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION } from "../names";
-import type { StillListingError } from "../watch/scopes";
 import { Asking, type AskingOptions } from "./asking";
+import { Convergence, type ConvergenceOptions } from "./convergence";
 import { Departures, type DeparturesOptions } from "./departures";
 import { Draft } from "./draft";
 import { consequenceOf } from "./errors";
@@ -19,50 +14,36 @@ import { deleteIfExpired } from "./expiry";
 import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
 import { type Mandate, whyEnded } from "./mandate";
-import { EventsInDoubt, newEventsIn } from "./newEvents";
+import { EventsInDoubt } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
 import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
 import type { Outcome } from "./outcome";
 import { Reconciliation } from "./reconciliation";
-import { type Made, Remembering, type RememberingOptions } from "./remembering";
+import { Remembering, type RememberingOptions } from "./remembering";
 import { Scrubber } from "./scrubber";
 import { Sweep } from "./sweep";
 import { lastWriteOf, Timeline } from "./timeline";
-import { type Timetable, timetableOf } from "./timetable";
 
 /** What {@link Reconciler} works with. */
 export interface ReconcilerOptions
   extends Omit<RememberingOptions, "isOurs">,
     Pick<AskingOptions, "pool" | "used" | "whyNot">,
-    Pick<ObservedChildrenOptions, "isFollowed"> {
+    Pick<ObservedChildrenOptions, "isFollowed">,
+    Pick<ConvergenceOptions, "childResources" | "whyUnknown"> {
   readonly operator: Operator;
-  /** The kinds of the declared children that the API serves. */
-  readonly childResources: readonly Resource[];
   readonly writer: ChildWriter;
-  /** Set if the objects are not ours, so that nothing may be written on them. */
-  readonly departures?: DeparturesOptions | undefined;
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
   /** What the API server fails to answer about objects. @default none is known yet */
   readonly outages?: Outages;
-  /** Why nobody knows whether the cluster serves a declared kind. @default that is known */
-  readonly whyUnknown?: (
-    kind: Pick<Resource, "apiVersion" | "kind">,
-  ) => ReconcileFailure | StillListingError | undefined;
-}
-
-/** A handler's answer about an object. */
-interface Asked {
-  /** The object as the handler saw it. */
-  readonly object: KubernetesObject;
-  /** Its memory then. */
-  readonly memory: Memory;
-  readonly answer: ReconcileAnswer;
+  /** Set if the objects are not ours, so that nothing may be written on them. */
+  readonly departures?: DeparturesOptions | undefined;
 }
 
 /**
  * Makes one object and its children as the handler wants them: takes the newest object, asks the handler, checks the whole
- * answer, and only then writes.
+ * answer, and only then writes. This class says what is done for an object: {@link Convergence}, {@link Finalization} or nothing.
+ * It also says what becomes of an error.
  *
  * Guarantees, each with a test in tests/integration:
  * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
@@ -79,40 +60,33 @@ interface Asked {
  * Caveat: if the API server refuses a part of an answer, the parts that were applied before stay.
  */
 export class Reconciler {
-  /** Undefined if the objects are not ours. */
-  private readonly finalizers: Finalizers | undefined;
+  /** Undefined if the objects are ours. */
   private readonly departures: Departures | undefined;
-  private readonly sweep: Sweep;
-  private readonly observed: ObservedChildren;
-  private readonly children: ObjectChildren;
-  private readonly asking: Asking;
-  private readonly remembering: Remembering;
+  private readonly convergence: Convergence;
   private readonly finalization: Finalization;
   private readonly scrubber = new Scrubber();
   private readonly inDoubt = new EventsInDoubt();
   private readonly outages: Outages;
+  private readonly now: () => number;
 
   constructor(private readonly options: ReconcilerOptions) {
-    const { operator, resource, childResources, children, writer } = options;
-    this.sweep = new Sweep({ operator, childResources, store: children, writer });
+    const { operator, resource, objects, childResources, children: store, writer, departures } = options;
+    const { scrubber, inDoubt } = this;
+    const { now = () => Date.now() } = options;
+    this.now = now;
     this.outages = options.outages ?? new Outages("ApiError");
-    const { departures } = options;
     const isOurs = !departures;
-    if (departures) this.departures = new Departures(departures, this.sweep);
-    else this.finalizers = new Finalizers(resource, operator);
-    this.remembering = new Remembering({ ...options, isOurs }, isOurs ? formerManagersOf(operator) : []);
-    const remember: ObjectChildrenOptions["remember"] = (...what) => this.remembering.now(...what);
-    this.children = new ObjectChildren({ children, writer, sweep: this.sweep, remember });
-    this.observed = new ObservedChildren({ children, isFollowed: options.isFollowed });
-    const { observed, scrubber } = this;
-    this.asking = new Asking({ ...options, observed, scrubber, isOurs });
-    const { finalizers, sweep, asking, remembering, inDoubt } = this;
-    const parts = { finalizers, sweep, asking, remembering, inDoubt };
-    this.finalization = new Finalization({ operator, objects: options.objects, ...parts });
-  }
-
-  private now(): number {
-    return (this.options.now ?? Date.now)();
+    const sweep = new Sweep({ operator, childResources, store, writer });
+    const finalizers = isOurs ? new Finalizers(resource, operator) : undefined;
+    const remembering = new Remembering({ ...options, isOurs }, isOurs ? formerManagersOf(operator) : []);
+    const remember: ObjectChildrenOptions["remember"] = (...what) => remembering.now(...what);
+    const children = new ObjectChildren({ children: store, writer, sweep, remember });
+    const observed = new ObservedChildren({ children: store, isFollowed: options.isFollowed });
+    const asking = new Asking({ ...options, observed, scrubber, isOurs });
+    const parts = { finalizers, asking, remembering, inDoubt };
+    this.departures = departures && new Departures(departures, sweep);
+    this.convergence = new Convergence({ ...options, ...parts, children, observed, scrubber, now });
+    this.finalization = new Finalization({ operator, objects, sweep, ...parts });
   }
 
   /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */
@@ -199,7 +173,7 @@ export class Reconciler {
     } else if (await deleteIfExpired(object, reconciliation, this.options, this.now())) {
       draft.skip("gone");
     } else {
-      await this.bringAbout(object, memory, reconciliation, draft);
+      await this.convergence.converge(object, memory, reconciliation, draft);
     }
   }
 
@@ -224,118 +198,4 @@ export class Reconciler {
     if (report.skipped === "gone") this.forget(name);
     draft.fail(consequence);
   }
-
-  /** Makes the object's children and status as its handler wants them. */
-  private async bringAbout(
-    object: KubernetesObject,
-    known: Memory,
-    reconciliation: Reconciliation,
-    draft: Draft,
-  ): Promise<void> {
-    const timetable = timetableOf(this.options.operator, object, known, this.now());
-    if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
-    const asked = await this.ask(object, known, timetable, reconciliation, draft);
-    const made = await this.write(asked, reconciliation, draft);
-    await this.remember(asked, made, timetable, reconciliation, draft);
-  }
-
-  /** Asks the handler about an object, which has its finalizer by then. */
-  private async ask(
-    object: KubernetesObject,
-    known: Memory,
-    timetable: Timetable,
-    reconciliation: Reconciliation,
-    draft: Draft,
-  ): Promise<Asked> {
-    const hasElsewhere = this.finalizers?.forElsewhere(object) ?? known.elsewhere === true;
-    this.asking.assertPossible("reconcile", object, known, hasElsewhere);
-    draft.events.push(...(this.finalizers?.warnings(object) ?? []));
-    const held = await this.ensureFinalizers(object, reconciliation, false);
-    const memory = await this.remembering.firstLook(reconciliation.client, held, known, timetable.before);
-    const byHand = reconciliation.startedByHand.filter(
-      ({ name }) => !timetable.due.some((each) => each.name === name),
-    );
-    const due = [...timetable.due, ...byHand];
-    const subject = { event: "reconcile", object: held, state: memory.state, due } as const;
-    const question = await this.asking.prepare<ReconcileAnswer>(subject, reconciliation);
-    draft.prepared(question, due);
-    return { object: held, memory, answer: draft.answered(await question.ask()) };
-  }
-
-  /** Writes the children of an answer, when the whole answer has been checked. */
-  private async write(asked: Asked, reconciliation: Reconciliation, draft: Draft): Promise<Made> {
-    const { operator, childResources } = this.options;
-    const { object: held, memory, answer } = asked;
-    await this.assertKnownKinds(answer.children, reconciliation);
-    const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
-      ...child,
-      isCreated: wasCreated(memory, child),
-    }));
-    const hasFar = desired.some((child) => isElsewhere(held, child));
-    const object = await this.ensureFinalizers(held, reconciliation, hasFar);
-    const written = await this.children.write(object, desired, memory, reconciliation);
-    draft.changes.push(...written.changes);
-    const made = { object, answer, desired, progress: written.progress, before: written.memory };
-    if (!written.failure) return made;
-    await this.remembering.part(reconciliation.client, made);
-    throw written.failure.error;
-  }
-
-  /** Judges the children, and writes what the object must remember, with the verdict. */
-  private async remember(
-    { object: { metadata }, memory, answer }: Asked,
-    made: Made,
-    timetable: Timetable,
-    { client, timeline }: Reconciliation,
-    draft: Draft,
-  ): Promise<void> {
-    const { verdict, ...found } = await this.observed.judge(made.object, made.progress);
-    draft.note(found);
-    // The verdict may be written with the handler's status, before the outcome is complete.
-    const masked = this.scrubber.inside(verdict);
-    draft.verdict = masked;
-    if (answer.requeueAfterSeconds !== undefined) draft.againAfter(answer.requeueAfterSeconds * 1000);
-    const news = newEventsIn(answer.events ?? [], metadata.generation ?? 1, memory.told);
-    const all = { told: news.told, schedules: timetable.after };
-    const write = async () => {
-      const now = await this.remembering.all(client, made, all, masked, draft.report);
-      if (now.metadata.resourceVersion !== made.object.metadata.resourceVersion)
-        draft.note({ statusChanged: true });
-      await this.remembering.releaseFormer(client, now);
-    };
-    await timeline.step("status", () => this.inDoubt.while(metadata, news, write));
-    draft.events.push(...news.events);
-  }
-
-  /** Throws if nobody knows whether the cluster serves the kind of a child. */
-  private async assertKnownKinds(
-    children: readonly Manifest[],
-    reconciliation: Reconciliation,
-  ): Promise<void> {
-    const problem = children
-      .map((child) => this.options.whyUnknown?.(child))
-      .find((each) => each !== undefined);
-    if (!problem) return;
-    // An API server that is busy does not answer for the object either. Then the kind is not at fault.
-    await reconciliation.confirmOwner();
-    throw problem;
-  }
-
-  private async ensureFinalizers(
-    object: KubernetesObject,
-    { client, timeline }: Reconciliation,
-    elsewhere: boolean,
-  ): Promise<KubernetesObject> {
-    if (!this.finalizers) return object;
-    const wanted = { handler: this.options.operator.finalize, elsewhere };
-    const { finalizers } = this;
-    const ensuring = () => finalizers.ensure(client, object, wanted);
-    const current = await timeline.step("finalizer", ensuring, (ensured) => ensured !== object);
-    if (current !== object) this.options.objects.learn(current);
-    return current;
-  }
-}
-
-function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {
-  return !canReference(object, manifest.metadata.namespace);
 }

@@ -1,0 +1,177 @@
+import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
+import { canReference } from "../children/ownership";
+import type { Operator } from "../definition/definition";
+import type { ReconcileFailure } from "../failure";
+import type { ReconcileAnswer } from "../handler/contract";
+import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { Memory } from "../memory/memory";
+import { wasCreated } from "../memory/rememberedChildren";
+import type { KnownObjects } from "../watch/customResources";
+import type { StillListingError } from "../watch/scopes";
+import type { Asking } from "./asking";
+import type { Draft } from "./draft";
+import type { Finalizers } from "./finalizers";
+import { type EventsInDoubt, newEventsIn } from "./newEvents";
+import type { ObjectChildren } from "./objectChildren";
+import type { ObservedChildren } from "./observedChildren";
+import type { Reconciliation } from "./reconciliation";
+import type { Made, Remembering } from "./remembering";
+import type { Scrubber } from "./scrubber";
+import { type Timetable, timetableOf } from "./timetable";
+
+/** What {@link Convergence} works with. */
+export interface ConvergenceOptions {
+  readonly operator: Operator;
+  /** The kinds of the declared children that the API serves. */
+  readonly childResources: readonly Resource[];
+  readonly objects: Pick<KnownObjects, "learn">;
+  /** Undefined if the objects are not ours. */
+  readonly finalizers: Finalizers | undefined;
+  readonly observed: ObservedChildren;
+  readonly children: ObjectChildren;
+  readonly asking: Asking;
+  readonly remembering: Remembering;
+  readonly scrubber: Scrubber;
+  readonly inDoubt: EventsInDoubt;
+  /** Why nobody knows whether the cluster serves a declared kind. @default that is known */
+  readonly whyUnknown?: (
+    kind: Pick<Resource, "apiVersion" | "kind">,
+  ) => ReconcileFailure | StillListingError | undefined;
+  /** The clock of schedules, in milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** A handler's answer about an object. */
+interface Asked {
+  /** The object as the handler saw it. */
+  readonly object: KubernetesObject;
+  /** Its memory then. */
+  readonly memory: Memory;
+  readonly answer: ReconcileAnswer;
+}
+
+/**
+ * What is done for an object that is not being deleted: its handler is asked, its children and its status become as the handler
+ * answered, and what the next reconcile must know is remembered.
+ */
+export class Convergence {
+  constructor(private readonly options: ConvergenceOptions) {}
+
+  /** Makes the object's children and status as its handler wants them. */
+  async converge(
+    object: KubernetesObject,
+    known: Memory,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<void> {
+    const { operator, now } = this.options;
+    const timetable = timetableOf(operator, object, known, now());
+    if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
+    const asked = await this.ask(object, known, timetable, reconciliation, draft);
+    const made = await this.write(asked, reconciliation, draft);
+    await this.remember(asked, made, timetable, reconciliation, draft);
+  }
+
+  /** Asks the handler about an object, which has its finalizer by then. */
+  private async ask(
+    object: KubernetesObject,
+    known: Memory,
+    timetable: Timetable,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<Asked> {
+    const { finalizers, asking, remembering } = this.options;
+    const hasElsewhere = finalizers?.forElsewhere(object) ?? known.elsewhere === true;
+    asking.assertPossible("reconcile", object, known, hasElsewhere);
+    draft.events.push(...(finalizers?.warnings(object) ?? []));
+    const held = await this.ensureFinalizers(object, reconciliation, false);
+    const memory = await remembering.firstLook(reconciliation.client, held, known, timetable.before);
+    const byHand = reconciliation.startedByHand.filter(
+      ({ name }) => !timetable.due.some((each) => each.name === name),
+    );
+    const due = [...timetable.due, ...byHand];
+    const subject = { event: "reconcile", object: held, state: memory.state, due } as const;
+    const question = await asking.prepare<ReconcileAnswer>(subject, reconciliation);
+    draft.prepared(question, due);
+    return { object: held, memory, answer: draft.answered(await question.ask()) };
+  }
+
+  /** Writes the children of an answer, when the whole answer has been checked. */
+  private async write(asked: Asked, reconciliation: Reconciliation, draft: Draft): Promise<Made> {
+    const { operator, childResources, children, remembering } = this.options;
+    const { object: held, memory, answer } = asked;
+    await this.assertKnownKinds(answer.children, reconciliation);
+    const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
+      ...child,
+      isCreated: wasCreated(memory, child),
+    }));
+    const hasFar = desired.some((child) => isElsewhere(held, child));
+    const object = await this.ensureFinalizers(held, reconciliation, hasFar);
+    const written = await children.write(object, desired, memory, reconciliation);
+    draft.changes.push(...written.changes);
+    const made = { object, answer, desired, progress: written.progress, before: written.memory };
+    if (!written.failure) return made;
+    await remembering.part(reconciliation.client, made);
+    throw written.failure.error;
+  }
+
+  /** Judges the children, and writes what the object must remember, with the verdict. */
+  private async remember(
+    { object: { metadata }, memory, answer }: Asked,
+    made: Made,
+    timetable: Timetable,
+    { client, timeline }: Reconciliation,
+    draft: Draft,
+  ): Promise<void> {
+    const { observed, scrubber, remembering, inDoubt } = this.options;
+    const { verdict, ...found } = await observed.judge(made.object, made.progress);
+    draft.note(found);
+    // The verdict may be written with the handler's status, before the outcome is complete.
+    const masked = scrubber.inside(verdict);
+    draft.verdict = masked;
+    if (answer.requeueAfterSeconds !== undefined) draft.againAfter(answer.requeueAfterSeconds * 1000);
+    const news = newEventsIn(answer.events ?? [], metadata.generation ?? 1, memory.told);
+    const all = { told: news.told, schedules: timetable.after };
+    const write = async () => {
+      const now = await remembering.all(client, made, all, masked, draft.report);
+      if (now.metadata.resourceVersion !== made.object.metadata.resourceVersion)
+        draft.note({ statusChanged: true });
+      await remembering.releaseFormer(client, now);
+    };
+    await timeline.step("status", () => inDoubt.while(metadata, news, write));
+    draft.events.push(...news.events);
+  }
+
+  /** Throws if nobody knows whether the cluster serves the kind of a child. */
+  private async assertKnownKinds(
+    children: readonly Manifest[],
+    reconciliation: Reconciliation,
+  ): Promise<void> {
+    const problem = children
+      .map((child) => this.options.whyUnknown?.(child))
+      .find((each) => each !== undefined);
+    if (!problem) return;
+    // An API server that is busy does not answer for the object either. Then the kind is not at fault.
+    await reconciliation.confirmOwner();
+    throw problem;
+  }
+
+  private async ensureFinalizers(
+    object: KubernetesObject,
+    { client, timeline }: Reconciliation,
+    elsewhere: boolean,
+  ): Promise<KubernetesObject> {
+    const { finalizers, operator, objects } = this.options;
+    if (!finalizers) return object;
+    const wanted = { handler: operator.finalize, elsewhere };
+    const ensuring = () => finalizers.ensure(client, object, wanted);
+    const current = await timeline.step("finalizer", ensuring, (ensured) => ensured !== object);
+    if (current !== object) objects.learn(current);
+    return current;
+  }
+}
+
+function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {
+  return !canReference(object, manifest.metadata.namespace);
+}
