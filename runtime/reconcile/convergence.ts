@@ -12,7 +12,7 @@ import type { StillListingError } from "../watch/scopes";
 import type { Asking } from "./asking";
 import type { Draft } from "./draft";
 import type { Finalizers } from "./finalizers";
-import { type EventsInDoubt, newEventsIn } from "./newEvents";
+import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
 import type { ObjectChildren } from "./objectChildren";
 import type { ObservedChildren } from "./observedChildren";
 import type { Reconciliation } from "./reconciliation";
@@ -33,7 +33,7 @@ export interface ConvergenceOptions {
   readonly asking: Asking;
   readonly remembering: Remembering;
   readonly scrubber: Scrubber;
-  readonly inDoubt: EventsInDoubt;
+  readonly unconfirmed: UnconfirmedEvents;
   /** Why nobody knows whether the cluster serves a declared kind. @default that is known */
   readonly whyUnknown?: (
     kind: Pick<Resource, "apiVersion" | "kind">,
@@ -124,7 +124,7 @@ export class Convergence {
     { client, timeline }: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { observed, scrubber, remembering, inDoubt } = this.options;
+    const { observed, scrubber, remembering, unconfirmed } = this.options;
     const { verdict, ...found } = await observed.judge(made.object, made.progress);
     draft.note(found);
     // The verdict may be written with the handler's status, before the outcome is complete.
@@ -139,7 +139,7 @@ export class Convergence {
         draft.note({ statusChanged: true });
       await remembering.releaseFormer(client, now);
     };
-    await timeline.step("status", () => inDoubt.while(metadata, news, write));
+    await timeline.step("status", () => unconfirmed.while(metadata, news, write));
     draft.events.push(...news.events);
   }
 

@@ -7,7 +7,7 @@ import type { KnownObjects } from "../watch/customResources";
 import type { Asking } from "./asking";
 import type { Draft } from "./draft";
 import type { Finalizers } from "./finalizers";
-import { type EventsInDoubt, newEventsIn } from "./newEvents";
+import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
 import type { ObjectEvent } from "./outcome";
 import type { Reconciliation } from "./reconciliation";
 import type { Remembering } from "./remembering";
@@ -22,7 +22,7 @@ export interface FinalizationOptions {
   readonly sweep: Sweep;
   readonly asking: Asking;
   readonly remembering: Remembering;
-  readonly inDoubt: EventsInDoubt;
+  readonly unconfirmed: UnconfirmedEvents;
 }
 
 /** When a handler that has not finished finalizing is asked again, in seconds, unless it says when. */
@@ -42,7 +42,7 @@ export class Finalization {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { operator, objects, finalizers, sweep, asking, remembering, inDoubt } = this.options;
+    const { operator, objects, finalizers, sweep, asking, remembering, unconfirmed } = this.options;
     const { client, timeline } = reconciliation;
     draft.note({ event: "finalize" });
     if (!finalizers?.hold(object)) return draft.skip("gone");
@@ -60,7 +60,7 @@ export class Finalization {
       if (!answer.finalized) {
         draft.verdict = { kind: "finalizing" };
         const remember = () => remembering.unfinished(client, object, answer, memory, news.told);
-        await timeline.step("status", () => inDoubt.while(object.metadata, news, remember));
+        await timeline.step("status", () => unconfirmed.while(object.metadata, news, remember));
         draft.events.push(...events);
         draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_SECONDS) * 1000);
         return;

@@ -38,16 +38,17 @@ function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number
 }
 
 /**
- * Reported Events that their object may or may not remember. The write of that memory failed, and it may be there all the same:
- * its answer may have been lost. They are kept until the next reconcile of the object, or until the object is gone.
+ * Events that could be lost between an object's memory and their report. The memory says that they were reported, and it is written
+ * before they are. If that write fails, they are not reported. But the memory may have been written all the same, since only the
+ * answer may be lost. So they are kept until the next reconcile of the object reads its memory, or until the object is gone.
  *
- * Guarantee (tests/unit/reconcileReports.test.ts): if it is there, the next reconcile of the object reports them, whatever its
- * handler answers.
+ * Guarantee (tests/unit/reconcileReports.test.ts): if the memory was written, the next reconcile of the object reports them, whatever
+ * its handler answers.
  */
-export class EventsInDoubt {
+export class UnconfirmedEvents {
   private readonly byObject = new Map<string, NewEvents>();
 
-  /** Calls `write`, which remembers that the Events were reported. If it fails, they are in doubt. */
+  /** Calls `write`, which writes the memory. If it fails, the Events are kept. */
   async while(name: ObjectName, news: NewEvents, write: () => Promise<void>): Promise<void> {
     const key = keyOf(name);
     this.byObject.set(key, news);
@@ -55,7 +56,7 @@ export class EventsInDoubt {
     this.byObject.delete(key);
   }
 
-  /** Takes the Events of an object that are remembered, so that nobody would report them. @param told as the object remembers */
+  /** Takes the kept Events of an object that its memory calls reported. @param told {@link NewEvents.told} in the memory */
   take(name: ObjectName, told: readonly string[] = []): readonly AnsweredEvent[] {
     const key = keyOf(name);
     const { events = [], generation = 0 } = this.byObject.get(key) ?? {};

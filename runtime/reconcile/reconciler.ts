@@ -14,7 +14,7 @@ import { deleteIfExpired } from "./expiry";
 import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
 import { type Mandate, whyEnded } from "./mandate";
-import { EventsInDoubt } from "./newEvents";
+import { UnconfirmedEvents } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
 import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
 import type { Outcome } from "./outcome";
@@ -65,13 +65,13 @@ export class Reconciler {
   private readonly convergence: Convergence;
   private readonly finalization: Finalization;
   private readonly scrubber = new Scrubber();
-  private readonly inDoubt = new EventsInDoubt();
+  private readonly unconfirmed = new UnconfirmedEvents();
   private readonly outages: Outages;
   private readonly now: () => number;
 
   constructor(private readonly options: ReconcilerOptions) {
     const { operator, resource, objects, childResources, children: store, writer, departures } = options;
-    const { scrubber, inDoubt } = this;
+    const { scrubber, unconfirmed } = this;
     const { now = () => Date.now() } = options;
     this.now = now;
     this.outages = options.outages ?? new Outages("ApiError");
@@ -83,7 +83,7 @@ export class Reconciler {
     const children = new ObjectChildren({ children: store, writer, sweep, remember });
     const observed = new ObservedChildren({ children: store, isFollowed: options.isFollowed });
     const asking = new Asking({ ...options, observed, scrubber, isOurs });
-    const parts = { finalizers, asking, remembering, inDoubt };
+    const parts = { finalizers, asking, remembering, unconfirmed };
     this.departures = departures && new Departures(departures, sweep);
     this.convergence = new Convergence({ ...options, ...parts, children, observed, scrubber, now });
     this.finalization = new Finalization({ operator, objects, sweep, ...parts });
@@ -96,7 +96,7 @@ export class Reconciler {
 
   /** An object is gone. Nothing is kept of it. If it is being reconciled, its last reconcile ends by itself. */
   forget(name: ObjectName): void {
-    this.inDoubt.forget(name);
+    this.unconfirmed.forget(name);
   }
 
   /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. */
@@ -124,7 +124,7 @@ export class Reconciler {
         draft.skip("gone");
       } else {
         const memory = await this.options.memories.of(object);
-        draft.events.push(...this.inDoubt.take(name, memory.told));
+        draft.events.push(...this.unconfirmed.take(name, memory.told));
         const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
         reconciliation = new Reconciliation(object, mandate, options);
         await this.handle(object, memory, reconciliation, draft);
