@@ -11,14 +11,14 @@ import { Finalizers } from "../../reconcile/finalizers";
 import { labelSelectorOf } from "../../watch/watched";
 import { KIND_PATIENCE_MS, Patience } from "../withoutWatches/patience";
 import { isWatched } from "../withoutWatches/watchedObjects";
-import type { Unaware } from "../workflows/silentRuns";
+import type { ReportedObject } from "../workflows/silentRuns";
 import { listByNamespace } from "./listByNamespace";
 import { ListedUse } from "./listedUse";
 import { type ListOfAllOptions, listChildrenOfAll, listMemories } from "./listOfAll";
 import { type Need, Needs, type NeedsOptions } from "./needs";
 
-/** An object for which a run could do something, and whether it needs one. */
-export interface Looked extends Unaware {
+/** An object that may get a run, and whether it needs one. */
+export interface RunCandidate extends ReportedObject {
   readonly need: Need | undefined;
   /** The uids of deleted objects of this name that have children left. @default none */
   readonly formerUids?: readonly string[];
@@ -48,7 +48,7 @@ export interface LookOptions extends ListOfAllOptions, NeedsOptions {}
  *
  * @throws ApiError, ApiUnreachableError if the objects cannot be listed
  */
-export async function lookAtObjects(options: LookOptions): Promise<Looked[]> {
+export async function lookAtObjects(options: LookOptions): Promise<RunCandidate[]> {
   const { operator, client, patience = new Patience() } = options;
   // The children are listed before the objects. If a run ends in between, its footprint differs from this older list,
   // and the object gets a run.
@@ -60,7 +60,7 @@ export async function lookAtObjects(options: LookOptions): Promise<Looked[]> {
   await look.compareUse(used);
   const left = memories ? look.departed(memories, children) : [];
   const outside = await patience.retried(() => outsideObjects(operator, client));
-  return [...look.looked, ...outside, ...left];
+  return [...look.candidates, ...outside, ...left];
 }
 
 /** An object that needs no run, unless what it uses has changed. No more of it is kept: there may be very many. */
@@ -74,7 +74,7 @@ interface Calm {
 
 /** One look at the objects of an operator. */
 class Look {
-  readonly looked: Looked[] = [];
+  readonly candidates: RunCandidate[] = [];
   private readonly calm: Calm[] = [];
   /** The uids of all objects that the lists contained. */
   private readonly watched = new Set<string>();
@@ -112,14 +112,15 @@ class Look {
   /** Finds, among the objects that need no run by themselves, those that use something which has changed. */
   async compareUse(used: ListedUse): Promise<void> {
     for (const { index, references, used: before } of this.calm) {
-      const known = this.looked[index];
+      const known = this.candidates[index];
       const now = known && (await used.fingerprintOf(known, references));
-      if (known && now !== undefined && now !== before) this.looked[index] = { ...known, need: "routine" };
+      if (known && now !== undefined && now !== before)
+        this.candidates[index] = { ...known, need: "routine" };
     }
   }
 
   /** The objects that are remembered or have children left, and that no list contained. */
-  departed(memories: ReadonlyMap<string, KubernetesObject>, children: ChildStore): Looked[] {
+  departed(memories: ReadonlyMap<string, KubernetesObject>, children: ChildStore): RunCandidate[] {
     const { namespaces } = this.options.operator;
     const left = new Map<string, ObjectName>(children.owners().map(({ uid, ...name }) => [uid, name]));
     for (const [uid, memory] of memories) {
@@ -142,45 +143,45 @@ class Look {
     } catch (error) {
       // The object's run says what is wrong with it. The others go on.
       onError(formatName(object.metadata), error as Error);
-      this.looked.push(urgent(object.metadata));
+      this.candidates.push(urgent(object.metadata));
     }
   }
 
   private judge(object: KubernetesObject): void {
-    const { needs, looked } = this;
+    const { needs, candidates } = this;
     const { uses } = this.options.operator;
     if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) return;
     const formerUids = needs.formerUidsOf(object);
     const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
     if (need === undefined && Object.keys(uses).length > 0) {
       const references = referencesOf(uses, object);
-      this.calm.push({ index: looked.length, references, used: needs.memoryOf(object).used });
+      this.calm.push({ index: candidates.length, references, used: needs.memoryOf(object).used });
     }
     const { namespace, name, uid } = object.metadata;
     const verdictAt = needs.verdictAt(object);
-    looked.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, formerUids });
+    candidates.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, formerUids });
   }
 }
 
 /** An object that needs a run, and on which nothing is reported. */
-function urgent({ namespace, name, uid }: ObjectName & { readonly uid: string }): Looked {
+function urgent({ namespace, name, uid }: ObjectName & { readonly uid: string }): RunCandidate {
   return { namespace, name, uid, isReportedOn: false, verdictAt: undefined, need: "urgent" };
 }
 
 /** The objects in namespaces that the operator no longer lists, if they are being deleted and wait for one of our finalizers. */
-async function outsideObjects(operator: Operator, client: KubernetesClient): Promise<Looked[]> {
+async function outsideObjects(operator: Operator, client: KubernetesClient): Promise<RunCandidate[]> {
   const { namespaces, watch } = operator;
   const resource = resourceOf(operator.customResource);
   if (namespaces === "all" || watch || !resource.namespaced) return [];
   const finalizers = new Finalizers(resource, operator);
-  const looked: Looked[] = [];
+  const candidates: RunCandidate[] = [];
   await client.list(resource, { metadataOnly: true }, (items) => {
     for (const object of items) {
       const { namespace, deletionTimestamp } = object.metadata;
       if (deletionTimestamp === undefined || isListed(namespaces, namespace)) continue;
       if (annotated(object.metadata, PAUSED_ANNOTATION)) continue;
-      if (finalizers.hold(object)) looked.push(urgent(object.metadata));
+      if (finalizers.hold(object)) candidates.push(urgent(object.metadata));
     }
   });
-  return looked;
+  return candidates;
 }

@@ -11,7 +11,7 @@ import { RunReporter } from "../workflows/runReporter";
 import { reportSilentRuns } from "../workflows/silentRuns";
 import { strandedRuns } from "../workflows/strandedRuns";
 import { whyStuck } from "../workflows/stuckRuns";
-import { type Looked, lookAtObjects } from "./lookAtObjects";
+import { lookAtObjects, type RunCandidate } from "./lookAtObjects";
 import { type Submitted, submitRuns } from "./submitRuns";
 
 /** What a resync works with. */
@@ -79,7 +79,7 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     .retried(() => readTemplate(options))
     .catch((error: Error) => tell("the template of the runs", error));
   const program = programFingerprint(template?.["spec"]);
-  const looked = await lookAtObjects({
+  const candidates = await lookAtObjects({
     operator,
     client,
     namespace,
@@ -89,9 +89,9 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     patience,
   });
   const runs = await patience.retried(() => withoutStranded(options, template ?? undefined));
-  const idle = looked.filter((object) => !runs.has(object));
+  const idle = candidates.filter((object) => !runs.has(object));
   const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
-  await tellOfStuckRuns(looked, runs, reporter, tell);
+  await tellOfStuckRuns(candidates, runs, reporter, tell);
   // If this fails, runs are submitted all the same.
   const reported = await reportSilentRuns(idle, { ...options, reporter }).catch((error: Error) =>
     tell("runs that failed", error),
@@ -101,7 +101,7 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     object.need === undefined && reported?.has(object.uid) ? { ...object, need: "routine" as const } : object,
   );
   const submitted = await submitRuns(needy, runs, { ...options, begin, withinMs, lookMs, onError: tell });
-  return { ...submitted, running: looked.length - idle.length };
+  return { ...submitted, running: candidates.length - idle.length };
 }
 
 function readTemplate({ operator, client, namespace }: ResyncOptions): Promise<KubernetesObject | undefined> {
@@ -149,7 +149,7 @@ async function withoutStranded(
 
 /** Reports on each object that has a run which does not end by itself, and in the log. Never throws. */
 async function tellOfStuckRuns(
-  objects: readonly Looked[],
+  objects: readonly RunCandidate[],
   runs: LiveRuns,
   reporter: RunReporter,
   tell: (what: string, error: Error) => void,

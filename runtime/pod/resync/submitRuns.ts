@@ -7,7 +7,7 @@ import { formatName, type Manifest } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
 import { formerAnnotations } from "../withoutWatches/formers";
 import { type LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
-import type { Looked } from "./lookAtObjects";
+import type { RunCandidate } from "./lookAtObjects";
 
 /** How {@link submitRuns} submits. */
 export interface SubmitRunsOptions extends LiveRunsOptions {
@@ -51,7 +51,7 @@ const LONGEST_GAP_MS = 5_000;
  * @throws ApiError, ApiUnreachableError if the runs in progress cannot be listed again
  */
 export async function submitRuns(
-  objects: readonly Looked[],
+  objects: readonly RunCandidate[],
   inProgress: LiveRuns,
   options: SubmitRunsOptions,
 ): Promise<Submitted> {
@@ -62,7 +62,7 @@ export async function submitRuns(
   const gapMs = Math.min(LONGEST_GAP_MS, withinMs / Math.max(1, most));
   let runs = inProgress;
   let [submitted, failed] = [0, 0];
-  const submit = async (object: Looked) => {
+  const submit = async (object: RunCandidate) => {
     // An event has submitted a run meanwhile.
     if (runs.has(object)) return;
     try {
@@ -87,12 +87,12 @@ export async function submitRuns(
   return { submitted, left: urgent.length + routine.length, failed };
 }
 
-function shuffled(objects: readonly Looked[]): Looked[] {
+function shuffled(objects: readonly RunCandidate[]): RunCandidate[] {
   const placed = objects.map((object) => ({ object, at: Math.random() }));
   return placed.sort((a, b) => a.at - b.at).map(({ object }) => object);
 }
 
-function runOf(object: Looked, { operator, namespace, instanceId }: LiveRunsOptions): Manifest {
+function runOf(object: RunCandidate, { operator, namespace, instanceId }: LiveRunsOptions): Manifest {
   const { formerUids = [] } = object;
   return {
     apiVersion: WORKFLOWS.apiVersion,

@@ -18,8 +18,8 @@ export interface SilentRunsOptions {
   readonly onError?: (what: string, error: Error) => void;
 }
 
-/** An object whose last run may not have been reported. */
-export interface Unaware extends ObjectName {
+/** An object, and when its verdict was written last. Its last run may not have been reported. */
+export interface ReportedObject extends ObjectName {
   readonly uid: string;
   /**
    * Whether a failed run is reported on it. Nothing is reported on an object that is gone, or is handled only to let it go, or
@@ -40,23 +40,23 @@ const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
  * @throws ApiError if the runs cannot be listed; ApiUnreachableError
  */
 export async function reportSilentRuns(
-  objects: readonly Unaware[],
+  objects: readonly ReportedObject[],
   options: SilentRunsOptions,
 ): Promise<ReadonlySet<string>> {
   const { client, namespace, reporter } = options;
   const last = await lastRuns(options);
   const reported = new Set<string>();
-  for (const unaware of objects) {
-    const latest = last.get(unaware.uid);
-    if (!latest || !isSilent(latest, unaware)) continue;
+  for (const object of objects) {
+    const latest = last.get(object.uid);
+    if (!latest || !isSilent(latest, object)) continue;
     try {
       const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
       if (!workflow) continue;
       const failure = new ReconcileFailure("RunFailed", whyFailed(workflow));
-      if (await reporter.report(unaware, workflow.metadata.name, failure)) reported.add(unaware.uid);
+      if (await reporter.report(object, workflow.metadata.name, failure)) reported.add(object.uid);
     } catch (error) {
       if (error instanceof ApiUnreachableError) throw error;
-      options.onError?.(`the failed run of ${formatName(unaware)}`, error as Error);
+      options.onError?.(`the failed run of ${formatName(object)}`, error as Error);
     }
   }
   return reported;
@@ -81,7 +81,7 @@ async function lastRuns({
 }
 
 /** Whether the run failed, and nobody has written the object's verdict since then. RFC 3339 in UTC sorts as text. */
-function isSilent(run: KubernetesObject, { isReportedOn, verdictAt = "" }: Unaware): boolean {
+function isSilent(run: KubernetesObject, { isReportedOn, verdictAt = "" }: ReportedObject): boolean {
   return (
     isReportedOn &&
     FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) &&
