@@ -14,7 +14,7 @@ import { builtIn, discover, UnknownKindError } from "../runtime/kubernetes/disco
 import { isApiError } from "../runtime/kubernetes/errors";
 import type { Condition, Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
-import { memoryResourceOf } from "../runtime/memory/keptMemories";
+import { memoryResourceOf } from "../runtime/memory/memoryKind";
 import { leaseNameOf } from "../runtime/names";
 import { CommandError } from "./commandError";
 import { until } from "./until";

@@ -34,7 +34,7 @@ export {
   type ObjectMeta,
 } from "./kubernetes/objects";
 export type { Resource } from "./kubernetes/resource";
-export { memoryResourceOf } from "./memory/keptMemories";
+export { memoryResourceOf } from "./memory/memoryKind";
 export {
   allIdentitiesOf,
   CHILD_OF_LABEL,

@@ -7,7 +7,7 @@ import type { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
-import { memoryResourceOf } from "../memory/keptMemories";
+import { memoryResourceOf } from "../memory/memoryKind";
 import { MemoryStore } from "../memory/memoryStore";
 import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "../names";
 import { Completeness } from "../reconcile/completeness";

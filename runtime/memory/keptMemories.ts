@@ -13,19 +13,13 @@ import {
   timeOf,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import {
-  fieldManagerOf,
-  identityOf,
-  memoryGroupOf,
-  memoryPrefixOf,
-  OPERATOR_LABEL,
-  type OperatorIdentity,
-} from "../names";
+import { fieldManagerOf, identityOf, memoryPrefixOf, OPERATOR_LABEL, type OperatorIdentity } from "../names";
 import type { StatusChange, StatusVerdict } from "../status/composeStatus";
 import { conditionsOf } from "../status/conditions";
 import { Turns } from "../work/turns";
 import type { Memories } from "./memories";
 import { type Memory, memoryIn, NOTHING } from "./memory";
+import { memoryResourceOf, uidIn } from "./memoryKind";
 
 /** The Memory objects of operators, as the {@link KeptMemories} of one of them know them. */
 export interface MemoryShelf {
@@ -55,26 +49,6 @@ export interface KeptMemoriesOptions {
 
 /** How often a write is tried while others write the same Memory. */
 const MOST_TRIES = 5;
-
-/** The kind Memory, as the API serves it. */
-export function memoryResourceOf(operator: Pick<OperatorIdentity, "installation">): Resource {
-  const apiVersion = `${memoryGroupOf(operator)}/v1`;
-  return { apiVersion, kind: "Memory", plural: "memories", namespaced: true };
-}
-
-/** The uid of the object that a Memory is about. It is in the name of the Memory, which nobody can change. */
-export function uidIn(memory: KubernetesObject, operator: OperatorIdentity): string | undefined {
-  const prefix = memoryPrefixOf(operator);
-  const { name } = memory.metadata;
-  return name.startsWith(prefix) && name.length > prefix.length ? name.slice(prefix.length) : undefined;
-}
-
-/** The name of the object that a Memory is about. Undefined if somebody has made a Memory of something else. */
-export function nameIn({ object }: KubernetesObject): ObjectName | undefined {
-  const { namespace, name } = isRecord(object) ? object : {};
-  if (typeof name !== "string" || !["string", "undefined"].includes(typeof namespace)) return undefined;
-  return { name, ...(namespace !== undefined && { namespace: namespace as string }) };
-}
 
 /**
  * The memories of objects that we do not own, which have no room for them. Each memory is an object of the kind Memory, named by

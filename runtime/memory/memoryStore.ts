@@ -11,7 +11,8 @@ import { memoryPrefixOf, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
-import { type MemoryShelf, memoryResourceOf, nameIn, uidIn } from "./keptMemories";
+import type { MemoryShelf } from "./keptMemories";
+import { memoryResourceOf, nameIn, uidIn } from "./memoryKind";
 
 /** The Memory objects that a {@link MemoryStore} holds, and the callbacks that it calls. */
 export interface MemoryStoreOptions {

@@ -5,7 +5,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource } from "../../kubernetes/discovery";
 import type { KubernetesObject } from "../../kubernetes/objects";
-import { memoryResourceOf, uidIn } from "../../memory/keptMemories";
+import { memoryResourceOf, uidIn } from "../../memory/memoryKind";
 import { allIdentitiesOf, identityOf, OPERATOR_LABEL } from "../../names";
 import { Patience } from "../withoutWatches/patience";
 import { listByNamespace } from "./listByNamespace";

@@ -5,7 +5,7 @@ import { type Reference, referencesOf } from "../../definition/references";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import { isListed } from "../../kubernetes/resource";
-import { nameIn } from "../../memory/keptMemories";
+import { nameIn } from "../../memory/memoryKind";
 import { annotated, PAUSED_ANNOTATION } from "../../names";
 import { Finalizers } from "../../reconcile/finalizers";
 import { labelSelectorOf } from "../../watch/watched";

@@ -2,7 +2,8 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import type { Resource } from "../../kubernetes/resource";
-import { KeptMemories, type MemoryShelf, memoryResourceOf, nameIn } from "../../memory/keptMemories";
+import { KeptMemories, type MemoryShelf } from "../../memory/keptMemories";
+import { memoryResourceOf, nameIn } from "../../memory/memoryKind";
 import { allIdentitiesOf, memoryPrefixOf, type OperatorIdentity } from "../../names";
 
 /** The Memory objects that {@link ReadMemories} read. */

@@ -12,7 +12,7 @@ import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { memoryResourceOf } from "../../../runtime/memory/keptMemories";
+import { memoryResourceOf } from "../../../runtime/memory/memoryKind";
 import {
   CHILD_OF_LABEL,
   elsewhereFinalizerOf,
