@@ -1,7 +1,7 @@
 import { Orphans } from "../children/orphans";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { Resource } from "../kubernetes/resource";
-import { KeptMemories } from "../memory/keptMemories";
+import { MemoryObjects } from "../memory/memoryObjects";
 import { Outbox } from "../outbox/outbox";
 import type { Recorder } from "../outbox/recorder";
 import type { Teller } from "../outbox/teller";
@@ -62,7 +62,7 @@ export function newParts(options: PartsOptions): Parts {
     objects,
     read: (name) => objects.read(name),
     children,
-    kept: keptMemories(watches, options),
+    kept: memoryObjects(watches, options),
     sight: {
       isWatched: (uid) => objects.hasUid(uid),
       isBlind: false,
@@ -89,14 +89,14 @@ export function newParts(options: PartsOptions): Parts {
 }
 
 /** The memories of objects that we do not own. Undefined if we own the objects. */
-function keptMemories(
+function memoryObjects(
   { memories, objects }: Watches,
   { operator, resource, namespace }: PartsOptions,
-): KeptMemories | undefined {
+): MemoryObjects | undefined {
   if (!memories) return undefined;
   // It includes objects that the watch has not brought yet.
   const isThere = (uid: string) => !objects.isRemoved(uid);
-  return new KeptMemories({ operator, resource, namespace, shelf: memories, isThere });
+  return new MemoryObjects({ operator, resource, namespace, known: memories, isThere });
 }
 
 function newOutbox(teller: Teller, { metrics, recorder }: PartsOptions): Outbox {

@@ -1,7 +1,7 @@
 import { ChildWriter } from "../children/childWriter";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import type { KeptMemories } from "../memory/keptMemories";
 import { type Memories, statusMemories } from "../memory/memories";
+import type { MemoryObjects } from "../memory/memoryObjects";
 import { fieldManagerOf, formerManagersOf } from "../names";
 import { EventWriter, type EventWriterOptions } from "../outbox/eventWriter";
 import { Teller, type TellerOptions } from "../outbox/teller";
@@ -18,7 +18,7 @@ export interface ReconcilePartsOptions
   /** Reads an object as it is now, to write its status. */
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
   /** The memories of objects that we do not own. Undefined if we own the objects. */
-  readonly kept: KeptMemories | undefined;
+  readonly kept: MemoryObjects | undefined;
   /** What is known about objects that we do not own. */
   readonly sight: Pick<DeparturesOptions, "isWatched" | "isBlind" | "assertSeen">;
   /** @see EventWriterOptions.onDrop */

@@ -3,8 +3,12 @@ import type { Statuses } from "../status/statuses";
 import { type Memory, memoryAbout, memoryOf } from "./memory";
 
 /**
- * Where the engine keeps its memory of an object and the last verdict about it. For custom resources of our own that is their
- * status.
+ * Where the engine keeps its memory of an object and the last verdict about it.
+ *
+ * | objects | are remembered | by |
+ * | --- | --- | --- |
+ * | custom resources of our own | in their status | {@link statusMemories} |
+ * | objects of others | in Memory objects | `MemoryObjects`, which know those that `MemoryStore` watches, or `ReadMemories` reads |
  */
 export interface Memories extends Pick<Statuses, "write"> {
   /**

@@ -11,8 +11,8 @@ import { memoryPrefixOf, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
-import type { MemoryShelf } from "./keptMemories";
 import { memoryResourceOf, nameIn, uidIn } from "./memoryKind";
+import type { KnownMemoryObjects } from "./memoryObjects";
 
 /** The Memory objects that a {@link MemoryStore} holds, and the callbacks that it calls. */
 export interface MemoryStoreOptions {
@@ -45,7 +45,7 @@ type Known = StoredObject<Facts>;
  * Assumption: only we write them. Anyone who may write in the platform's namespace may make us forget an object, or remember one
  * that never was.
  */
-export class MemoryStore implements MemoryShelf {
+export class MemoryStore implements KnownMemoryObjects {
   private readonly store: Store<Facts>;
   private readonly kind: Resource;
   /** The Memory objects about each object, by its uid. */

@@ -4,8 +4,8 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import type { KeptMemories } from "../memory/keptMemories";
 import { NOTHING } from "../memory/memory";
+import type { MemoryObjects } from "../memory/memoryObjects";
 import type { Mandate } from "./mandate";
 import type { Sweep } from "./sweep";
 
@@ -13,7 +13,7 @@ import type { Sweep } from "./sweep";
 export interface DeparturesOptions {
   /** The kind of the objects that are watched. */
   readonly resource: Resource;
-  readonly memories: KeptMemories;
+  readonly memories: MemoryObjects;
   readonly children: ChildStore;
   /** Whether an object with that uid is watched, under whatever name. */
   readonly isWatched: (uid: string) => boolean;

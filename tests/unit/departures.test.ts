@@ -4,7 +4,7 @@ import type { ChildChange } from "../../runtime/children/childWriter";
 import { ownedManifest } from "../../runtime/children/ownership";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { KeptMemories } from "../../runtime/memory/keptMemories";
+import { MemoryObjects } from "../../runtime/memory/memoryObjects";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
 import { identityOf } from "../../runtime/names";
 import { Departures, type DeparturesOptions } from "../../runtime/reconcile/departures";
@@ -19,7 +19,7 @@ const NAME = { namespace: "shop", name: "widget" };
 describe("objects that are no longer watched", () => {
   let cluster: FakeCluster;
   let store: ChildStore;
-  let memories: KeptMemories;
+  let memories: MemoryObjects;
   let watched: string[];
   let assertSeen: () => void;
   let changes: ChildChange[];
@@ -28,18 +28,18 @@ describe("objects that are no longer watched", () => {
     cluster = new FakeCluster();
     [watched, assertSeen] = [[], () => {}];
     changes = [];
-    const shelf = new MemoryStore({
+    const known = new MemoryStore({
       client: cluster.client(),
       namespace: "argosy",
       identities: [IDENTITY],
       assertKnown: () => {},
       onLost: () => {},
     });
-    memories = new KeptMemories({
+    memories = new MemoryObjects({
       operator: IDENTITY,
       resource: WIDGETS,
       namespace: "argosy",
-      shelf,
+      known,
       isThere: () => true,
     });
     const memory = { kinds: ["v1/ConfigMap"], elsewhere: true };

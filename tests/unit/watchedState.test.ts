@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { ChildStore } from "../../runtime/children/childStore";
 import type { ChildWriter } from "../../runtime/children/childWriter";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { KeptMemories } from "../../runtime/memory/keptMemories";
+import { MemoryObjects } from "../../runtime/memory/memoryObjects";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
 import type { Outcome } from "../../runtime/reconcile/outcome";
 import { childrenIn } from "./support/fakeChildren";
@@ -33,8 +33,8 @@ class WatchedWorld extends ReconcileWorld {
   readonly faults = new Faults(this.cluster);
   /** Each state with which the handler was asked, if it was not the one that was stored then. */
   readonly wrong: unknown[] = [];
-  private readonly shelf: MemoryStore;
-  private readonly memories: KeptMemories;
+  private readonly known: MemoryStore;
+  private readonly memories: MemoryObjects;
   private readonly store: ChildStore;
   private readonly childWriter: ChildWriter;
   private lives = 0;
@@ -45,15 +45,15 @@ class WatchedWorld extends ReconcileWorld {
     super();
     const { cluster } = this;
     const where = { namespace: "argosy", client: cluster.client() };
-    this.shelf = new MemoryStore({
+    this.known = new MemoryStore({
       ...where,
       identities: [IDENTITY],
       assertKnown: () => {},
       onLost: () => {},
     });
     const isThere = (uid: string) => uid === this.object()?.metadata.uid;
-    const about = { operator: IDENTITY, resource: WIDGETS, namespace: "argosy", shelf: this.shelf };
-    this.memories = new KeptMemories({ ...about, isThere });
+    const about = { operator: IDENTITY, resource: WIDGETS, namespace: "argosy", known: this.known };
+    this.memories = new MemoryObjects({ ...about, isThere });
     ({ store: this.store, writer: this.childWriter } = childrenIn(cluster));
     this.meanwhile = () => {
       const memory = cluster.find("Memory", { namespace: "argosy", name: `argosy.shop.w${this.lives}` });
@@ -78,7 +78,7 @@ class WatchedWorld extends ReconcileWorld {
     const children = this.cluster.ofKind("ConfigMap");
     this.store.learn(CONFIG_MAPS, children);
     this.store.retain(new Set(children.map(({ metadata }) => metadata.uid)));
-    const sink = this.shelf.sink("argosy");
+    const sink = this.known.sink("argosy");
     const version = String(++this.version);
     sink.listing(false, version);
     for (const memory of this.cluster.ofKind("Memory")) sink.set(memory, true);

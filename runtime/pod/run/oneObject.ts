@@ -7,9 +7,9 @@ import type { KubernetesClient } from "../../kubernetes/client";
 import { getUnlessGone } from "../../kubernetes/namespaces";
 import { type KubernetesObject, type ObjectName, timeOf } from "../../kubernetes/objects";
 import { kindKey, type Resource } from "../../kubernetes/resource";
-import type { KeptMemories } from "../../memory/keptMemories";
 import type { Memories } from "../../memory/memories";
 import type { Footprint } from "../../memory/memory";
+import type { MemoryObjects } from "../../memory/memoryObjects";
 import { messageAbout } from "../../outbox/message";
 import type { RunRecord } from "../../outbox/recorder";
 import type { Teller } from "../../outbox/teller";
@@ -128,7 +128,7 @@ export class OneObject {
       },
       read: () => this.read(),
       children: this.children,
-      kept: this.keptMemories(),
+      kept: this.memoryObjects(),
       sight: {
         isWatched: (uid) => uid === this.object?.metadata.uid,
         isBlind: true,
@@ -217,7 +217,7 @@ export class OneObject {
   }
 
   /** The memories of an object that we do not own. Undefined if we own the object. */
-  private keptMemories(): KeptMemories | undefined {
+  private memoryObjects(): MemoryObjects | undefined {
     const { client, operator, resource, namespace, uid } = this.options;
     if (!operator.watch) return undefined;
     return readMemories({ client, operator, resource, namespace, uid }).memories;

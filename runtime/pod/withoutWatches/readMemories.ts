@@ -2,8 +2,8 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import type { Resource } from "../../kubernetes/resource";
-import { KeptMemories, type MemoryShelf } from "../../memory/keptMemories";
 import { memoryResourceOf, nameIn } from "../../memory/memoryKind";
+import { type KnownMemoryObjects, MemoryObjects } from "../../memory/memoryObjects";
 import { allIdentitiesOf, memoryPrefixOf, type OperatorIdentity } from "../../names";
 
 /** The Memory objects that {@link ReadMemories} read. */
@@ -18,7 +18,7 @@ export interface ReadMemoriesOptions {
 }
 
 /** The Memory objects about one object, without a watch: read once, and then known from the answers to our own writes. */
-export class ReadMemories implements MemoryShelf {
+export class ReadMemories implements KnownMemoryObjects {
   private readonly known = new Map<string, readonly KubernetesObject[]>();
 
   constructor(private readonly options: ReadMemoriesOptions) {}
@@ -78,13 +78,13 @@ export interface ReadMemoriesOf extends Omit<ReadMemoriesOptions, "identities"> 
 
 /** The memories of objects that are not the operator's own, without a watch: each Memory object is read when it is needed. */
 export function readMemories({ operator, resource, ...options }: ReadMemoriesOf): {
-  readonly memories: KeptMemories;
-  readonly shelf: ReadMemories;
+  readonly memories: MemoryObjects;
+  readonly known: ReadMemories;
 } {
   const { namespace } = options;
-  const shelf = new ReadMemories({ ...options, identities: allIdentitiesOf(operator) });
+  const known = new ReadMemories({ ...options, identities: allIdentitiesOf(operator) });
   return {
-    shelf,
-    memories: new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true }),
+    known,
+    memories: new MemoryObjects({ operator, resource, namespace, known, isThere: () => true }),
   };
 }

@@ -3,7 +3,7 @@ import type { ReconcileFailure } from "../../failure";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { conditionsIn, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import type { Resource } from "../../kubernetes/resource";
-import type { KeptMemories } from "../../memory/keptMemories";
+import type { MemoryObjects } from "../../memory/memoryObjects";
 import { fieldManagerOf } from "../../names";
 import { EventWriter } from "../../outbox/eventWriter";
 import { withRun } from "../../status/conditions";
@@ -28,7 +28,7 @@ export class RunReporter {
   private readonly status: StatusWriter;
   private readonly events: EventWriter;
   /** The memories in which verdicts about objects that we do not own are written. Undefined if we own the objects. */
-  private readonly kept: { readonly memories: KeptMemories; readonly shelf: ReadMemories } | undefined;
+  private readonly kept: { readonly memories: MemoryObjects; readonly known: ReadMemories } | undefined;
 
   constructor(private readonly options: RunReporterOptions) {
     const { operator, resource, client, namespace, instance } = options;
@@ -66,7 +66,7 @@ export class RunReporter {
   /** Whether Ready has this message about the object's generation. */
   private async isSaid(object: KubernetesObject, message: string): Promise<boolean> {
     const { uid, generation = 1 } = object.metadata;
-    const conditions = conditionsIn(this.kept ? (await this.kept.shelf.read(uid))[0] : object["status"]);
+    const conditions = conditionsIn(this.kept ? (await this.kept.known.read(uid))[0] : object["status"]);
     return conditions.some(
       (each) => each.type === "Ready" && each.message === message && each.observedGeneration === generation,
     );

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { isRace } from "../../runtime/kubernetes/conflicts";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { KeptMemories } from "../../runtime/memory/keptMemories";
 import { memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/memoryKind";
+import { MemoryObjects } from "../../runtime/memory/memoryObjects";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
 import { OPERATOR_LABEL } from "../../runtime/names";
 import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
@@ -22,7 +22,7 @@ const verdict = (isReady: boolean, generation = 3): StatusChange => ({
 describe("the memories of objects that are not ours", () => {
   let cluster: FakeCluster;
   let store: MemoryStore;
-  let memories: KeptMemories;
+  let memories: MemoryObjects;
   let isThere: boolean;
   let isKnown: boolean;
   let lost: string[];
@@ -36,11 +36,11 @@ describe("the memories of objects that are not ours", () => {
       assertKnown: () => assert.ok(isKnown, "not listed yet"),
       onLost: ({ name }) => lost.push(name),
     });
-    memories = new KeptMemories({
+    memories = new MemoryObjects({
       operator: IDENTITY,
       resource: WIDGETS,
       namespace: "argosy",
-      shelf: store,
+      known: store,
       isThere: () => isThere,
     });
   });

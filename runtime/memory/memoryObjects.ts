@@ -21,8 +21,8 @@ import type { Memories } from "./memories";
 import { type Memory, memoryIn, NOTHING } from "./memory";
 import { memoryResourceOf, uidIn } from "./memoryKind";
 
-/** The Memory objects of operators, as the {@link KeptMemories} of one of them know them. */
-export interface MemoryShelf {
+/** The Memory objects of operators, as far as one of them knows them. */
+export interface KnownMemoryObjects {
   /** The Memory objects about the object with that uid: the operator's own first, then those of its former names. */
   read(uid: string): Promise<readonly KubernetesObject[]>;
   /** The uids of all remembered objects that have, or had, this name. */
@@ -35,14 +35,14 @@ export interface MemoryShelf {
   invalidate(uid: string): void;
 }
 
-/** What {@link KeptMemories} work with. */
-export interface KeptMemoriesOptions {
+/** What {@link MemoryObjects} work with. */
+export interface MemoryObjectsOptions {
   readonly operator: OperatorIdentity;
   /** The kind of the objects that are remembered. */
   readonly resource: Resource;
   /** The namespace of the Memory objects: the platform's, in which tenants have no rights. */
   readonly namespace: string;
-  readonly shelf: MemoryShelf;
+  readonly known: KnownMemoryObjects;
   /** Whether the object with that uid exists, as far as we know. */
   readonly isThere: (uid: string) => boolean;
 }
@@ -54,18 +54,18 @@ const MOST_TRIES = 5;
  * The memories of objects that we do not own, which have no room for them. Each memory is an object of the kind Memory, named by
  * the operator's identity and the object's uid. It has the last verdict as well.
  *
- * Guarantees, each with a test in tests/unit/keptMemories.test.ts:
+ * Guarantees, each with a test in tests/unit/memoryObjects.test.ts:
  * - Nothing is written that exists already.
  * - Writes about one object follow one another, each onto the result of the one before. If a former leader's write comes late, it
  *   is refused.
  * - If the answer to a write is lost, nobody gets the memory from before: it is read first.
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
  */
-export class KeptMemories implements Memories {
+export class MemoryObjects implements Memories {
   private readonly turns = new Turns();
   private readonly kind: Resource;
 
-  constructor(private readonly options: KeptMemoriesOptions) {
+  constructor(private readonly options: MemoryObjectsOptions) {
     this.kind = memoryResourceOf(options.operator);
   }
 
@@ -75,13 +75,13 @@ export class KeptMemories implements Memories {
 
   /** The memory of the object with that uid. */
   async ofUid(uid: string): Promise<Memory> {
-    const [memory] = await this.options.shelf.read(uid);
+    const [memory] = await this.options.known.read(uid);
     return memory ? memoryIn(memory["memory"]) : NOTHING;
   }
 
   /** The uids of all remembered objects that have, or had, this name. */
   uidsOf(name: ObjectName): Promise<readonly string[]> {
-    return this.options.shelf.uidsOf(name);
+    return this.options.known.uidsOf(name);
   }
 
   /**
@@ -96,12 +96,12 @@ export class KeptMemories implements Memories {
     along: StatusChange = {},
   ): Promise<undefined> {
     return this.turns.take(object.uid, async () => {
-      const { shelf, operator, isThere } = this.options;
+      const { known, operator, isThere } = this.options;
       const conflicts = new Conflicts(MOST_TRIES);
       // What has the name of the Memory, if that is not known as a Memory: somebody has written something else there.
       let found: KubernetesObject | undefined;
       for (;;) {
-        const there = await shelf.read(object.uid);
+        const there = await known.read(object.uid);
         const [newest] = there;
         // If the object is gone, nobody would delete a Memory that is written now.
         if (!newest && !isThere(object.uid)) return undefined;
@@ -112,9 +112,9 @@ export class KeptMemories implements Memories {
           const refusal = await this.apply(client, object.uid, composed, own);
           if (refusal) {
             found = await this.look(client, composed, own);
-            const [known] = await shelf.read(object.uid);
+            const [latest] = await known.read(object.uid);
             // The run to remember began with another memory.
-            if (memory && known && !isDeepStrictEqual(known["memory"], newest?.["memory"])) throw refusal;
+            if (memory && latest && !isDeepStrictEqual(latest["memory"], newest?.["memory"])) throw refusal;
             conflicts.met(refusal, own?.metadata.resourceVersion, found?.metadata.resourceVersion);
             continue;
           }
@@ -137,17 +137,17 @@ export class KeptMemories implements Memories {
     memory: Manifest,
     own: KubernetesObject | undefined,
   ): Promise<ApiError | undefined> {
-    const { operator, shelf } = this.options;
+    const { operator, known } = this.options;
     const { resourceVersion } = own?.metadata ?? MUST_NOT_EXIST;
     const options = { fieldManager: fieldManagerOf(operator), force: true };
     const conditional = { ...memory, metadata: { ...memory.metadata, resourceVersion } };
     try {
-      shelf.learn((await client.apply(this.kind, conditional, options)).object);
+      known.learn((await client.apply(this.kind, conditional, options)).object);
       return undefined;
     } catch (error) {
       if (isApiError(error, 409)) return error;
       // It may have been written all the same.
-      shelf.invalidate(uid);
+      known.invalidate(uid);
       throw error;
     }
   }
@@ -158,17 +158,17 @@ export class KeptMemories implements Memories {
     { metadata }: Manifest,
     own: KubernetesObject | undefined,
   ): Promise<KubernetesObject | undefined> {
-    const { shelf } = this.options;
+    const { known } = this.options;
     const now = await client.get(this.kind, metadata);
-    if (now) shelf.learn(now);
-    else if (own) shelf.drop(own);
+    if (now) known.learn(now);
+    else if (own) known.drop(own);
     return now;
   }
 
   /** Deletes the memory of an object. */
   forget(client: KubernetesClient, uid: string): Promise<void> {
     return this.turns.take(uid, async () => {
-      for (const memory of await this.options.shelf.read(uid)) await this.delete(client, memory);
+      for (const memory of await this.options.known.read(uid)) await this.delete(client, memory);
     });
   }
 
@@ -180,7 +180,7 @@ export class KeptMemories implements Memories {
     for (;;) {
       try {
         await client.deleteVersion(this.kind, memory.metadata, { uid, resourceVersion });
-        return this.options.shelf.drop(memory);
+        return this.options.known.drop(memory);
       } catch (error) {
         if (!isApiError(error, 409)) throw error;
         const now = await this.look(client, memory, memory);
