@@ -40,16 +40,6 @@ export interface Written {
   readonly failure?: { readonly error: unknown };
 }
 
-/** The children of one object while they are written. */
-interface Writing {
-  readonly object: KubernetesObject;
-  readonly scope: ChildrenScope;
-  /** @see Written.memory */
-  memory: Memory;
-  readonly changes: ChildChange[];
-  progress: Progress;
-}
-
 /**
  * Writes the children of one custom resource as the handler answered them, and deletes all others.
  *
@@ -64,53 +54,65 @@ export class ObjectChildren {
    * Makes the object's children as desired, and deletes all others. Throws nothing: the result has the failure.
    * @param memory of the object, from before
    */
-  async write(
+  write(
     object: KubernetesObject,
     desired: readonly DesiredChild[],
     memory: Memory,
     scope: ChildrenScope,
   ): Promise<Written> {
-    const progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
-    const writing: Writing = { object, scope, memory, changes: [], progress };
+    return new Writing(this.options, object, desired, memory, scope).run();
+  }
+}
+
+/** One write of the children of one object, and how far it has come. */
+class Writing implements Written {
+  readonly changes: ChildChange[] = [];
+  progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
+  failure?: { readonly error: unknown };
+
+  constructor(
+    private readonly options: ObjectChildrenOptions,
+    private readonly object: KubernetesObject,
+    private readonly desired: readonly DesiredChild[],
+    public memory: Memory,
+    private readonly scope: ChildrenScope,
+  ) {}
+
+  async run(): Promise<Written> {
     try {
-      await this.deletePredecessors(object, writing);
-      await this.applyInOrder(desired, writing);
-      await this.prune(object, desired, writing);
-      await this.deleteUndeclared(object, writing);
+      await this.deletePredecessors();
+      await this.applyInOrder();
+      await this.prune();
+      await this.deleteUndeclared();
     } catch (error) {
-      return { ...writing, failure: { error } };
+      this.failure = { error };
     }
-    return writing;
+    return this;
   }
 
   /** Applies the children that wait for nothing, and then those that waited for them. */
-  private async applyInOrder(desired: readonly DesiredChild[], writing: Writing): Promise<void> {
+  private async applyInOrder(): Promise<void> {
     const reached = new Map<string, string>();
     const going = new Set<DesiredChild>();
-    let waiting = desired;
+    let waiting = this.desired;
     for (;;) {
       // A child that is as desired waits for nothing, even if the child after which it came is not ready now.
       const isFree = (child: DesiredChild) =>
         (child.after ?? []).every((key) => reached.has(key)) || this.options.writer.isDone(child);
       const free = new Set(waiting.filter(isFree));
       waiting = waiting.filter((child) => !free.has(child));
-      writing.progress = { waiting, going, reached };
+      this.progress = { waiting, going, reached };
       if (free.size === 0) return;
-      await this.apply([...free], writing, going);
+      await this.apply([...free], going);
       for (const child of free)
-        if (child.isAwaited && (await this.isReady(child, writing)))
-          reached.set(childKey(child), contentOf(child));
+        if (child.isAwaited && (await this.isReady(child))) reached.set(childKey(child), contentOf(child));
     }
   }
 
   /** @param going gets the children of which an old one is being deleted */
-  private async apply(
-    children: readonly DesiredChild[],
-    writing: Writing,
-    going: Set<DesiredChild>,
-  ): Promise<void> {
+  private async apply(children: readonly DesiredChild[], going: Set<DesiredChild>): Promise<void> {
     const { writer } = this.options;
-    const { scope } = writing;
+    const { scope } = this;
     const groups = inApplyOrder(children);
     for (const group of groups) {
       // Nothing in this reconcile waits for its last group. So in that group, children that are ready at once let Deployments go
@@ -120,7 +122,7 @@ export class ObjectChildren {
         const isUnhurried = isLast && whyNotReady(child.manifest) === undefined;
         const { client, namespace, masked } = isUnhurried ? scope.unhurried : scope;
         const confirmOwner = () => scope.confirmOwner();
-        const beforeReplacement = () => this.beforeReplacement(child, writing);
+        const beforeReplacement = () => this.beforeReplacement(child);
         return { client, namespace, masked, confirmOwner, beforeReplacement };
       };
       const apply = async (child: DesiredChild) => {
@@ -129,30 +131,26 @@ export class ObjectChildren {
         if (change?.verb === "deleted") going.add(child);
         return change;
       };
-      await this.all(
-        group.map((child) => scope.timeline.child(named(child), () => apply(child))),
-        writing,
-      );
+      await this.all(group.map((child) => scope.timeline.child(named(child), () => apply(child))));
     }
   }
 
-  private async beforeReplacement(child: DesiredChild, writing: Writing): Promise<void> {
-    const { object, scope } = writing;
-    const memory = withoutChild(writing.memory, child);
-    if (isSameMemory(memory, writing.memory)) return;
+  private async beforeReplacement(child: DesiredChild): Promise<void> {
+    const memory = withoutChild(this.memory, child);
+    if (isSameMemory(memory, this.memory)) return;
     // Before the write, since several children may be replaced at once.
-    writing.memory = memory;
-    await this.options.remember?.(scope.client, object, memory);
+    this.memory = memory;
+    await this.options.remember?.(this.scope.client, this.object, memory);
   }
 
   /**
    * Notes every change, then throws the first error. The reconcile must not end before that: another one of the object would begin
    * while requests are still on their way.
    */
-  private async all(changes: readonly Promise<ChildChange | undefined>[], writing: Writing): Promise<void> {
+  private async all(changes: readonly Promise<ChildChange | undefined>[]): Promise<void> {
     const results = await Promise.allSettled(changes);
     for (const result of results)
-      if (result.status === "fulfilled" && result.value) writing.changes.push(result.value);
+      if (result.status === "fulfilled" && result.value) this.changes.push(result.value);
     const failed = results.find((result) => result.status === "rejected");
     if (failed) throw failed.reason;
   }
@@ -160,11 +158,11 @@ export class ObjectChildren {
   /**
    * Whether a child that was just applied is ready. A child that is not created again was ready before it went, or never will be.
    */
-  private async isReady(child: DesiredChild, writing: Writing): Promise<boolean> {
+  private async isReady(child: DesiredChild): Promise<boolean> {
     const { children: store, writer } = this.options;
     const known = writer.known(child);
     const object = known && (await store.read(known));
-    return object ? whyNotReady(object) === undefined : wasReached(writing.memory, child);
+    return object ? whyNotReady(object) === undefined : wasReached(this.memory, child);
   }
 
   /**
@@ -172,26 +170,21 @@ export class ObjectChildren {
    * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
    * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
    */
-  private async deletePredecessors(object: KubernetesObject, writing: Writing): Promise<void> {
+  private async deletePredecessors(): Promise<void> {
     const { children: store, writer } = this.options;
-    const { scope } = writing;
+    const { object, scope } = this;
     const left = store.ofPredecessors(object.metadata);
     if (left.length === 0) return;
     // The object that we hold may itself be the deleted one.
     await scope.confirmOwner();
     await this.all(
       left.map((child) => scope.timeline.child(existing(child), () => writer.deleteOrphan(child, scope))),
-      writing,
     );
   }
 
-  private async prune(
-    object: KubernetesObject,
-    desired: readonly DesiredChild[],
-    writing: Writing,
-  ): Promise<void> {
+  private async prune(): Promise<void> {
     const { children: store, writer } = this.options;
-    const { scope } = writing;
+    const { object, desired, scope } = this;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
     const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
     await this.all(
@@ -205,15 +198,12 @@ export class ObjectChildren {
             throw error;
           }),
       ),
-      writing,
     );
   }
 
   /** Deletes the children of kinds that are no longer declared. */
-  private async deleteUndeclared(
-    object: KubernetesObject,
-    { scope, memory, changes }: Writing,
-  ): Promise<void> {
+  private async deleteUndeclared(): Promise<void> {
+    const { object, scope, memory, changes } = this;
     const { sweep } = this.options;
     const before = changes.length;
     const sweeping = () => sweep.deleteUndeclared(scope.client, object, memory.kinds, changes);
