@@ -232,9 +232,9 @@ export class ChildStore {
     const { source, before, after } = change;
     const isSame = before?.uid === after?.uid && before?.facts.owner.uid === after?.facts.owner.uid;
     if (before && !isSame) this.byOwner.remove(before);
-    const gone = before && before.uid !== after?.uid ? before.uid : "";
-    this.applied.forget(gone);
-    const isByUs = this.leaving.delete(gone);
+    const gone = before && before.uid !== after?.uid ? before.uid : undefined;
+    if (gone !== undefined) this.applied.forget(gone);
+    const isByUs = gone !== undefined && this.leaving.delete(gone);
     if (after) this.byOwner.add(after);
     else if (before && source !== "handled") this.becomeUnsure(before.resource, before);
     // The children in the first list were there before us, and every object is looked at then anyway.
