@@ -42,7 +42,7 @@ function startOwner(): { readonly child: ChildProcess; readonly place: Promise<P
     console.log(JSON.stringify(place));
     setInterval(() => {}, 1000);
   })`;
-  const child = spawn(process.execPath, ["-r", "ts-node/register/transpile-only", "-e", script], {
+  const child = spawn(process.execPath, ["--require", "tsx/cjs", "--eval", script], {
     cwd: join(__dirname, "..", ".."),
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -60,10 +60,10 @@ describe("the engine's bundle", () => {
     writeFileSync(path.join(scratch, "copy", "tsconfig.json"), JSON.stringify(tsconfig));
     const script = `process.stdout.write(JSON.stringify(require("./components/engineBundle").engineFiles()))`;
     const { stdout, stderr } = run(
-      ["--require", "ts-node/register/transpile-only", "-e", script],
+      ["--require", "tsx/cjs", "--eval", script],
       path.join(scratch, "copy"),
-      // For ts-node, which only runs the script.
-      { TS_NODE_PROJECT: path.join(PROJECT_FOLDER, "tsconfig.json") },
+      // For tsx, which only runs the script.
+      { TSX_TSCONFIG_PATH: path.join(PROJECT_FOLDER, "tsconfig.json") },
     );
     assert.ok(stdout, stderr);
     assert.ok(stdout === JSON.stringify(files), "the bytes differ");

@@ -22,7 +22,7 @@ async function runnerProcess(
     const nothing = () => {};
     const handler = transport.start({ output: (chunk) => process.stdout.write(chunk), log: nothing, exited: nothing });
     handler.write("question\\n");`;
-  const runner = spawn(process.execPath, ["--require", "ts-node/register/transpile-only", "--eval", script], {
+  const runner = spawn(process.execPath, ["--require", "tsx/cjs", "--eval", script], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [answer] = await once(runner.stdout, "data");

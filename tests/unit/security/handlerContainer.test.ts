@@ -13,11 +13,7 @@ function runner(folder: string): string {
     console.log(transport.whyNotReady);
     process.exit();`;
   const options = { encoding: "utf8", timeout: 60_000, killSignal: "SIGKILL" } as const;
-  return spawnSync(
-    process.execPath,
-    ["--require", "ts-node/register/transpile-only", "--eval", script],
-    options,
-  ).stdout;
+  return spawnSync(process.execPath, ["--require", "tsx/cjs", "--eval", script], options).stdout;
 }
 
 describe("a handler's container that writes what it likes into the shared folder", function () {
