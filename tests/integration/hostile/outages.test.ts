@@ -3,7 +3,7 @@ import { always, eventually } from "../../support/eventually";
 import { BusyScene, GRACE_MS } from "../support/busyScene";
 import { configMap, inNamespace } from "../support/manifests";
 import { type Play, withOperatorEach } from "../support/operatorEach";
-import { conditionOf } from "../support/useOperator";
+import { answering, conditionOf, statusOf } from "../support/useOperator";
 import { Webhook } from "../support/webhook";
 
 /** Longer than an outage is nobody's fault. */
@@ -35,6 +35,36 @@ const scenes: Readonly<Record<string, Play<BusyScene>>> = {
     }
   },
 };
+
+describe("when a proxy before the API server lets no large request pass", function () {
+  this.timeout(180_000);
+  withOperatorEach({ name: "cut" }, BusyScene.play, {
+    "the object whose status is one says so, in a small one": async (busy) => {
+      let isThere = true;
+      busy.proxy.before = ({ method, length }) =>
+        isThere && method === "PATCH" && length > 50_000 ? "cut" : undefined;
+      const status = { text: "x".repeat(100_000) };
+      const answer = { ...answering(configMap("beside")).answer, status };
+      const object = await busy.api.apply(busy.operator.object("large", { answer }, busy.namespace));
+      await eventually(async () => {
+        const now = await busy.api.get(object);
+        assert.ok(now["status"]);
+        const { reason, message } = conditionOf(now, "Ready");
+        assert.equal(reason, "ApiError", message);
+        assert.match(
+          message,
+          /failed to answer PATCH \S+\/large\/status, although .*lets no large request pass/,
+        );
+      }, TOLD_WITHIN);
+      await eventually(async () =>
+        assert.match((await busy.warningsAbout("large")).join(), /^ApiError: since/),
+      );
+      isThere = false;
+      await busy.ready("large", HEALED_WITHIN);
+      assert.equal((statusOf(await busy.api.get(object))["text"] as string).length, 100_000);
+    },
+  });
+});
 
 describe("when the API server lacks what it needs to write children", function () {
   this.timeout(180_000);

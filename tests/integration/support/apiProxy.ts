@@ -7,6 +7,8 @@ export interface ProxiedRequest {
   readonly method: string;
   /** With its query. */
   readonly path: string;
+  /** The length of its body, in bytes. */
+  readonly length: number;
 }
 
 /** What the proxy answers in the API server's place. */
@@ -26,9 +28,10 @@ export class ApiProxy {
   readonly requests: ProxiedRequest[] = [];
   /**
    * What happens to a request before the API server gets it: it may be kept waiting, and is refused where this gives a
-   * refusal.
+   * refusal. "cut": its connection is closed.
    */
-  before: (request: ProxiedRequest) => Promise<Refusal | undefined> | Refusal | undefined = () => undefined;
+  before: (request: ProxiedRequest) => Promise<Refusal | undefined> | Refusal | "cut" | undefined = () =>
+    undefined;
   /** What happens to an answer of the API server's: it may be kept waiting. */
   after: (request: ProxiedRequest) => Promise<void> | void = () => {};
 
@@ -66,11 +69,12 @@ export class ApiProxy {
 
   private async carry(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "GET", url: path = "/", headers } = incoming;
-    const proxied = { method, path };
+    const proxied = { method, path, length: Number(headers["content-length"] ?? 0) };
     this.requests.push(proxied);
     const refusal = await this.before(proxied);
     // Nobody waits any more for a request that was kept waiting until the end.
     if (response.destroyed) return;
+    if (refusal === "cut") return void response.destroy();
     if (refusal) return refuse(response, refusal);
     const { hostname, port } = this.target;
     const outgoing = request({ hostname, port, method, path, headers, agent: this.agent }, async (answer) => {
