@@ -133,10 +133,13 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "repair what serves the kind. If the objects are too large, let the custom resource name fewer of them.",
   },
   ApiError: {
-    happened: "The API server refused a request for a reason that has no code of its own.",
-    look: "The message contains the API server's reason and status code.",
+    happened:
+      "The API server refused a request for a reason that has no code of its own, or has failed for long to answer it although it " +
+      "answers others.",
+    look: "The message names the reason. If the API server failed to answer, it names the request too.",
     remedy:
-      "Correct the problem that the message describes. A webhook, a quota or a policy of the cluster is often the cause.",
+      "Correct the problem that the message describes. A webhook, a quota or a policy of the cluster is often the cause. If there " +
+      "was no answer, a proxy before the API server may cut large requests.",
   },
   InternalError: {
     happened: "Argosy has a bug, or an unexpected situation occurred.",
