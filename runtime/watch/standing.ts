@@ -43,11 +43,11 @@ type Standing =
  * | has an earlier version, in a list that is not older than the stored version | newer | the same, and it was written to since |
  * | has an earlier version | older | it comes late |
  * | has another uid, a later version, or no version | newer | it has changed |
- * | has the same version, in a later list that is current | newer | it may have other content: a default was added to a CRD |
+ * | has the same version, in a current later list, and content is stored | newer | a default may have been added to a CRD |
  * | has the same version | same | nothing has changed |
  *
  * @param list the list that has the object. Undefined if it did not come by a list
- * @param isCurrent whether its content may be kept: see `Store`
+ * @param isCurrent whether its content may be kept: see `Store`. It may not if the object was invalidated since the list was requested
  */
 export function standingTo(
   known: StoredObject<unknown>,
