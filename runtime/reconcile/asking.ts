@@ -144,11 +144,12 @@ export class Asking {
    * The reports in an answer, without the values of Secrets. Its children and its status are intended, and stay as they are.
    */
   private withoutSecrets<Answer extends object>(answer: Answer): Answer {
+    const { scrubber } = this.options;
     const { conditions, events } = answer as Partial<ReconcileAnswer>;
     return {
       ...answer,
-      ...(conditions && { conditions: this.options.scrubber.inside(conditions) }),
-      ...(events && { events: this.options.scrubber.inside(events) }),
+      ...(conditions && { conditions: conditions.map((each) => scrubber.said(each)) }),
+      ...(events && { events: events.map((each) => scrubber.said(each)) }),
     };
   }
 }

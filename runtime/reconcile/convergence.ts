@@ -128,7 +128,7 @@ export class Convergence {
     const { verdict, ...found } = await observed.judge(made.object, made.progress);
     draft.note(found);
     // The verdict may be written with the handler's status, before the outcome is complete.
-    const masked = scrubber.inside(verdict);
+    const masked = scrubber.said(verdict);
     draft.verdict = masked;
     if (answer.requeueAfterSeconds !== undefined) draft.againAfter(answer.requeueAfterSeconds * 1000);
     const news = newEventsIn(answer.events ?? [], metadata.generation ?? 1, memory.told);

@@ -38,7 +38,8 @@ interface Version {
  * Guarantee (tests/unit/scrubber.test.ts): the Secrets of the runs in progress are known. Of other Secrets, the
  * latest are known, within a bound.
  *
- * Assumption: children and status in a handler's answer are intended, and are left alone.
+ * Assumption: children and status in a handler's answer are intended, and are left alone. So are the types and reasons of its
+ * conditions and Events.
  */
 export class Scrubber {
   /** By content: an answered Secret has neither uid nor version. The latest come last. */
@@ -108,6 +109,19 @@ export class Scrubber {
   }
 
   /**
+   * A verdict, a condition or an Event without the values in its text. Its other fields are names: readers and the API server expect
+   * exactly these, and a value of anybody's Secret may be the same word.
+   */
+  said<Said extends object>(said: Said): Said {
+    const { message, note } = said as { readonly message?: string; readonly note?: string };
+    return {
+      ...said,
+      ...(message !== undefined && { message: this.text(message) }),
+      ...(note !== undefined && { note: this.text(note) }),
+    };
+  }
+
+  /**
    * A value without the values of Secrets in its texts.
    * @param longest see {@link text}
    */
@@ -135,9 +149,9 @@ export class Scrubber {
         verdict:
           verdict.kind === "failed"
             ? { ...verdict, failure: failure ?? this.failure(verdict.failure) }
-            : this.inside(verdict),
+            : this.said(verdict),
       }),
-      events: events.map((event) => this.inside(event)),
+      events: events.map((event) => this.said(event)),
     };
   }
 

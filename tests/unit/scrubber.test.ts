@@ -162,7 +162,20 @@ describe("Scrubber", () => {
     assert.deepEqual(new Set(told), new Set(["*** ***"]));
     assert.ok(verdict?.kind === "failed" && verdict.failure === report.failure);
     assert.ok(verdict.failure instanceof ReconcileFailure && verdict.failure.permanent);
-    const progressing = scrubber.inside({ kind: "progressing", message: text });
+    const progressing = scrubber.said({ kind: "progressing", message: text });
     assert.deepEqual(progressing, { kind: "progressing", message: "*** ***" });
+  });
+
+  it("leaves the names in verdicts, conditions and Events, which have a form and a meaning", () => {
+    const scrubber = new Scrubber();
+    for (const name of ["progressing", "Warning", "DataReady", "Polite"]) scrubber.learn([secret(name)]);
+    const verdict = { kind: "progressing", message: "progressing" } as const;
+    const event = { type: "Warning", reason: "Polite", note: "Polite" } as const;
+    const condition = { type: "DataReady", status: "True", reason: "Polite", message: "it is Polite" };
+    const outcome = { report: { changes: [], log: "" }, verdict, events: [event], again: { kind: "done" } };
+    const scrubbed = scrubber.outcome(outcome as unknown as Outcome);
+    assert.deepEqual(scrubbed.verdict, { ...verdict, message: "***" });
+    assert.deepEqual(scrubbed.events, [{ ...event, note: "***" }]);
+    assert.deepEqual(scrubber.said(condition), { ...condition, message: "it is ***" });
   });
 });

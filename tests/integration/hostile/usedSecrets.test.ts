@@ -4,7 +4,7 @@ import { builtIn } from "../../../runtime/kubernetes/discovery";
 import { isApiError } from "../../../runtime/kubernetes/errors";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
-import { answering, useOperator } from "../support/useOperator";
+import { answering, conditionOf, useOperator } from "../support/useOperator";
 
 const PASSWORD = "correct-horse-battery";
 const ENCODED = Buffer.from(PASSWORD).toString("base64");
@@ -173,6 +173,23 @@ for (const { form, namespaces } of [
         (await bench.api.get(object))["status"],
       ]);
       assert.ok(!all.includes(PASSWORD) && !all.includes(ENCODED), all);
+    });
+
+    it("spoils no condition and no Event of others by a value that is a word in them", async () => {
+      const words = ["DataReady", "Warning", "Normal", "Polite", "progressing"];
+      const data = Object.fromEntries(words.map((word) => [word, Buffer.from(word).toString("base64")]));
+      await bench.api.apply({ ...secret("words", home, usedBy), data } as Manifest);
+      await apply("spoiler", { secret: "words" });
+      await isGiven("spoiler");
+      const conditions = [{ type: "DataReady", status: "True", reason: "Polite", message: "it is Polite" }];
+      const events = ["Normal", "Warning"].map((type) => ({ type, reason: "Polite", note: "well" }));
+      const ofOthers = await apply("of-others", { answer: { children: [], conditions, events } });
+      const { type, reason, message } = conditionOf(ofOthers, "DataReady");
+      assert.deepEqual([type, reason, message], ["DataReady", "Polite", "it is ***"]);
+      await eventually(async () => {
+        const types = (await bench.eventsOf(ofOthers)).map((event) => event.type);
+        assert.deepEqual(types.sort(), ["Normal", "Warning"]);
+      });
     });
 
     it("finds no piece of a value either, where the engine shortens what the handler reports", async () => {
