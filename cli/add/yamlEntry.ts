@@ -11,6 +11,9 @@ import { yaml } from "../yaml";
  * @param key the entry's key in a map. Undefined for a list
  */
 export function withEntry(text: string, field: string, key: string | undefined, value: Json): string {
+  // In a file from Windows, the lines of the entry end like all others.
+  if (text.includes("\r\n") && !/(?<!\r)\n/.test(text))
+    return withEntry(text.replaceAll("\r\n", "\n"), field, key, value).replaceAll("\n", "\r\n");
   const document = parseDocument(text);
   const path = key === undefined ? [field] : [field, key];
   if (key !== undefined) document.setIn(path, document.createNode(value));

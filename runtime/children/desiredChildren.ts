@@ -72,7 +72,8 @@ function undeclared(child: Manifest, { children }: Operator): string {
   const known = children
     .filter((each) => !each.retired)
     .map(({ apiVersion, kind }) => `${kind} (${apiVersion})`);
-  return `${what}, which operator.yaml does not declare under "children": ${known.join(", ")}`;
+  const all = known.length > 0 ? `: ${known.join(", ")}` : ", which is empty";
+  return `${what}, which operator.yaml does not declare under "children"${all}`;
 }
 
 /** Says what is wrong with the name of a child. Undefined if nothing is, or if only the API server knows. */

@@ -12,6 +12,7 @@ const Module = require("node:module");
 const { Socket } = require("node:net");
 const path = require("node:path");
 const { createInterface } = require("node:readline");
+const { inspect } = require("node:util");
 
 const ANSWERS = 3;
 const REQUESTS = 4;
@@ -153,7 +154,9 @@ function messageOf(error) {
 function placedMessageOf(error) {
   console.error(error);
   const isError = error instanceof Error;
-  const words = isError ? `${error.name}: ${error.message}` : `it threw ${named(error)}: ${String(error)}`;
+  // An object may have no method for its text.
+  const thrown = typeof error === "object" ? inspect(error) : String(error);
+  const words = isError ? `${error.name}: ${error.message}` : `it threw ${named(error)}: ${thrown}`;
   const text = isMissingModule(error) ? `${words.split("\n")[0]}. ${BUNDLE_REMEDY}` : words;
   const [place = file] = isError ? ownPlaces(String(error.stack)) : [];
   return `${place}: ${text}`.slice(0, LONGEST_TEXT);

@@ -132,6 +132,12 @@ describe("an entry more in a YAML file", () => {
     it(what, () => assert.equal(withEntry(before, "a", undefined, "new"), after));
   }
 
+  it("with the line ends of the file", () => {
+    const before = "crd: crd.yaml\r\nb: # why\r\n  - x\r\n";
+    assert.equal(withEntry(before, "b", undefined, "y"), `${before}  - y\r\n`);
+    assert.equal(withEntry(before, "a", "c", 5), `${before}a:\r\n  c: 5\r\n`);
+  });
+
   it("in a map, whatever its form", () => {
     const value = { cron: "0 3 * * *" };
     assert.equal(withEntry("b: 1\n", "a", "k", value), "b: 1\na:\n  k: { cron: 0 3 * * * }\n");

@@ -57,6 +57,10 @@ describe("desiredChildren", () => {
     );
   });
 
+  it("refuses any kind, and says why, if none is declared", () => {
+    assert.match(refusal([configMap()], widget(), { children: [] }), /under "children", which is empty\.$/);
+  });
+
   it("refuses a kind that is retired, and does not tell it among those that are declared", () => {
     const [first, second] = operator().children;
     assert.ok(first && second);

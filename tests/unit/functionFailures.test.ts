@@ -78,13 +78,21 @@ describe("a function", function () {
       /^main\.js: it threw a value of type string: no$/,
     ],
     [
-      "what is thrown and has no text",
+      "what is thrown and has fields",
+      { "main.js": "exports.reconcile = () => {\n  throw { code: 5 };\n};\n" },
+      /^main\.js: it threw a value of type object: \{ code: 5 \}$/,
+    ],
+    [
+      "what is thrown and is no text",
       { "main.js": "exports.reconcile = () => {\n  throw Object.create(null);\n};\n" },
-      /^main\.js: it threw a value of type object, which cannot be written as text$/,
+      /^main\.js: it threw a value of type object: \[Object: null prototype\] \{\}$/,
     ],
     [
       "what is thrown and throws when it is written as text",
-      { "main.js": "exports.reconcile = () => {\n  throw { toString: () => undefined.x };\n};\n" },
+      {
+        "main.js":
+          'exports.reconcile = () => {\n  throw { [Symbol.for("nodejs.util.inspect.custom")]: () => undefined.x };\n};\n',
+      },
       /^main\.js: it threw a value of type object, which cannot be written as text$/,
     ],
     [
