@@ -41,7 +41,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
     }
 
     async function answers(): Promise<boolean> {
-      const signal = AbortSignal.timeout(5_000);
+      const signal = AbortSignal.timeout(20_000);
       const headers = { connection: "close" };
       const response = await fetch(`http://${HOST}:${server.port}/nothing`, { signal, headers }).catch(
         () => undefined,
