@@ -53,10 +53,7 @@ export async function diff(
         async (previews) => {
           const live = objects ?? (await liveObjects(previews, options.namespace));
           if (!live) {
-            const { kind } = operator.customResource;
-            progress(
-              `${operator.name}: the cluster serves no ${kind} (${apiVersionOf(operator.customResource)}) yet`,
-            );
+            progress(notServed(operator));
             return;
           }
           await previewAll(previews, live, (preview) => found.push(show(preview, options)), signal);
@@ -65,6 +62,12 @@ export async function diff(
     }
     return conclude(found, options);
   });
+}
+
+/** Says that the cluster does not serve the operator's kind. */
+export function notServed({ name, customResource }: Pick<Operator, "name" | "customResource">): string {
+  const kind = `${customResource.kind} (${apiVersionOf(customResource)})`;
+  return `${name}: the cluster serves no ${kind} yet. Deploy the operator there, or run it with argosy dev.`;
 }
 
 /** The operator as the cluster knows it. Prints notes about it for the user. */

@@ -51,8 +51,10 @@ export async function openCluster(
 export async function openUsersCluster({ context, kubeconfig }: ClusterOptions): Promise<Cluster> {
   const connection = await connectionFromKubeconfig(kubeconfig, context).catch((error: unknown) => {
     if (error instanceof KubeconfigError || !(error instanceof Error)) throw error;
+    // What a login program writes to standard error, perhaps nothing.
+    const reason = error.message.trim().replace(/\.$/, "") || "its login program failed";
     throw new KubeconfigError(
-      `the kubeconfig cannot be used: ${error.message}. Correct it, or name another one with --kubeconfig.`,
+      `the kubeconfig cannot be used: ${reason}. Correct it, or name another one with --kubeconfig.`,
     );
   });
   await awaitAnswer(connection).catch((error: Error) => {

@@ -5,8 +5,10 @@ import { readYaml } from "../definition/readYaml";
 import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator } from "../runtime/definition/definition";
 import { isRecord } from "../runtime/json/json";
+import { isApiError } from "../runtime/kubernetes/errors";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
-import { conclude, deployedAs, type PreviewCommandOptions, show } from "./diff";
+import { CommandError, EXIT_CODES } from "./commandError";
+import { conclude, deployedAs, notServed, type PreviewCommandOptions, show } from "./diff";
 import type { DryRunClient } from "./diff/dryRunClient";
 import { checkHandles, operatorOf } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
@@ -56,15 +58,24 @@ export async function tryFile(options: TryOptions, signal?: AbortSignal): Promis
   });
 }
 
-/** The object as the API server would store it: with defaults, and with the identity and the status of the live object. */
+/**
+ * The object as the API server would store it: with defaults, and with the identity and the status of the live object.
+ * @throws CommandError if the cluster does not serve the operator's kind
+ */
 async function admitted(
   client: DryRunClient,
-  { customResource }: Pick<Operator, "customResource">,
+  operator: Pick<Operator, "name" | "customResource">,
   manifest: Manifest,
 ): Promise<KubernetesObject> {
-  const resource = resourceOf(customResource);
+  const resource = resourceOf(operator.customResource);
   const live = await client.get(resource, manifest.metadata);
-  if (!live) return client.create(resource, manifest, { fieldManager: "argosy-try" });
+  if (!live)
+    return client.create(resource, manifest, { fieldManager: "argosy-try" }).catch((error: unknown) => {
+      // If a namespace is missing, the API server says so in a Status.
+      if (isApiError(error, 404) && error.status.kind !== "Status")
+        throw new CommandError(notServed(operator), EXIT_CODES.failed, { cause: error });
+      throw error;
+    });
   const { labels, annotations } = manifest.metadata;
   const metadata = { ...live.metadata, labels: labels ?? {}, annotations: annotations ?? {} };
   return client.replace(resource, { ...manifest, status: live["status"], metadata });

@@ -294,6 +294,20 @@ describe("argosy diff and argosy try", function () {
     });
   });
 
+  it("say that the cluster does not serve the kind yet", async () => {
+    const file = path.join(folder(), "crd.yaml");
+    const text = readFileSync(file, "utf8")
+      .replaceAll("previeweds", "unserveds")
+      .replaceAll("Previewed", "Unserved");
+    writeFileSync(file, text);
+    const notServed = /previewed: the cluster serves no Unserved \(engine\.example\.com\/v1\) yet\./;
+    assert.match((await argosy(0, "diff")).stderr, notServed);
+    const object = path.join(diff.tree, "unserved.yaml");
+    const manifest = { apiVersion: "engine.example.com/v1", kind: "Unserved", metadata: { name: "new" } };
+    writeFileSync(object, JSON.stringify(manifest));
+    assert.match((await argosy(1, "try", "-f", object)).stderr, notServed);
+  });
+
   it("leave out an operator whose handler may act, unless it is named", async () => {
     await bench.applied("guarded");
     const file = path.join(folder(), "operator.yaml");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { utimesSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
+import { openUsersCluster } from "../../cli/openCluster";
 import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
 import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
@@ -90,6 +91,30 @@ describe("the connection of a kubeconfig", () => {
     assert.ok(error instanceof KubeconfigError, source);
     return error;
   }
+
+  it("is refused with what its login program said, or with the fact that this program said nothing", async () => {
+    const login = (script: string) => ({
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "sh",
+      args: ["-c", script],
+    });
+    const refusal = async (script: string) => {
+      addFiles(root, { config: { ...KUBECONFIG, users: [{ name: "u", user: { exec: login(script) } }] } });
+      return openUsersCluster({ kubeconfig: path.join(root, "config") }).then(
+        () => assert.fail("it was opened"),
+        ({ message }: Error) => message,
+      );
+    };
+    const remedy = "Correct it, or name another one with --kubeconfig.";
+    assert.equal(
+      await refusal("echo the session has expired >&2; exit 1"),
+      `the kubeconfig cannot be used: the session has expired. ${remedy}`,
+    );
+    assert.equal(
+      await refusal("exit 1"),
+      `the kubeconfig cannot be used: its login program failed. ${remedy}`,
+    );
+  });
 
   it("is refused where there is no such context, with those that there are", async () => {
     await assert.rejects(
