@@ -181,6 +181,13 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
     const remedy = "Name the fields in properties, or move the map into a field of the status.";
     problem(`${field}.additionalProperties`, "leaves no room for conditions", remedy);
   }
+  const conditions = at(status, "properties", "conditions");
+  if (conditions !== undefined && !isListByType(conditions)) {
+    const remedy =
+      "Leave it out, and Argosy adds it. Or write type: array, x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type]: " +
+      "otherwise each write replaces the conditions of other controllers.";
+    problem(`${field}.properties.conditions`, "is not a list with the key type", remedy);
+  }
   if (at(status, "properties", MEMORY_FIELD) !== undefined) {
     const remedy =
       "Give it another name: Argosy adds this field, and stores there what it must remember about an object.";
@@ -193,6 +200,17 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
       "Leave it out: a first failure is reported in a status that the handler has not filled yet.";
     problem(`${field}.required`, `names ${authors.join(", ")}`, remedy);
   }
+}
+
+/** Whether the entries of a list are merged by their type, and not replaced as a whole. */
+function isListByType(schema: Json): boolean {
+  const keys = at(schema, "x-kubernetes-list-map-keys");
+  return (
+    at(schema, "type") === "array" &&
+    at(schema, "x-kubernetes-list-type") === "map" &&
+    Array.isArray(keys) &&
+    keys.join() === "type"
+  );
 }
 
 function at(value: Json | undefined, ...keys: string[]): Json | undefined {

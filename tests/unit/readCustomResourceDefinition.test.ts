@@ -174,6 +174,16 @@ describe("an operator's CRD", () => {
       /properties\.status\.properties\.argosy is a reserved name\. Give it another name/,
     ],
     [
+      "has conditions that are replaced as a whole, and with them those of others",
+      status({ type: "object", properties: { conditions: { type: "array", items: { type: "object" } } } }),
+      /properties\.status\.properties\.conditions is not a list with the key type\. Leave it out, and Argosy adds it/,
+    ],
+    [
+      "has conditions that are no list",
+      status({ type: "object", properties: { conditions: { type: "object" } } }),
+      /properties\.status\.properties\.conditions is not a list with the key type\. /,
+    ],
+    [
       "requires a field of the status",
       status({ type: "object", required: ["conditions", "nodes"] }),
       /properties.status.required names nodes\. Leave it out/,
@@ -186,6 +196,13 @@ describe("an operator's CRD", () => {
       assert.equal(problems.length, 1, problems.join("\n"));
     });
   }
+
+  it("may have conditions of its own that are a list with their type as the key", () => {
+    const items = { type: "object", required: ["type"], properties: { type: { type: "string" } } };
+    const keys = { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] };
+    const conditions = { type: "array", items, ...keys };
+    assert.deepStrictEqual(crdProblems(status({ type: "object", properties: { conditions } })), []);
+  });
 
   it("may have bounds that are excluded, as OpenAPI writes them", () => {
     assert.deepStrictEqual(crdProblems(size({ type: "integer", minimum: 0, exclusiveMinimum: true })), []);
