@@ -9,6 +9,8 @@ export interface UntilOptions {
   readonly deadlineMs: number;
   /** The pause between two tries, in milliseconds. @default 25 */
   readonly pollMs?: number;
+  /** The first pause, in milliseconds. Each further one is twice as long, up to `pollMs`. @default `pollMs` */
+  readonly firstPollMs?: number;
   /** Ends the wait at once. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -20,10 +22,10 @@ export interface UntilOptions {
  */
 export async function until<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  { what, deadlineMs, pollMs = 25, signal }: UntilOptions,
+  { what, deadlineMs, pollMs = 25, firstPollMs = pollMs, signal }: UntilOptions,
 ): Promise<T> {
   const deadline = performance.now() + deadlineMs;
-  for (;;) {
+  for (let pauseMs = firstPollMs; ; pauseMs = Math.min(2 * pauseMs, pollMs)) {
     signal?.throwIfAborted();
     const leftMs = Number.isFinite(deadline) ? Math.max(0, deadline - performance.now()) : undefined;
     const answer = await within(leftMs, Promise.resolve(probe()));
@@ -32,7 +34,7 @@ export async function until<T>(
       throw new DeadlineError(typeof what === "string" ? what : what(), deadlineMs);
     }
     // The error of an aborted pause is ignored, because the signal's reason is better.
-    await pause(pollMs, undefined, signal && { signal }).catch(() => {});
+    await pause(pauseMs, undefined, signal && { signal }).catch(() => {});
   }
 }
 

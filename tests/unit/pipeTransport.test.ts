@@ -5,7 +5,7 @@ import path from "node:path";
 import fc from "fast-check";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import type { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
-import { eventually } from "../support/eventually";
+import { soon } from "../support/eventually";
 import { failureOf } from "./support/failures";
 import { type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive, question, SHELL } from "./support/handlers";
@@ -66,7 +66,7 @@ function behaves(shell: Shell): void {
       assert.deepStrictEqual(await handler.exit(), { code: 3, signal: null });
       const grandchild = Number(handler.output);
       assert.ok(grandchild > 0);
-      await eventually(() => assert.ok(!isAlive(grandchild), "the grandchild is dead"));
+      await soon(() => assert.ok(!isAlive(grandchild), "the grandchild is dead"));
       assert.equal(handler.exits.length, 1);
     });
 
@@ -78,7 +78,7 @@ function behaves(shell: Shell): void {
       handler.process.kill();
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually(() => assert.ok(!isAlive(Number(grandchild)), "the grandchild is dead"));
+      await soon(() => assert.ok(!isAlive(Number(grandchild)), "the grandchild is dead"));
       assert.ok(!existsSync(path.join(bench.container.folder, "late")));
     });
 
@@ -86,7 +86,7 @@ function behaves(shell: Shell): void {
       const handler = new Listened(bench.runsScript("sleep 60"));
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually(() => assert.ok(bench.container.processes().length <= 1, "only the shell is left"));
+      await soon(() => assert.ok(bench.container.processes().length <= 1, "only the shell is left"));
     });
 
     it("takes no harm from a write to a process that reads nothing any more", async () => {
@@ -185,9 +185,7 @@ function behaves(shell: Shell): void {
             if (answer instanceof Error) assert.match(verbs[id] ?? "", /crash|hang|stray/, answer.message);
             else assert.equal(answer.answer["word"], String(id));
           }
-          await eventually(() =>
-            assert.ok(bench.container.processes().length === 1, "only the shell is left"),
-          );
+          await soon(() => assert.ok(bench.container.processes().length === 1, "only the shell is left"));
         }),
         { numRuns: 10 },
       );
@@ -250,7 +248,7 @@ function behaves(shell: Shell): void {
           if (last === "end") assert.deepStrictEqual(exit, { code: 0, signal: null });
           if (last === "exit") assert.deepStrictEqual(exit, { code: 7, signal: null });
         }
-        await eventually(() => assert.ok(bench.container.processes().length === 1, "only the shell is left"));
+        await soon(() => assert.ok(bench.container.processes().length === 1, "only the shell is left"));
       }),
       { numRuns: 30 },
     );

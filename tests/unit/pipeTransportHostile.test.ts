@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { openNamedPipe } from "../../runtime/pod/handlerContainer/namedPipe";
 import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
-import { eventually } from "../support/eventually";
+import { soon } from "../support/eventually";
 import { HandlerContainer, type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive } from "./support/handlers";
 import { KILLED, Listened, usePipes } from "./support/pipeBench";
@@ -20,7 +20,7 @@ function behaves(shell: Shell): void {
       const long = `${"ß🚢".repeat(260_000)}\n`;
       for (let turn = 1; turn <= 3; turn++) {
         handler.process.write(long);
-        await eventually(() => {
+        await soon(() => {
           assert.equal(Buffer.concat(handler.outputs).length, turn * Buffer.byteLength(long));
         });
       }
@@ -46,7 +46,7 @@ function behaves(shell: Shell): void {
       const [pid] = await bench.lines(handler, 1);
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually(() => assert.ok(!isAlive(Number(pid)), "it is dead"));
+      await soon(() => assert.ok(!isAlive(Number(pid)), "it is dead"));
     });
 
     it("is not held up by a daemon that leaves the group with the pipes open", async () => {
@@ -62,11 +62,11 @@ function behaves(shell: Shell): void {
       const handlers = Array.from({ length: 64 }, () => new Listened(bench.transport as PipeTransport));
       for (const [number, { process }] of handlers.entries()) process.write(`number ${number}\n`);
       for (const [number, handler] of handlers.entries()) {
-        await eventually(() => assert.ok(handler.output === `number ${number}\n`, "it has answered"));
+        await soon(() => assert.ok(handler.output === `number ${number}\n`, "it has answered"));
       }
       for (const { process } of handlers) process.end();
       for (const handler of handlers) assert.deepStrictEqual(await handler.exit(), { code: 0, signal: null });
-      await eventually(() => assert.ok(bench.container.processes().length === 1, "only the shell is left"));
+      await soon(() => assert.ok(bench.container.processes().length === 1, "only the shell is left"));
     });
 
     it("never gives a process what another left unread", async () => {
@@ -86,7 +86,7 @@ function behaves(shell: Shell): void {
       const [pid] = await bench.lines(handler, 1);
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually(() => assert.ok(!isAlive(Number(pid)), "it is dead"));
+      await soon(() => assert.ok(!isAlive(Number(pid)), "it is dead"));
     });
 
     it("loses the session and goes on, where a handler writes nonsense into the shell's reports", async () => {

@@ -11,6 +11,15 @@ describe("waiting until something is so", () => {
     assert.equal(asked, 3);
   });
 
+  it("asks again soon at first, and then ever less often, if it is told so", async () => {
+    const soon = { what: "it is there", firstPollMs: 1, pollMs: 600_000, deadlineMs: 600_000 };
+    let asked = 0;
+    assert.equal(await until(() => ++asked === 5, soon), true);
+    assert.equal(asked, 5);
+    const seldom = { what: "it is there", firstPollMs: 1, pollMs: 2, deadlineMs: 600_000 };
+    assert.equal(await until(() => ++asked === 50, seldom), true);
+  });
+
   it("ends at the deadline with what was missing at last", async () => {
     let asked = 0;
     const what = () => `${asked} are there`;

@@ -7,7 +7,7 @@ import type {
   HandlerTransport,
 } from "../../../runtime/handler/handlerTransport";
 import { PipeTransport } from "../../../runtime/pod/handlerContainer/pipeTransport";
-import { eventually } from "../../support/eventually";
+import { soon } from "../../support/eventually";
 import { HandlerContainer, type Shell } from "./handlerContainer";
 
 /** The exit of a process that was killed. */
@@ -37,7 +37,7 @@ export class Listened {
   }
 
   async exit(): Promise<HandlerExit | undefined> {
-    await eventually(() => assert.ok(this.exits.length > 0, "the process has ended"));
+    await soon(() => assert.ok(this.exits.length > 0, "the process has ended"));
     return this.exits[0];
   }
 
@@ -75,7 +75,7 @@ export class PipeBench {
 
   /** The lines of a process, once they are as many. */
   async lines(handler: Listened, count: number): Promise<string[]> {
-    await eventually(() => assert.ok(handler.output.split("\n").length > count, "the handler has answered"));
+    await soon(() => assert.ok(handler.output.split("\n").length > count, "the handler has answered"));
     return handler.output.split("\n").slice(0, -1);
   }
 }
@@ -93,7 +93,7 @@ export function usePipes(shell: Shell): PipeBench {
     await bench.transport?.close();
     bench.transport = undefined;
     await bench.container.remove();
-    await eventually(() => assert.ok(openDescriptors() <= descriptors, "all descriptors are closed"));
+    await soon(() => assert.ok(openDescriptors() <= descriptors, "all descriptors are closed"));
   });
   return bench;
 }
