@@ -6,9 +6,6 @@ import { displayPath } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
 import { UsageError } from "./commandError";
 
-/** The folder of this package. */
-export const PACKAGE_FOLDER = path.resolve(__dirname, "..");
-
 const PROJECT_FILE = "Pulumi.yaml";
 const REMEDY = "Name the program's folder with --project, or create a program with: argosy init";
 

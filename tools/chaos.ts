@@ -2,7 +2,6 @@ import { Command } from "commander";
 import { runCommand } from "../cli/command";
 import { CommandError } from "../cli/commandError";
 import { positiveInteger, wholeNumber } from "../cli/options";
-import { PACKAGE_FOLDER } from "../cli/project";
 import { progress } from "../cli/terminal";
 import { IMAGES, imageReference } from "../components/manifests/images";
 import { ChaosOptionError, OccupiedError, PulumiError } from "./chaos/inCluster/errors";
@@ -10,6 +9,7 @@ import { runInCluster } from "./chaos/inCluster/run";
 import type { Outcome } from "./chaos/perform";
 import { formatJson, formatText } from "./chaos/report";
 import { findCluster } from "./findCluster";
+import { PACKAGE_FOLDER } from "./packageFolder";
 
 interface Options {
   readonly seed: number;

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import path from "node:path";
-import { PACKAGE_FOLDER } from "../cli/project";
 import { formatDuration } from "../cli/terminal";
+import { PACKAGE_FOLDER } from "./packageFolder";
 
 /** A development tool in node_modules. */
 export interface Tool {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { Command } from "commander";
 import { UsageError } from "../cli/commandError";
 import { positiveInteger } from "../cli/options";
-import { PACKAGE_FOLDER } from "../cli/project";
+import { PACKAGE_FOLDER } from "./packageFolder";
 
 /** The arguments of `npm test`, `npm run coverage` and `npm run e2e`. */
 export interface TestArguments {

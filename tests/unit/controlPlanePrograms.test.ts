@@ -5,7 +5,7 @@ import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
 import { isAtLeast } from "../../cli/controlPlane/goInstallation";
 import { linkerFlags, moduleFile } from "../../cli/controlPlane/goModule";
 import { type ProgramName, programNames, programs } from "../../cli/controlPlane/programs";
-import { PACKAGE_FOLDER } from "../../cli/project";
+import { PACKAGE_FOLDER } from "../../tools/packageFolder";
 
 function program(name: ProgramName) {
   const found = programs.find((each) => each.name === name);

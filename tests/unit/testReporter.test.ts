@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { PACKAGE_FOLDER } from "../../cli/project";
+import { PACKAGE_FOLDER } from "../../tools/packageFolder";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 /** Generous: a run takes some seconds on a quiet machine. */

@@ -1,14 +1,10 @@
 import { type ControlPlane, startControlPlane } from "../../../cli/controlPlane";
-import { renewGarbageCollector } from "../../../cli/garbageCollector";
-import { FIELD_MANAGER } from "../../../cli/installOperator";
 import type { Cluster } from "../../../cli/openCluster";
 import { connectionFromKubeconfig } from "../../../preflight/kubeconfig";
-import { awaitKind } from "../../../runtime/kubernetes/awaitKind";
-import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { Api } from "./api";
-import { askForCluster, offerCluster } from "./sharedCluster";
+import { askForCluster } from "./sharedCluster";
 
 /** What a test needs to talk to a control plane, with cluster-admin rights. */
 export interface TestCluster {
@@ -21,9 +17,6 @@ export interface TestCluster {
 export interface OwnCluster extends TestCluster, Cluster {
   readonly controlPlane: ControlPlane;
 }
-
-/** Longer than a machine needs on which everything else runs as well. */
-const SERVED_WITHIN_MS = 180_000;
 
 /** The kinds that suites have announced, by the names of their CRDs. */
 const announced = new Map<string, { readonly manifest: Manifest; readonly file: string | undefined }>();
@@ -85,46 +78,14 @@ export function sharedCluster(): Promise<TestCluster> {
   return shared;
 }
 
-/**
- * Offers a {@link sharedCluster}.
- *
- * @param announceKinds called while it starts: it may announce the kinds of suites that other processes run
- * @returns stops it, if it was ever started
- */
-export async function offerSharedCluster(announceKinds: () => Promise<void>): Promise<() => Promise<void>> {
-  let started: Promise<OwnCluster> | undefined;
-  const withdraw = await offerCluster(async () => {
-    started = startTestCluster();
-    const [cluster] = await Promise.all([started, announceKinds()]);
-    const manifests = [...announced.values()].map(({ manifest }) => manifest);
-    await Promise.all(manifests.map((manifest) => cluster.api.apply(manifest, FIELD_MANAGER)));
-    await served(cluster, manifests);
-    await renewGarbageCollector(cluster);
-    return cluster.controlPlane.kubeconfig;
-  });
-  return async () => {
-    withdraw();
-    (await shared?.catch(() => undefined))?.api.close();
-    await (await started?.catch(() => undefined))?.close();
-  };
+/** Closes this process's connection to the {@link sharedCluster}, if it has one. */
+export async function closeSharedConnection(): Promise<void> {
+  (await shared?.catch(() => undefined))?.api.close();
 }
 
-/** Waits until the cluster serves what these CRDs define: on a busy machine it takes seconds. Else a first list finds nothing. */
-async function served({ connection }: TestCluster, definitions: readonly Manifest[]): Promise<void> {
-  const client = new KubernetesClient(connection);
-  const waiting = { signal: AbortSignal.timeout(SERVED_WITHIN_MS), onWait: () => {} };
-  try {
-    for (const { spec } of definitions) {
-      const { group, names, versions } = spec as {
-        group: string;
-        names: { kind: string };
-        versions: readonly { name: string }[];
-      };
-      for (const { name } of versions) await awaitKind(client, `${group}/${name}`, names.kind, waiting);
-    }
-  } finally {
-    client.close();
-  }
+/** The CRDs of all kinds that were announced. */
+export function announcedKinds(): Manifest[] {
+  return [...announced.values()].map(({ manifest }) => manifest);
 }
 
 async function openTestCluster(kubeconfig: string): Promise<TestCluster> {
