@@ -8,19 +8,34 @@ import { readTestArguments, testCommand, testFilesIn } from "./testArguments";
 import { endTests, runTests, sumOf, type TestResult } from "./testRun";
 
 const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["--noEmit"] };
-const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"] };
+const LINT = {
+  title: "lint",
+  entry: "@biomejs/biome/bin/biome",
+  args: ["check", ...(process.stdout.isTTY ? ["--colors=force"] : [])],
+  isBeside: true,
+};
+
+interface Kind {
+  readonly title: string;
+  readonly folder: string;
+  readonly jobsPerCore: number;
+}
 
 /**
- * The kinds of tests, one after the other. More files than cores run at the same time, because most files spend most of their
- * time waiting: for timers, for processes, and for the control plane that integration tests share. With two files for each core,
- * the integration tests leave a core idle now and then. Three files for each core would be too many: integration tests also start
- * processes, and if all of these need a core at the same time, a renewal of a lease or an answer of the API server is late by
- * seconds, and a test fails without a reason.
+ * The kinds of tests, one group after the other. The package tests only compute. They run beside the integration tests, at a lower
+ * priority, in the time that these leave idle.
+ *
+ * More files than cores run at the same time, because most files spend most of their time waiting: for timers, for processes, and
+ * for the control plane that integration tests share. With two files for each core, the integration tests leave a core idle now and
+ * then. Three files for each core would be too many for them: integration tests also start processes, and if all of these need a
+ * core at the same time, a renewal of a lease or an answer of the API server is late by seconds, and a test fails without a reason.
  */
-const KINDS = [
-  { title: "unit tests", folder: "tests/unit", jobsPerCore: 2 },
-  { title: "package tests", folder: "tests/package", jobsPerCore: 2 },
-  { title: "integration tests", folder: "tests/integration", jobsPerCore: 2.5 },
+const GROUPS: readonly (readonly Kind[])[] = [
+  [{ title: "unit tests", folder: "tests/unit", jobsPerCore: 2 }],
+  [
+    { title: "integration tests", folder: "tests/integration", jobsPerCore: 2.5 },
+    { title: "package tests", folder: "tests/package", jobsPerCore: 2 },
+  ],
 ];
 
 /**
@@ -38,25 +53,24 @@ export function main(args: readonly string[]): Promise<number> {
 async function test(command: Command, isWhole: boolean): Promise<number> {
   const { files, options, jobs } = readTestArguments(
     command,
-    KINDS.map(({ folder }) => folder),
+    GROUPS.flat().map(({ folder }) => folder),
   );
-  for (const check of isWhole ? [TYPE_CHECK, LINT] : []) {
-    const exitCode = await runCheck(check);
-    if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, failures: [], exitCode });
-  }
+  const exitCodes = await Promise.all((isWhole ? [TYPE_CHECK, LINT] : []).map(runCheck));
+  const failed = exitCodes.filter((exitCode) => exitCode !== 0);
+  if (failed[0] !== undefined)
+    return endTests({ passed: 0, failed: failed.length, skipped: 0, failures: [], exitCode: failed[0] });
   const results: TestResult[] = [];
-  for (const { title, folder, jobsPerCore } of KINDS) {
-    const all = files.length > 0 ? files : testFilesIn(folder);
-    const chosen = all.filter((file) => file.startsWith(`${folder}/`));
-    if (chosen.length === 0) continue;
-    const result = await runTests({
-      title,
-      files: chosen,
-      options,
-      jobs: jobs ?? Math.ceil(jobsPerCore * availableParallelism()),
+  // Who says how many files run at the same time means all of them.
+  for (const group of jobs === undefined ? GROUPS : GROUPS.flat().map((kind) => [kind])) {
+    const runs = group.flatMap(({ title, folder, jobsPerCore }) => {
+      const all = files.length > 0 ? files : testFilesIn(folder);
+      const chosen = all.filter((file) => file.startsWith(`${folder}/`));
+      const most = jobs ?? Math.ceil(jobsPerCore * availableParallelism());
+      return chosen.length > 0 ? [{ title, files: chosen, options, jobs: most }] : [];
     });
-    results.push(result);
-    if (result.exitCode !== 0 && options.includes("--bail")) break;
+    const ended = await Promise.all(runs.map((run, at) => runTests({ ...run, isBeside: at > 0 })));
+    results.push(...ended);
+    if (ended.some(({ exitCode }) => exitCode !== 0) && options.includes("--bail")) break;
   }
   const sum = sumOf(results);
   const isNone = sum.passed + sum.failed + sum.skipped === 0;
