@@ -44,6 +44,7 @@ describe("a chaos run", () => {
       effects: async () => new Map([["u/1", { acts: 3, values: new Set([1]) }]]),
       changesPerSecond: 1000,
       patience: { calmMs: 0, troubledMs: 0 },
+      pauses: { pollMs: 5, staysMs: 15 },
       progress: () => {},
       signal: new AbortController().signal,
       ...more,

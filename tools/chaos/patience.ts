@@ -32,19 +32,27 @@ export interface Stage {
   readonly excused: ReadonlySet<string>;
 }
 
+/** The pauses between two looks at everything, in milliseconds. */
+export interface Pauses {
+  /** While something is wrong. */
+  readonly pollMs: number;
+  /** After everything was right. A late result would be written within this time. */
+  readonly staysMs: number;
+}
+
 /** The options of {@link untilRight}. */
 export interface Judge {
   /** The present differences from the expected state. */
   readonly differences: () => Promise<readonly Difference[]>;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;
+  /** @default half a second, and a second and a half */
+  readonly pauses?: Pauses;
 }
 
+const PAUSES: Pauses = { pollMs: 500, staysMs: 1_500 };
 /** Changes of children by somebody else. If a resync can be held back, the docs promise no correction before the resync. */
 const DRIFTS: readonly Verb[] = ["editChild", "deleteChild", "contest"];
-const POLL_MS = 500;
-/** A late result would be written within this time. */
-const STAYS_MS = 1_500;
 const TELL_EVERY_MS = 15_000;
 
 /** The stages after a round without a fault. The resync is held back in the first stage, and not in the second. */
@@ -65,7 +73,7 @@ export function stageAfter({ faults }: Round, { calmMs, troubledMs }: Patience):
  * @returns after how many seconds everything was right and stayed right. If the time was over before, the remaining differences
  */
 export async function untilRight(
-  { differences, progress, signal }: Judge,
+  { differences, progress, signal, pauses = PAUSES }: Judge,
   { patienceMs, excused }: Stage,
   title: string,
 ): Promise<number | readonly Difference[]> {
@@ -77,7 +85,7 @@ export async function untilRight(
     const seenAt = Date.now();
     let found = await look();
     if (found.length === 0) {
-      await pause(STAYS_MS, undefined, { signal });
+      await pause(pauses.staysMs, undefined, { signal });
       found = await look();
       if (found.length === 0) return (seenAt - startedAt) / 1000;
     }
@@ -89,6 +97,6 @@ export async function untilRight(
       const elapsed = Math.round((now - startedAt) / 1000);
       progress(`${title}: ${found.length} differences after ${elapsed} s: ${first?.object}: ${first?.what}`);
     }
-    await pause(POLL_MS, undefined, { signal });
+    await pause(pauses.pollMs, undefined, { signal });
   }
 }

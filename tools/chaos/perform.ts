@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Fault, LeftOut } from "./fault";
 import type { Happening, History } from "./history";
 import type { Difference, Effects } from "./oracle";
-import { type Patience, type Resync, stageAfter, stagesWithout, untilRight } from "./patience";
+import { type Patience, type Pauses, type Resync, stageAfter, stagesWithout, untilRight } from "./patience";
 import type { Plan, PlannedFault, Round } from "./plan";
 import type { Player } from "./player";
 
@@ -20,6 +20,8 @@ export interface Performance {
   readonly patience: Patience;
   /** @default none, because the engine's own resync does not occur within a run */
   readonly resync?: Resync;
+  /** @default as {@link untilRight} has them */
+  readonly pauses?: Pauses;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;
 }
