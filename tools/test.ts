@@ -26,12 +26,13 @@ interface Kind {
  * priority, in the time that these leave idle.
  *
  * More files than cores run at the same time, because most files spend most of their time waiting: for timers, for processes, and
- * for the control plane that integration tests share. With two files for each core, the integration tests leave a core idle now and
- * then. Three files for each core would be too many for them: integration tests also start processes, and if all of these need a
- * core at the same time, a renewal of a lease or an answer of the API server is late by seconds, and a test fails without a reason.
+ * for the control plane that integration tests share. With two files for each core, a core is idle now and then. Three files for
+ * each core would be too many: each process of unit tests loads Pulumi and the compiler, and integration tests also start
+ * processes. If all of these need a core at the same time, a renewal of a lease or an answer of the API server is late by seconds,
+ * and a test fails without a reason.
  */
 const GROUPS: readonly (readonly Kind[])[] = [
-  [{ title: "unit tests", folder: "tests/unit", jobsPerCore: 2 }],
+  [{ title: "unit tests", folder: "tests/unit", jobsPerCore: 2.5 }],
   [
     { title: "integration tests", folder: "tests/integration", jobsPerCore: 2.5 },
     { title: "package tests", folder: "tests/package", jobsPerCore: 2 },

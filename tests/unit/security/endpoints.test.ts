@@ -41,7 +41,8 @@ for (const [name, start] of Object.entries(SERVERS)) {
     }
 
     async function answers(): Promise<boolean> {
-      const signal = AbortSignal.timeout(20_000);
+      // Those that keep their connections open never let go by themselves: who is kept out is kept out however long he waits.
+      const signal = AbortSignal.timeout(30_000);
       const headers = { connection: "close" };
       const response = await fetch(`http://${HOST}:${server.port}/nothing`, { signal, headers }).catch(
         () => undefined,
