@@ -1,7 +1,6 @@
 import path from "node:path";
 import Mocha from "mocha";
 import { formatDuration } from "../cli/terminal";
-import { SHOWN_AT_THE_END } from "../tools/runTool";
 import type { TestCounts } from "../tools/testRun";
 
 /** What mocha's types leave out. */
@@ -96,7 +95,6 @@ function reportFiles(runner: Runner, stats: Mocha.Stats, { spec = [], jobs = 1 }
     process.stdout.write(`${line}\n`);
   };
   const timer = setInterval(() => {
-    if (process.env[SHOWN_AT_THE_END]) return;
     if (!process.stderr.isTTY && performance.now() - saidAt < PROGRESS_MS) return;
     // Files are begun in this order.
     const running = [...waiting].slice(0, jobs).map((name) => path.basename(name, ".test.ts"));

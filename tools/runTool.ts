@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { constants, getPriority, setPriority } from "node:os";
 import path from "node:path";
 import { formatDuration } from "../cli/terminal";
 import { PACKAGE_FOLDER } from "./packageFolder";
@@ -11,13 +10,6 @@ export interface Tool {
   /** Its JavaScript entry, below node_modules. */
   readonly entry: string;
   readonly args: readonly string[];
-  /**
-   * Whether it runs beside another tool. Then it has a lower priority, and its output is shown whole when it has ended, so that the
-   * output of both can be read.
-   *
-   * @default false
-   */
-  readonly isBeside?: boolean;
 }
 
 /** How a tool ended. */
@@ -38,9 +30,9 @@ export async function runCheck(tool: Tool): Promise<number> {
 
 /** Runs a tool with this Node and the option that makes the package's name mean the sources. The tool writes to our output. */
 export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
-  process.stderr.write(tool.isBeside ? `${tool.title} (the output comes at the end)\n` : `${tool.title}\n`);
+  process.stderr.write(`${tool.title}\n`);
   const entry = path.join(PACKAGE_FOLDER, "node_modules", tool.entry);
-  return runNode<Told>([...process.execArgv, entry, ...tool.args], { isBeside: tool.isBeside ?? false });
+  return runNode<Told>([...process.execArgv, entry, ...tool.args]);
 }
 
 /**
@@ -52,40 +44,24 @@ const FROM_SOURCES = "--conditions=@argosy-dev/source";
 /** If a tool is still running this long after it announced its end, it has left something running. */
 const LINGER_MILLISECONDS = 30_000;
 
-/** Tells tests/reporter.ts that nobody sees its output before the end, so that it does not report how far it is. */
-export const SHOWN_AT_THE_END = "ARGOSY_TEST_SHOWN_AT_THE_END";
-
-/** How {@link runNode} runs a script. */
-export interface NodeOptions {
-  /** How long the script may take to exit when it has announced its end. @default half a minute */
-  readonly lingerMilliseconds?: number;
-  /** As of a {@link Tool}. @default false */
-  readonly isBeside?: boolean;
-}
-
 /**
  * Runs a script with this Node. The script writes to our output. If it has announced its end but does not exit, because it left
  * something running, it is killed and has failed, so that nobody waits for an existing result. The terminal sends Ctrl-C to the
  * script as well. We only make sure that we end after it.
  *
  * @param args the script and its arguments
+ * @param lingerMilliseconds how long it may take to exit.
+ * @default half a minute
  */
 export function runNode<Told>(
   args: readonly string[],
-  { lingerMilliseconds = LINGER_MILLISECONDS, isBeside = false }: NodeOptions = {},
+  lingerMilliseconds: number = LINGER_MILLISECONDS,
 ): Promise<ToolResult<Told>> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [FROM_SOURCES, ...args], {
       cwd: PACKAGE_FOLDER,
-      stdio: isBeside ? ["ignore", "pipe", "pipe", "ipc"] : ["inherit", "inherit", "inherit", "ipc"],
-      env: isBeside ? { ...process.env, [SHOWN_AT_THE_END]: "yes" } : process.env,
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
     });
-    const output: [NodeJS.WriteStream, Buffer][] = [];
-    child.stdout?.on("data", (chunk: Buffer) => output.push([process.stdout, chunk]));
-    child.stderr?.on("data", (chunk: Buffer) => output.push([process.stderr, chunk]));
-    // Only the superuser may give a process a higher priority than ours.
-    const priority = Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL);
-    if (isBeside && child.pid !== undefined) setPriority(child.pid, priority);
     const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
     process.on("SIGINT", pass).on("SIGTERM", pass);
     let told: Told | undefined;
@@ -101,7 +77,6 @@ export function runNode<Told>(
     child.once("close", (code, signal) => {
       clearTimeout(timer);
       process.off("SIGINT", pass).off("SIGTERM", pass);
-      for (const [stream, chunk] of output) stream.write(chunk);
       resolve({
         exitCode: code ?? (signal === "SIGINT" ? 130 : 1),
         ...(told !== undefined && { told }),

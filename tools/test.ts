@@ -8,36 +8,22 @@ import { readTestArguments, testCommand, testFilesIn } from "./testArguments";
 import { endTests, runTests, sumOf, type TestResult } from "./testRun";
 
 const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["--noEmit"] };
-const LINT = {
-  title: "lint",
-  entry: "@biomejs/biome/bin/biome",
-  args: ["check", ...(process.stdout.isTTY ? ["--colors=force"] : [])],
-  isBeside: true,
-};
-
-interface Kind {
-  readonly title: string;
-  readonly folder: string;
-  readonly jobsPerCore: number;
-}
+const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"] };
 
 /**
- * The kinds of tests, one group after the other. The package tests only compute. They run beside the integration tests, at a lower
- * priority, in the time that these leave idle.
- *
- * More files than cores run at the same time, because most files spend most of their time waiting: for timers, for processes, and
- * for the control plane that integration tests share. With two files for each core, a core is idle now and then. Three files for
- * each core would be too many: each process of unit tests loads Pulumi and the compiler, and integration tests also start
- * processes. If all of these need a core at the same time, a renewal of a lease or an answer of the API server is late by seconds,
- * and a test fails without a reason.
+ * The runs, one after the other. More files than cores run at the same time, because most files spend most of their time waiting:
+ * for timers, for processes, and for the control plane that integration tests share. With two files for each core, a core is idle
+ * now and then. Three files for each core would be too many: each process of unit tests loads Pulumi and the compiler, and
+ * integration tests also start processes. If all of these need a core at the same time, a renewal of a lease or an answer of the
+ * API server is late by seconds, and a test fails without a reason.
  */
-const GROUPS: readonly (readonly Kind[])[] = [
-  [{ title: "unit tests", folder: "tests/unit", jobsPerCore: 2.5 }],
-  [
-    { title: "integration tests", folder: "tests/integration", jobsPerCore: 2.5 },
-    { title: "package tests", folder: "tests/package", jobsPerCore: 2 },
-  ],
+const RUNS = [
+  { title: "unit tests", folders: ["tests/unit"] },
+  // The package tests only compute, in the time that the integration tests leave idle.
+  { title: "integration and package tests", folders: ["tests/integration", "tests/package"] },
 ];
+
+const FILES_PER_CORE = 2.5;
 
 /**
  * `npm test`: type check, lint, and all tests. With arguments it runs only tests: `npm test -- --grep queue`, `npm test --
@@ -54,24 +40,25 @@ export function main(args: readonly string[]): Promise<number> {
 async function test(command: Command, isWhole: boolean): Promise<number> {
   const { files, options, jobs } = readTestArguments(
     command,
-    GROUPS.flat().map(({ folder }) => folder),
+    RUNS.flatMap(({ folders }) => folders),
   );
-  const exitCodes = await Promise.all((isWhole ? [TYPE_CHECK, LINT] : []).map(runCheck));
-  const failed = exitCodes.filter((exitCode) => exitCode !== 0);
-  if (failed[0] !== undefined)
-    return endTests({ passed: 0, failed: failed.length, skipped: 0, failures: [], exitCode: failed[0] });
+  for (const check of isWhole ? [TYPE_CHECK, LINT] : []) {
+    const exitCode = await runCheck(check);
+    if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, failures: [], exitCode });
+  }
   const results: TestResult[] = [];
-  // Who says how many files run at the same time means all of them.
-  for (const group of jobs === undefined ? GROUPS : GROUPS.flat().map((kind) => [kind])) {
-    const runs = group.flatMap(({ title, folder, jobsPerCore }) => {
-      const all = files.length > 0 ? files : testFilesIn(folder);
-      const chosen = all.filter((file) => file.startsWith(`${folder}/`));
-      const most = jobs ?? Math.ceil(jobsPerCore * availableParallelism());
-      return chosen.length > 0 ? [{ title, files: chosen, options, jobs: most }] : [];
+  for (const { title, folders } of RUNS) {
+    const all = testFilesIn(...folders);
+    const chosen = files.length > 0 ? files.filter((file) => all.includes(file)) : all;
+    if (chosen.length === 0) continue;
+    const result = await runTests({
+      title,
+      files: chosen,
+      options,
+      jobs: jobs ?? Math.ceil(FILES_PER_CORE * availableParallelism()),
     });
-    const ended = await Promise.all(runs.map((run, at) => runTests({ ...run, isBeside: at > 0 })));
-    results.push(...ended);
-    if (ended.some(({ exitCode }) => exitCode !== 0) && options.includes("--bail")) break;
+    results.push(result);
+    if (result.exitCode !== 0 && options.includes("--bail")) break;
   }
   const sum = sumOf(results);
   const isNone = sum.passed + sum.failed + sum.skipped === 0;

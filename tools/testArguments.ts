@@ -86,9 +86,6 @@ export const LONG_FILES: readonly string[] = [
   "unit/programChanges",
   "unit/transform",
   "unit/pipeTransport",
-  "package/library",
-  "package/handlersFolder",
-  "package/command",
   "integration/chaos",
   "integration/cliStart",
   "integration/hostile/unlistedKinds",
@@ -99,6 +96,9 @@ export const LONG_FILES: readonly string[] = [
   "integration/cliDevKeep",
   "integration/resident",
   "integration/cliDev",
+  "package/library",
+  "package/handlersFolder",
+  "package/command",
   "integration/crdVerdict",
   "integration/intake",
   "integration/hostile/orphanDeletion",
@@ -129,13 +129,16 @@ export const LONG_FILES: readonly string[] = [
 ].map((name) => `tests/${name}.test.ts`);
 
 /**
- * The test files below a folder: first those of {@link LONG_FILES}, then the others, the largest first. Otherwise a long file
- * that starts last would hold up the end.
+ * The test files below folders: first those of {@link LONG_FILES}, then the others, the largest first. Otherwise a long file that
+ * starts last would hold up the end.
  */
-export function testFilesIn(folder: string): string[] {
-  return readdirSync(path.join(PACKAGE_FOLDER, folder), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".test.ts"))
-    .map((file) => path.join(folder, file))
+export function testFilesIn(...folders: readonly string[]): string[] {
+  return folders
+    .flatMap((folder) =>
+      readdirSync(path.join(PACKAGE_FOLDER, folder), { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".test.ts"))
+        .map((file) => path.join(folder, file)),
+    )
     .sort((a, b) => placeOf(a) - placeOf(b) || sizeOf(b) - sizeOf(a));
 }
 

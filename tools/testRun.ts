@@ -1,5 +1,5 @@
 import { print } from "../cli/terminal";
-import { runTool, type Tool } from "./runTool";
+import { runTool } from "./runTool";
 
 /** Test files for one run of mocha. */
 export interface TestRun {
@@ -10,8 +10,6 @@ export interface TestRun {
   readonly jobs: number;
   /** Options for mocha. */
   readonly options: readonly string[];
-  /** Whether they run beside more urgent tests, as with {@link Tool.isBeside}. @default false */
-  readonly isBeside?: boolean;
 }
 
 /** The message of tests/reporter.ts at the end of a run: the numbers of tests, and the failed tests. */
@@ -30,14 +28,13 @@ export interface TestResult extends TestCounts {
 }
 
 /** Runs tests with mocha. */
-export async function runTests({ title, files, jobs, options, ...more }: TestRun): Promise<TestResult> {
+export async function runTests({ title, files, jobs, options }: TestRun): Promise<TestResult> {
   const parallel =
     jobs > 1 && files.length > 1 ? ["--parallel", `--jobs=${Math.min(jobs, files.length)}`] : [];
   const { exitCode, told } = await runTool<TestCounts>({
     title,
     entry: "mocha/bin/mocha.js",
     args: [...options, ...parallel, ...files],
-    ...more,
   });
   if (told) return { ...told, exitCode };
   // If there are no counts, mocha did not reach the end of the report: a test file cannot be loaded, or mocha was killed.

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { constants, getPriority } from "node:os";
 import path from "node:path";
-import { isRunning } from "../../cli/isRunning";
 import { STEPS } from "../../tools/e2e";
 import { runNode } from "../../tools/runTool";
 import { testFilesIn } from "../../tools/testArguments";
@@ -29,47 +27,12 @@ describe("a tool that the commands run", () => {
     const told: string[] = [];
     process.stderr.write = (text: string | Uint8Array) => told.push(String(text)) > 0;
     try {
-      const result = await runNode([path.join(folder, "lingers.js")], { lingerMilliseconds: 100 });
+      const result = await runNode([path.join(folder, "lingers.js")], 100);
       assert.deepEqual(result, { exitCode: 1, told: "finished" });
     } finally {
       process.stderr.write = write;
     }
     assert.match(told.join(""), /left something running/);
-  });
-});
-
-describe("a tool that runs beside another one", () => {
-  it("is the less urgent one, and its output is shown when it has ended", async () => {
-    const folder = writeFolder({
-      "speaks.js": `
-        console.log(process.pid);
-        console.error("trouble");
-        setTimeout(() => {
-          process.send(require("node:os").getPriority());
-          process.disconnect();
-        }, 100);`,
-    });
-    const priority = Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL);
-    const told: [string, string][] = [];
-    let wasRunning: boolean | undefined;
-    const streams = { stdout: process.stdout, stderr: process.stderr };
-    const writes = Object.entries(streams).map(([name, stream]) => ({ name, stream, write: stream.write }));
-    try {
-      for (const { name, stream } of writes) {
-        stream.write = (text: string | Uint8Array) => {
-          if (name === "stdout") wasRunning = isRunning(Number(String(text)));
-          return told.push([name, String(text)]) > 0;
-        };
-      }
-      const result = await runNode([path.join(folder, "speaks.js")], { isBeside: true });
-      assert.deepEqual(result, { exitCode: 0, told: priority });
-    } finally {
-      for (const { stream, write } of writes) stream.write = write;
-      removeFolder(folder);
-    }
-    assert.equal(wasRunning, false);
-    assert.equal(told.length, 2);
-    assert.equal(Object.fromEntries(told)["stderr"], "trouble\n");
   });
 });
 
