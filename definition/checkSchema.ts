@@ -63,7 +63,7 @@ const INSTEAD_OF_TYPE = ["x-kubernetes-int-or-string", "x-kubernetes-preserve-un
  * @param isRoot whether this is the schema of a whole custom resource, which may have a status without a type: Argosy adds that
  */
 function reportUntyped(schema: JsonObject, field: string, problem: Report, isRoot = true): void {
-  if (isRoot && schema.type === undefined) problem(field, "has no type", "Write type: object.");
+  if (isRoot && !isTyped(schema)) problem(field, "has no type", "Write type: object.");
   const { properties, items, additionalProperties } = schema;
   const fields = Object.entries(isJsonObject(properties) ? properties : {});
   const parts: [string, Json | undefined][] = [
@@ -73,11 +73,14 @@ function reportUntyped(schema: JsonObject, field: string, problem: Report, isRoo
   ];
   for (const [place, inner] of parts) {
     if (!isJsonObject(inner)) continue;
-    const isTyped = ["type", ...INSTEAD_OF_TYPE].some((keyword) => inner[keyword] !== undefined);
-    if (!isTyped && !(isRoot && place === "properties.status"))
+    if (!isTyped(inner) && !(isRoot && place === "properties.status"))
       problem(`${field}.${place}`, "has no type", "Write, for example, type: string.");
     reportUntyped(inner, `${field}.${place}`, problem, false);
   }
+}
+
+function isTyped(schema: JsonObject): boolean {
+  return ["type", ...INSTEAD_OF_TYPE].some((keyword) => schema[keyword] !== undefined);
 }
 
 function noType(value: Json): [complaint: string, remedy: string] {

@@ -65,6 +65,8 @@ describe("the API server", function () {
     [
       "what has another keyword for that",
       {
+        type: undefined,
+        "x-kubernetes-preserve-unknown-fields": true,
         properties: {
           it: { "x-kubernetes-int-or-string": true },
           any: { "x-kubernetes-preserve-unknown-fields": true },

@@ -208,6 +208,12 @@ describe("an operator's CRD", () => {
     assert.deepStrictEqual(crdProblems(size({ type: "integer", minimum: 0, exclusiveMinimum: true })), []);
   });
 
+  it("needs no type where it keeps unknown fields", () => {
+    const keeping: JsonObject = { "x-kubernetes-preserve-unknown-fields": true };
+    const schema: JsonObject = { openAPIV3Schema: { ...keeping, properties: { spec: keeping } } };
+    assert.deepEqual(crdProblems(widgetCrd({ versions: [widgetVersion({ schema })] })), []);
+  });
+
   it("is refused in the line of the field that is wrong", () => {
     addFiles(folder, { "crd.yaml": stringify(size({ type: "int" })) });
     assert.throws(() => loadDefinition(folder, widgetDefinition), /crd\.yaml:\d+:\d+: spec\.versions/);
