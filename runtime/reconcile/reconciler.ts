@@ -1,7 +1,7 @@
 import type { ChildWriter } from "../children/childWriter";
 import { Outages } from "../children/outages";
 import type { Operator } from "../definition/definition";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
 import { isListed } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION } from "../names";
@@ -97,6 +97,7 @@ export class Reconciler {
   /** An object is gone. Nothing is kept of it. If it is being reconciled, its last reconcile ends by itself. */
   forget(name: ObjectName): void {
     this.unconfirmed.forget(name);
+    this.outages.ended(keyOf(name));
   }
 
   /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. */
@@ -128,7 +129,7 @@ export class Reconciler {
         const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
         reconciliation = new Reconciliation(object, mandate, options);
         await this.handle(object, memory, reconciliation, draft);
-        this.outages.ended(object.metadata.uid);
+        this.outages.ended(keyOf(name));
       }
     } catch (error) {
       await this.fail(error, name, draft, mandate, reconciliation);
@@ -185,11 +186,7 @@ export class Reconciler {
     mandate: Mandate,
     reconciliation: Reconciliation | undefined,
   ): Promise<void> {
-    const { uid } = draft.report;
-    const outage =
-      reconciliation && uid !== undefined && !whyEnded(mandate)
-        ? await this.outages.met(error, uid, reconciliation.probe)
-        : undefined;
+    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, reconciliation);
     const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? error, name.namespace);
     const { report, again } = consequence;
     // A write may have been done although nobody was told.
@@ -197,5 +194,14 @@ export class Reconciler {
     // Nobody may ask about it again.
     if (report.skipped === "gone") this.forget(name);
     draft.fail(consequence);
+  }
+
+  /** What {@link Outages.met} says of an error. */
+  private outageOf(error: unknown, name: ObjectName, reconciliation: Reconciliation | undefined) {
+    const key = keyOf(name);
+    if (reconciliation) return this.outages.met(error, key, reconciliation.probe);
+    // Not even the object was read: what failed before failed because the API server was away.
+    this.outages.ended(key);
+    return undefined;
   }
 }

@@ -42,6 +42,23 @@ describe("Reconciler, of an object for which the API server does not answer ever
       assert.equal((await world.reconcile(options)).report.skipped, "API server away");
     });
 
+  it("says nothing soon after the API server was away, although a request had failed before", async () => {
+    let now = 0;
+    const outages = new Outages("ApiError", () => now);
+    const cut = new ApiUnreachableError("PATCH /it", new Error("socket hang up"));
+    const readToReconcile = async () => {
+      if (now === 1_000) throw cut;
+      return world.object();
+    };
+    const objects = { readToReconcile, learn: () => {}, invalidate: () => {}, isGoing: () => false };
+    world.given();
+    world.cluster.refusals.set("status", cut);
+    const skipped = [];
+    for (now of [0, 1_000, 60_000, 62_000])
+      skipped.push((await world.reconcile({ outages, objects })).report.skipped);
+    assert.deepEqual(skipped, Array(4).fill("API server away"));
+  });
+
   for (const error of [
     new ApiError(503, { message: "service unavailable" }, "GET /secrets"),
     new ApiError(429, { message: "storage is (re)initializing" }, "GET /secrets"),
