@@ -162,9 +162,8 @@ export class Watches {
 
   /** Lists everything again. That finds changes that no watch reports, such as a default that was added to a CRD. */
   async relist(): Promise<void> {
-    await this.refreshObjects();
     // Beside each other: the list of one kind may never end.
-    await Promise.all([this.childWatches.relist(), this.used.relist()]);
+    await Promise.all([this.refreshObjects(), this.childWatches.relist(), this.used.relist()]);
   }
 
   /** Why a watched object is not reconciled: it comes from this operator's own children, again and again. */

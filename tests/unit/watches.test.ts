@@ -134,25 +134,32 @@ describe("Watches", () => {
     }
   });
 
-  it("lists again what objects use, though the list of a kind of children does not end", async () => {
-    children = [];
-    const use = { apiVersion: "v1", kind: "Pod", plural: "pods", name: "spec.pod" };
-    watches = watchesOf(client, { uses: { pod: use } });
-    const started = watches.start();
-    await eventually(() => assert.equal(discovered.length, 2, "it asks for both kinds"));
-    const pods = { name: "pods", kind: "Pod", namespaced: true };
-    for (const answer of discovered) answer([...RESOURCES, pods]);
-    await started;
-    const listsOf = (plural: string) =>
-      api.calls.filter(({ path, query }) => path.endsWith(`/${plural}`) && !query.has("watch")).length;
-    assert.deepEqual([listsOf("configmaps"), listsOf("pods")], [1, 1]);
-    const { answer } = api;
-    api.answer = (call, response) => {
-      if (!call.path.endsWith("/configmaps")) return answer(call, response);
-    };
-    void watches.relist().catch(() => {});
-    await eventually(() => assert.deepEqual([listsOf("configmaps"), listsOf("pods")], [2, 2]));
-  });
+  for (const [what, endless] of [
+    ["the objects", "widgets"],
+    ["a kind of children", "configmaps"],
+  ] as const)
+    it(`lists everything else again, though the list of ${what} does not end`, async () => {
+      children = [];
+      const use = { apiVersion: "v1", kind: "Pod", plural: "pods", name: "spec.pod" };
+      watches = watchesOf(client, { uses: { pod: use } });
+      const started = watches.start();
+      await eventually(() => assert.equal(discovered.length, 2, "it asks for both kinds"));
+      const pods = { name: "pods", kind: "Pod", namespaced: true };
+      for (const answer of discovered) answer([...RESOURCES, pods]);
+      await started;
+      const listsOf = () =>
+        ["widgets", "configmaps", "pods"].map(
+          (plural) =>
+            api.calls.filter(({ path, query }) => path.endsWith(`/${plural}`) && !query.has("watch")).length,
+        );
+      assert.deepEqual(listsOf(), [1, 1, 1]);
+      const { answer } = api;
+      api.answer = (call, response) => {
+        if (!call.path.endsWith(`/${endless}`)) return answer(call, response);
+      };
+      void watches.relist().catch(() => {});
+      await eventually(() => assert.deepEqual(listsOf(), [2, 2, 2]));
+    });
 
   /** A child as the API server has it after we applied it. */
   function childOf(name: string): KubernetesObject {
