@@ -119,9 +119,7 @@ export class Store<Facts> {
     // The object may have been deleted, or forgotten, while it was read.
     const isThere = this.find(stored.resource, stored) === stored;
     if (!isThere || object?.metadata.uid !== stored.uid) return undefined;
-    if (this.set(stored.resource, object, source) !== stored) return undefined;
-    // It was invalidated while it was read, and may have been read before.
-    if (stored.invalidatedAt > requestedAt) this.invalidate(stored);
+    if (this.set(stored.resource, object, source, undefined, requestedAt) !== stored) return undefined;
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
   }
 
@@ -161,6 +159,7 @@ export class Store<Facts> {
   /**
    * Takes in an object.
    * @param list the list that has it, if it comes by a list
+   * @param requestedAt when it was requested, on the clock of the store. @default when the list was, or now
    * @returns the stored object with that name now. Undefined if we do not own it
    */
   set(
@@ -168,9 +167,10 @@ export class Store<Facts> {
     object: KubernetesObject,
     source: Source,
     list?: List,
+    requestedAt = list?.requestedAt ?? this.clock,
   ): StoredObject<Facts> | undefined {
     const known = this.find(resource, object.metadata);
-    const isCurrent = this.isCurrent(known, source, list);
+    const isCurrent = this.isCurrent(known, source, requestedAt);
     if (known) {
       if (isReport(source)) noteReport(known, object);
       const standing = standingTo(known, object, list, isCurrent);
@@ -184,10 +184,10 @@ export class Store<Facts> {
   }
 
   /** Whether the content of an object that comes in may be kept. */
-  private isCurrent(known: StoredObject<Facts> | undefined, source: Source, list: List | undefined): boolean {
+  private isCurrent(known: StoredObject<Facts> | undefined, source: Source, requestedAt: number): boolean {
     if (this.options.isMetadataOnly && isReport(source)) return false;
     if (source === "watch") return known?.isInvalid !== true;
-    return !list || list.requestedAt >= Math.max(known?.invalidatedAt ?? 0, this.invalidatedAt);
+    return requestedAt >= Math.max(known?.invalidatedAt ?? 0, this.invalidatedAt);
   }
 
   /** Stores an object in the place of the one that has its name. */

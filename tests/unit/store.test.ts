@@ -239,6 +239,39 @@ describe("Store", () => {
       }
     });
 
+    it("keeps what was asked for after the object was outdated, though an earlier request is answered meanwhile", async () => {
+      list(5, [item("a", 1)]);
+      const stored = find("a");
+      assert.ok(stored);
+      store.invalidate(stored);
+      server.set("a", item("a", 3, "old"));
+      const earlier = store.read(stored);
+      store.invalidate(stored);
+      server.set("a", item("a", 4, "new"));
+      const later = store.read(stored);
+      await earlier;
+      await later;
+      assert.deepEqual(await read("a"), { data: "new" });
+      assert.deepEqual(got, ["a", "a"]);
+    });
+
+    it("gives nobody an object that was outdated while it was read, not even those who are told of it", async () => {
+      const told: Promise<KubernetesObject | undefined>[] = [];
+      store = make(undefined, false, ({ source, after }) => {
+        if (source === "answer" && after) told.push(store.read(after));
+      });
+      list(5, [item("a", 1)]);
+      const stored = find("a");
+      assert.ok(stored);
+      store.invalidate(stored);
+      server.set("a", item("a", 3, "old"));
+      const reading = store.read(stored);
+      store.invalidate(stored);
+      server.set("a", item("a", 4, "new"));
+      await reading;
+      assert.deepEqual((await told[0])?.["data"], { data: "new" });
+    });
+
     it("gives nothing for an object that is gone, or that another one of its name has replaced", async () => {
       list(5, [item("a", 1)]);
       const stored = find("a");
