@@ -12,7 +12,7 @@ export interface ChangedChild extends ObjectName {
 
 /** What the change of a child means for an owner. */
 export type ChildNews =
-  /** The child has the fields that we applied. Something else of it has changed. */
+  /** Something else of the child has changed than the fields that we applied, or it is going as we wanted. */
   | { readonly kind: "report" }
   /** The same, and the child was not ready before and still is not. */
   | { readonly kind: "progress" }

@@ -18,7 +18,7 @@ export interface StoredObject<Facts> extends ObjectName {
   length: number | undefined;
   /** When it was last invalidated, on the clock of the store. 0: never. */
   invalidatedAt: number;
-  /** Whether no content was kept since then. */
+  /** Whether it was invalidated, and no current content has come since. */
   isInvalid: boolean;
 }
 

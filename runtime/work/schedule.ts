@@ -39,7 +39,7 @@ export interface ScheduleOptions extends Partial<BackoffOptions> {
 /** One more turn of a key that is worked on: it was added meanwhile. */
 interface Again {
   readonly priority: Priority;
-  /** The turn does not come before this time. */
+  /** When the turn is due, unless the result of the work in progress asks for an earlier time. */
   readonly at: number;
   /** Whether the turn comes even if the work in progress fails. */
   readonly endsBackoff: boolean;
