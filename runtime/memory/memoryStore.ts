@@ -120,10 +120,9 @@ export class MemoryStore implements KnownMemoryObjects {
     const sign = this.outdated.get(uid);
     const name = { namespace, name: `${memoryPrefixOf(identities[0])}${uid}` };
     const known = this.store.find(this.kind, name);
-    const version = known?.resourceVersion;
     const memory = await client.get(this.kind, name);
     if (memory) this.learn(memory);
-    else if (known && known.resourceVersion === version) this.store.remove(known, "handled");
+    else if (known) this.store.remove(known, "handled");
     // It may have been written unseen while it was read.
     if (this.outdated.get(uid) === sign) this.outdated.delete(uid);
   }
