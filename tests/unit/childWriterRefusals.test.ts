@@ -45,6 +45,14 @@ describe("ChildWriter, when the API server refuses", () => {
       }
     });
 
+    it("that the kind may be at another path, where nothing is at its path, and when it is found there", async () => {
+      const { message } = await refused(404, "404 page not found");
+      assert.match(
+        message,
+        /no longer serves ConfigMap \(v1\) where it did.*another scope or plural, the next resync/,
+      );
+    });
+
     it("that a field needs a text, such as each value in the data of a ConfigMap", async () => {
       const said =
         "failed to create typed patch object (shop/settings; /v1, Kind=ConfigMap): .data.size: expected string, got &value.valueUnstructured{Value:1}";
