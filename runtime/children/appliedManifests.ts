@@ -22,8 +22,14 @@ export class AppliedManifests {
   /** By the uid of the child. */
   private readonly applied = new Map<string, Applied>();
 
-  /** @param fieldManager the field manager that applies children */
-  constructor(private readonly fieldManager: string) {}
+  /**
+   * @param fieldManager the field manager that applies children
+   * @param formerManagers those of the operator's former names
+   */
+  constructor(
+    private readonly fieldManager: string,
+    private readonly formerManagers: readonly string[],
+  ) {}
 
   /** A fingerprint of the fields that we own in an object, with their values. */
   ownedIn(object: KubernetesObject): string {
@@ -56,11 +62,14 @@ export class AppliedManifests {
 
   /**
    * The part of a child that a store keeps. Of its `managedFields`, that is our own entry, which is as long as everything else, and
-   * only until we know what was applied.
+   * only until we know what was applied. If a former name still owns fields, that is no entry: the child must be applied again, so
+   * that they are released.
    */
   kept(object: KubernetesObject): KubernetesObject {
     const child = withoutManagedFields(object);
-    const entry = this.applied.has(object.metadata.uid) ? undefined : applyEntry(object, this.fieldManager);
+    const isKnown = this.applied.has(object.metadata.uid);
+    const isReleased = !this.formerManagers.some((manager) => applyEntry(object, manager));
+    const entry = isKnown || !isReleased ? undefined : applyEntry(object, this.fieldManager);
     return entry ? { ...child, metadata: { ...child.metadata, managedFields: [entry] } } : child;
   }
 }

@@ -6,7 +6,7 @@ import {
   withoutManagedFields,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
+import { fieldManagerOf, formerManagersOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, storeKey } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
@@ -14,7 +14,7 @@ import { AppliedManifests } from "./appliedManifests";
 import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";
 import { HeldReports } from "./heldReports";
-import { isMarked, managersOf } from "./marks";
+import { isMarked, ownManagers } from "./marks";
 import { marksOf, type Owner, provenOwner } from "./ownership";
 import { whyNotReady } from "./readiness";
 
@@ -39,8 +39,8 @@ export interface ChildStoreOptions {
   readonly ownerKind: Resource;
   /** The field manager that applies children. */
   readonly fieldManager: string;
-  /** All our field managers, including those of former names. */
-  readonly managers: readonly string[];
+  /** The field managers of the operator's former names. */
+  readonly formerManagers: readonly string[];
   /** A child of `owner` has changed, other than by our own write. */
   readonly onChange: (owner: Owner, news: ChildNews) => void;
   /** @see StoreOptions.mostKept */
@@ -62,6 +62,8 @@ export class ChildStore {
   private readonly store: Store<ChildFacts>;
   private readonly byOwner = new ChildrenByOwner<Child>();
   private readonly applied: AppliedManifests;
+  /** All our field managers, including those of former names. */
+  private readonly managers: readonly string[];
   /**
    * Children that no watch shows any more: they were deleted, or are no longer marked as ours. Bounded by {@link MOST_UNSURE}.
    */
@@ -71,8 +73,10 @@ export class ChildStore {
   private readonly reports = new HeldReports();
 
   constructor(private readonly options: ChildStoreOptions) {
-    const { client, ownerKind, fieldManager, managers, mostKept } = options;
-    this.applied = new AppliedManifests(fieldManager);
+    const { client, ownerKind, fieldManager, formerManagers, mostKept } = options;
+    const managers = ownManagers(fieldManager, formerManagers);
+    this.managers = managers;
+    this.applied = new AppliedManifests(fieldManager, formerManagers);
     this.store = new Store<ChildFacts>({
       client,
       factsOf: (object) => {
@@ -150,7 +154,8 @@ export class ChildStore {
    * @param ownerUid takes in only the children of this owner. @default of every owner
    */
   learn(resource: Resource, objects: readonly KubernetesObject[], ownerUid?: string): void {
-    const { ownerKind, managers } = this.options;
+    const { managers } = this;
+    const { ownerKind } = this.options;
     const isMeant = (object: KubernetesObject) =>
       ownerUid === undefined || provenOwner(object, ownerKind, managers)?.uid === ownerUid;
     for (const object of objects.filter(isMeant)) this.store.set(resource, object, "handled");
@@ -240,8 +245,7 @@ export class ChildStore {
     // The children in the first list were there before us, and every object is looked at then anyway.
     if (source === "handled" || source === "initial") return;
     if (isLingering(before, after)) this.leaving.add(after.uid);
-    const { managers, onChange } = this.options;
-    for (const [owner, news] of newsOf(change, isByUs, managers)) onChange(owner, news);
+    for (const [owner, news] of newsOf(change, isByUs, this.managers)) this.options.onChange(owner, news);
   }
 }
 
@@ -254,6 +258,6 @@ export function childStoreOf(
   options: Pick<ChildStoreOptions, "client" | "ownerKind" | "mostKept"> &
     Partial<Pick<ChildStoreOptions, "onChange">>,
 ): ChildStore {
-  const [fieldManager, managers] = [fieldManagerOf(operator), managersOf(operator)];
-  return new ChildStore({ onChange: () => {}, ...options, fieldManager, managers });
+  const [fieldManager, formerManagers] = [fieldManagerOf(operator), formerManagersOf(operator)];
+  return new ChildStore({ onChange: () => {}, ...options, fieldManager, formerManagers });
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { applied, CONFIG_MAPS, MANAGER } from "./support/objects";
 import {
@@ -199,6 +199,18 @@ describe("ChildWriter, which lets go of a child", () => {
 
     it("takes over what the former name applied, and releases that", async () => {
       assert.equal(verbOf(await bench.apply()), "patched");
+      assert.deepEqual(managers(), [MANAGER]);
+      assert.equal(await bench.apply(), undefined);
+    });
+
+    it("releases that also if it did not get so far at first: nothing of an earlier answer stays", async () => {
+      const lost = new ApiUnreachableError("PATCH", new Error("cut"));
+      bench.cluster.lost.set(APPLY, lost);
+      await assert.rejects(bench.apply(), lost);
+      bench.cluster.lost.clear();
+      assert.deepEqual(managers(), [FORMER, MANAGER]);
+      bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
+      await bench.apply();
       assert.deepEqual(managers(), [MANAGER]);
       assert.equal(await bench.apply(), undefined);
     });

@@ -122,8 +122,7 @@ class WholeWorld extends ReconcileWorld {
     if (isRenamed) this.names.unshift(`shop${this.names.length}`);
     const [fieldManager, formerManagers] = [fieldManagerOf(this.operator), formerManagersOf(this.operator)];
     const shared = { ownerKind: WIDGETS, fieldManager, formerManagers };
-    const managers = ownManagers(fieldManager, formerManagers);
-    this.store = new ChildStore({ ...shared, client: this.cluster.client(), managers, onChange: () => {} });
+    this.store = new ChildStore({ ...shared, client: this.cluster.client(), onChange: () => {} });
     this.childWriter = new ChildWriter({ ...shared, store: this.store });
     this.reported();
   }

@@ -91,7 +91,7 @@ export class ChildStoreBench {
       },
       ownerKind: WIDGETS,
       fieldManager: MANAGER,
-      managers: [MANAGER, `${MANAGER}/marks`],
+      formerManagers: [],
       onChange: (owner, news) => void this.told.push(`${owner.uid}${described(news)}`),
       mostKept,
     });

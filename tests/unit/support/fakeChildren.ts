@@ -1,6 +1,5 @@
 import { ChildStore, type ChildStoreOptions } from "../../../runtime/children/childStore";
 import { ChildWriter, type ChildWriterOptions } from "../../../runtime/children/childWriter";
-import { ownManagers } from "../../../runtime/children/marks";
 import type { FakeCluster } from "./fakeCluster";
 import { MANAGER, WIDGETS } from "./objects";
 
@@ -16,8 +15,7 @@ export function childrenIn(
     Pick<ChildWriterOptions, "formerManagers" | "isNamespaced" | "now"> & Pick<ChildStoreOptions, "onChange">
   > = {},
 ): { readonly store: ChildStore; readonly writer: ChildWriter } {
-  const shared = { ownerKind: WIDGETS, fieldManager: MANAGER };
-  const managers = ownManagers(MANAGER, formerManagers);
-  const store = new ChildStore({ ...shared, client: cluster.client(), managers, onChange });
-  return { store, writer: new ChildWriter({ ...shared, store, formerManagers, isNamespaced, now }) };
+  const shared = { ownerKind: WIDGETS, fieldManager: MANAGER, formerManagers };
+  const store = new ChildStore({ ...shared, client: cluster.client(), onChange });
+  return { store, writer: new ChildWriter({ ...shared, store, isNamespaced, now }) };
 }
