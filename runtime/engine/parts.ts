@@ -62,7 +62,7 @@ export function newParts(options: PartsOptions): Parts {
     objects,
     read: (name) => objects.read(name),
     children,
-    kept: memoryObjects(watches, options),
+    memoryObjects: memoryObjectsOf(watches, options),
     sight: {
       isWatched: (uid) => objects.hasUid(uid),
       isBlind: false,
@@ -89,7 +89,7 @@ export function newParts(options: PartsOptions): Parts {
 }
 
 /** The memories of objects that we do not own. Undefined if we own the objects. */
-function memoryObjects(
+function memoryObjectsOf(
   { memories, objects }: Watches,
   { operator, resource, namespace }: PartsOptions,
 ): MemoryObjects | undefined {

@@ -18,7 +18,7 @@ export interface ReconcilePartsOptions
   /** Reads an object as it is now, to write its status. */
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
   /** The memories of objects that we do not own. Undefined if we own the objects. */
-  readonly kept: MemoryObjects | undefined;
+  readonly memoryObjects: MemoryObjects | undefined;
   /** What is known about objects that we do not own. */
   readonly sight: Pick<DeparturesOptions, "isWatched" | "isBlind" | "assertSeen">;
   /** @see EventWriterOptions.onDrop */
@@ -35,7 +35,7 @@ export interface ReconcileParts {
 
 /** Builds the parts that reconcile an object and report on it. */
 export function newReconcileParts(options: ReconcilePartsOptions): ReconcileParts {
-  const { operator, resource, children, objects, kept, sight } = options;
+  const { operator, resource, children, objects, memoryObjects, sight } = options;
   const { instance, read, record, onEventDropped: onDrop } = options;
   const fieldManager = fieldManagerOf(operator);
   const formerManagers = formerManagersOf(operator);
@@ -48,8 +48,8 @@ export function newReconcileParts(options: ReconcilePartsOptions): ReconcilePart
   });
   const learn = (object: KubernetesObject) => objects.learn(object);
   const statuses = new Statuses({ writer: new StatusWriter({ resource, fieldManager }), read, learn });
-  const memories = kept ?? statusMemories(statuses);
-  const departures = kept && { resource, memories: kept, children, ...sight };
+  const memories = memoryObjects ?? statusMemories(statuses);
+  const departures = memoryObjects && { resource, memories: memoryObjects, children, ...sight };
   const events = new EventWriter({ controller: fieldManager, instance, onDrop });
   return {
     reconciler: new Reconciler({ ...options, writer, memories, departures }),

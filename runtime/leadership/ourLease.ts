@@ -19,7 +19,7 @@ const TRUSTED = 2 / 3;
 const MOST_TRANSITIONS = 2 ** 31 - 1;
 
 /**
- * How this process writes the Lease: takes it, renews it, and frees it. The API server decides between processes. A process that
+ * How this process reads the Lease, takes it, renews it, and frees it. The API server decides between processes. A process that
  * takes the lease replaces exactly the version that it saw, and every other write tests that the lease is still ours.
  */
 export class OurLease {
@@ -38,7 +38,7 @@ export class OurLease {
     return acquireTime === this.own.acquireTime;
   }
 
-  /** Whether we may take it, if we do not lead. */
+  /** Whether we may take it. For a process that does not lead. */
   get isFree(): boolean {
     // The lease is our own, of a term that has ended. Nobody else has taken it since.
     return this.seen.isFree || this.isOurs;
@@ -49,7 +49,7 @@ export class OurLease {
     return this.options.clock.now() + this.options.leaseMs * TRUSTED;
   }
 
-  /** Reads the Lease, if we do not lead. */
+  /** Reads the Lease. For a process that does not lead. */
   async look(): Promise<void> {
     await this.seen.look();
     // If etcd is restored, the Lease may be that of our former term again. Who has led since still trusts its own.

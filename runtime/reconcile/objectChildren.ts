@@ -65,16 +65,15 @@ export class ObjectChildren {
 }
 
 /** One write of the children of one object, and how far it has come. */
-class Writing implements Written {
-  readonly changes: ChildChange[] = [];
-  progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
-  failure?: { readonly error: unknown };
+class Writing {
+  private readonly changes: ChildChange[] = [];
+  private progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
 
   constructor(
     private readonly options: ObjectChildrenOptions,
     private readonly object: KubernetesObject,
     private readonly desired: readonly DesiredChild[],
-    public memory: Memory,
+    private memory: Memory,
     private readonly scope: ChildrenScope,
   ) {}
 
@@ -85,9 +84,14 @@ class Writing implements Written {
       await this.prune();
       await this.deleteUndeclared();
     } catch (error) {
-      this.failure = { error };
+      return { ...this.result(), failure: { error } };
     }
-    return this;
+    return this.result();
+  }
+
+  private result(): Written {
+    const { changes, progress, memory } = this;
+    return { changes, progress, memory };
   }
 
   /** Applies the children that wait for nothing, and then those that waited for them. */

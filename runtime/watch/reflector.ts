@@ -6,7 +6,7 @@ import type { Selection } from "../kubernetes/list";
 import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { LineSplitter } from "../text/lines";
-import { WatchFailures } from "./watchFailures";
+import { type Step, WatchFailures } from "./watchFailures";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */
 export interface ReflectorSink {
@@ -153,7 +153,7 @@ export class Reflector {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       this.interruption = new AbortController();
-      let isListed = false;
+      let step: Step = "list";
       try {
         const seen = this.resourceVersion;
         if (seen === undefined || (await this.isBehind(seen))) {
@@ -161,7 +161,7 @@ export class Reflector {
           this.resourceVersion = undefined;
           await this.list();
         }
-        isListed = true;
+        step = "watch";
         const openedAt = performance.now();
         if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
         // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
@@ -171,16 +171,16 @@ export class Reflector {
         if (signal.aborted) return;
         // A requested list interrupted the watch.
         if (this.interruption.signal.aborted) continue;
-        await this.rest(error as Error, isListed);
+        await this.rest(error as Error, step);
       }
     }
   }
 
-  /** Waits before the next try. @param isListed whether the error came after the list */
-  private async rest(error: Error, isListed: boolean): Promise<void> {
+  /** Waits before the next try. */
+  private async rest(error: Error, step: Step): Promise<void> {
     const { signal } = this.stopping;
     this.mayBeAnotherServer = true;
-    const consequence = await this.failures.consequenceOf(error, isListed, this.synced, signal);
+    const consequence = await this.failures.afterFailure(error, step, this.synced, signal);
     // Objects that existed when the API server refused may be gone when it no longer refuses.
     if (consequence !== "retry") this.resourceVersion = undefined;
     if (consequence === "refused") this.refused(error as ApiError);

@@ -1,5 +1,8 @@
 import { ApiError, isUncached } from "../kubernetes/errors";
 
+/** What a reflector does: it lists, unless it can continue where it was, and then it watches. */
+export type Step = "list" | "watch";
+
 /** What a reflector does after a list or a watch has failed. */
 type Consequence =
   /** It continues where it was. */
@@ -67,15 +70,16 @@ export class WatchFailures {
 
   /**
    * A list or a watch has failed.
-   * @param isOfWatch whether the list was complete, or not needed
+   * @param step the one that failed
    * @param wasListed whether the kind was listed before
    */
-  async consequenceOf(
+  async afterFailure(
     error: Error,
-    isOfWatch: boolean,
+    step: Step,
     wasListed: boolean,
     signal: AbortSignal,
   ): Promise<Consequence> {
+    const isOfWatch = step === "watch";
     if (!(error instanceof ApiError)) {
       this.lists.count = 0;
       return "retry";

@@ -11,14 +11,14 @@ import { Finalizers } from "../../reconcile/finalizers";
 import { labelSelectorOf } from "../../watch/watched";
 import { KIND_PATIENCE_MS, Patience } from "../withoutWatches/patience";
 import { isWatched } from "../withoutWatches/watchedObjects";
-import type { ReportedObject } from "../workflows/silentRuns";
+import type { JudgedObject } from "../workflows/silentRuns";
 import { listByNamespace } from "./listByNamespace";
 import { ListedUse } from "./listedUse";
 import { type ListOfAllOptions, listChildrenOfAll, listMemories } from "./listOfAll";
 import { type Need, Needs, type NeedsOptions } from "./needs";
 
 /** An object that may get a run, and whether it needs one. */
-export interface RunCandidate extends ReportedObject {
+export interface RunCandidate extends JudgedObject {
   readonly need: Need | undefined;
   /** The uids of deleted objects of this name that have children left. @default none */
   readonly formerUids?: readonly string[];

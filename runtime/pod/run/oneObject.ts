@@ -128,7 +128,7 @@ export class OneObject {
       },
       read: () => this.read(),
       children: this.children,
-      kept: this.memoryObjects(),
+      memoryObjects: this.memoryObjects(),
       sight: {
         isWatched: (uid) => uid === this.object?.metadata.uid,
         isBlind: true,

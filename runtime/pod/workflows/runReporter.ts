@@ -28,7 +28,9 @@ export class RunReporter {
   private readonly status: StatusWriter;
   private readonly events: EventWriter;
   /** The memories in which verdicts about objects that we do not own are written. Undefined if we own the objects. */
-  private readonly kept: { readonly memories: MemoryObjects; readonly known: ReadMemories } | undefined;
+  private readonly memoryObjects:
+    | { readonly memories: MemoryObjects; readonly known: ReadMemories }
+    | undefined;
 
   constructor(private readonly options: RunReporterOptions) {
     const { operator, resource, client, namespace, instance } = options;
@@ -36,7 +38,7 @@ export class RunReporter {
     this.status = new StatusWriter({ resource, fieldManager: controller });
     this.events = new EventWriter({ controller, instance, onDrop: () => {} });
     if (!operator.watch) return;
-    this.kept = readMemories({ client, operator, resource, namespace });
+    this.memoryObjects = readMemories({ client, operator, resource, namespace });
   }
 
   /**
@@ -56,7 +58,7 @@ export class RunReporter {
     const { generation = 1 } = object.metadata;
     if (await this.isSaid(object, withRun(clean(failure.message), run))) return false;
     const change = { verdict: { verdict: { kind: "failed", failure }, generation, run } } as const;
-    if (this.kept) await this.kept.memories.write(client, about, change);
+    if (this.memoryObjects) await this.memoryObjects.memories.write(client, about, change);
     else await this.status.write(client, object, change);
     const event = { type: "Warning", reason: failure.reason, note: failure.message, run } as const;
     await this.events.write(client, object, event);
@@ -66,7 +68,9 @@ export class RunReporter {
   /** Whether Ready has this message about the object's generation. */
   private async isSaid(object: KubernetesObject, message: string): Promise<boolean> {
     const { uid, generation = 1 } = object.metadata;
-    const conditions = conditionsIn(this.kept ? (await this.kept.known.read(uid))[0] : object["status"]);
+    const conditions = conditionsIn(
+      this.memoryObjects ? (await this.memoryObjects.known.read(uid))[0] : object["status"],
+    );
     return conditions.some(
       (each) => each.type === "Ready" && each.message === message && each.observedGeneration === generation,
     );

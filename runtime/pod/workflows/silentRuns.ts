@@ -19,7 +19,7 @@ export interface SilentRunsOptions {
 }
 
 /** An object, and when its verdict was written last. Its last run may not have been reported. */
-export interface ReportedObject extends ObjectName {
+export interface JudgedObject extends ObjectName {
   readonly uid: string;
   /**
    * Whether a failed run is reported on it. Nothing is reported on an object that is gone, or is handled only to let it go, or
@@ -40,7 +40,7 @@ const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
  * @throws ApiError if the runs cannot be listed; ApiUnreachableError
  */
 export async function reportSilentRuns(
-  objects: readonly ReportedObject[],
+  objects: readonly JudgedObject[],
   options: SilentRunsOptions,
 ): Promise<ReadonlySet<string>> {
   const { client, namespace, reporter } = options;
@@ -81,7 +81,7 @@ async function lastRuns({
 }
 
 /** Whether the run failed, and nobody has written the object's verdict since then. RFC 3339 in UTC sorts as text. */
-function isSilent(run: KubernetesObject, { isReportedOn, verdictAt = "" }: ReportedObject): boolean {
+function isSilent(run: KubernetesObject, { isReportedOn, verdictAt = "" }: JudgedObject): boolean {
   return (
     isReportedOn &&
     FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) &&
