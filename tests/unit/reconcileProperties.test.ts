@@ -168,8 +168,12 @@ class WholeWorld extends ReconcileWorld {
 
   /** A child waits for one that was created once, was deleted before anything waited for it, and is not created again. */
   assertWaitsForGone(message: string): void {
-    const [, name] = /waits for ClusterRole (\S+), which is gone and is not created again/.exec(message) ?? [];
-    assert.ok(this.answered.some((child) => nameOf(child) === name && !child.isKept), message);
+    const [, name] =
+      /waits for ClusterRole (\S+), which is gone and is not created again/.exec(message) ?? [];
+    assert.ok(
+      this.answered.some((child) => nameOf(child) === name && !child.isKept),
+      message,
+    );
     assert.ok(!this.there().some(({ metadata }) => metadata.name === name), message);
   }
 
