@@ -205,6 +205,24 @@ describe("Store", () => {
   });
 
   describe("read", () => {
+    /** An object that was listed, and invalidated since. */
+    function invalidated() {
+      list(5, [item("a", 1)]);
+      const stored = find("a");
+      assert.ok(stored);
+      store.invalidate(stored);
+      return stored;
+    }
+
+    /** A read of an object that changes, and is invalidated again, while it is read. */
+    function overtaken(stored: ReturnType<typeof invalidated>, version = 3) {
+      server.set("a", item("a", version, "old"));
+      const reading = store.read(stored);
+      store.invalidate(stored);
+      server.set("a", item("a", version + 1, "new"));
+      return reading;
+    }
+
     async function read(name: string): Promise<unknown> {
       const stored = find(name);
       assert.ok(stored);
@@ -225,29 +243,17 @@ describe("Store", () => {
     });
 
     it("keeps nothing of an object that was outdated while it was read, and reads it again", async () => {
-      list(5, [item("a", 1)]);
-      const stored = find("a");
-      assert.ok(stored);
+      const stored = invalidated();
       for (const version of [1, 3]) {
         store.invalidate(stored);
-        server.set("a", item("a", version, "old"));
-        const reading = store.read(stored);
-        store.invalidate(stored);
-        server.set("a", item("a", version + 1, "new"));
-        assert.deepEqual((await reading)?.["data"], { data: "old" });
+        assert.deepEqual((await overtaken(stored, version))?.["data"], { data: "old" });
         assert.deepEqual(await read("a"), { data: "new" }, `version ${version}`);
       }
     });
 
     it("keeps what was asked for after the object was outdated, though an earlier request is answered meanwhile", async () => {
-      list(5, [item("a", 1)]);
-      const stored = find("a");
-      assert.ok(stored);
-      store.invalidate(stored);
-      server.set("a", item("a", 3, "old"));
-      const earlier = store.read(stored);
-      store.invalidate(stored);
-      server.set("a", item("a", 4, "new"));
+      const stored = invalidated();
+      const earlier = overtaken(stored);
       const later = store.read(stored);
       await earlier;
       await later;
@@ -260,33 +266,19 @@ describe("Store", () => {
       store = make(undefined, false, ({ source, after }) => {
         if (source === "answer" && after) told.push(store.read(after));
       });
-      list(5, [item("a", 1)]);
-      const stored = find("a");
-      assert.ok(stored);
-      store.invalidate(stored);
-      server.set("a", item("a", 3, "old"));
-      const reading = store.read(stored);
-      store.invalidate(stored);
-      server.set("a", item("a", 4, "new"));
-      await reading;
+      await overtaken(invalidated());
       assert.deepEqual((await told[0])?.["data"], { data: "new" });
     });
 
     it("gives nothing for an object that is gone, or that another one of its name has replaced", async () => {
-      list(5, [item("a", 1)]);
-      const stored = find("a");
-      assert.ok(stored);
-      store.invalidate(stored);
+      const stored = invalidated();
       assert.equal(await store.read(stored), undefined);
       server.set("a", item("a", 9, "", "another"));
       assert.equal(await store.read(stored), undefined);
     });
 
     it("gives nothing for an object that this read shows to be none of ours any more", async () => {
-      list(5, [item("a", 1)]);
-      const stored = find("a");
-      assert.ok(stored);
-      store.invalidate(stored);
+      const stored = invalidated();
       const theirs = item("a", 6);
       server.set("a", { ...theirs, metadata: { ...theirs.metadata, labels: { theirs: "1" } } });
       assert.equal(await store.read(stored), undefined);
