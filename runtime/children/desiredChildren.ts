@@ -25,9 +25,9 @@ export interface DesiredChild extends Partial<ChildOrder> {
  * Checks the answered children against the operator's definition, and marks them as the object's.
  *
  * @param resources the declared kinds as the API serves them
- * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a name is not one of its kind, a namespace is missing or not the operator's, or
- *   a child is answered twice, names another owner, has a finalizer of the operator, waits for a child that never becomes ready,
- *   or would itself be watched. `KindMissing` if the cluster does not serve a kind
+ * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a kind does not allow the name of its child, a
+ *   namespace is missing or not the operator's, or a child is answered twice, names another owner, has a finalizer of the operator,
+ *   waits for a child that never becomes ready, or would itself be watched. `KindMissing` if the cluster does not serve a kind
  */
 export function desiredChildren(
   answered: readonly Manifest[],

@@ -8,9 +8,9 @@ export type Source =
   /** By a later list. */
   | "list"
   | "watch"
-  /** By the answer to a request of ours. Whoever sent the request does nothing about a change that the answer shows. */
+  /** By the answer to our own request. The sender of the request does nothing about a change in the answer. */
   | "answer"
-  /** By the answer to a request of ours. Whoever sent the request acts on a change that the answer shows: nobody else need. */
+  /** By the answer to our own request. The sender of the request acts on a change in the answer, so nobody else must. */
   | "handled";
 
 /** A list of objects, as a store takes it in. */
@@ -63,7 +63,7 @@ export function standingTo(
   return list?.source === "list" && isCurrent && known.json !== undefined ? "newer" : "same";
 }
 
-/** Whether a watch or one of its lists brought the object, and not the answer to a request of ours. */
+/** Whether a watch or one of its lists brought the object, and not the answer to our own request. */
 export function isReport(source: Source): boolean {
   return source !== "answer" && source !== "handled";
 }

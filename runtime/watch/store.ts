@@ -67,7 +67,7 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
  * - After {@link Store.invalidate} of an object, no content of it is kept from a list or a read that was requested before, however
- *   late the object comes. None is kept from a watch either, until a later list or an answer to a request of ours has shown the
+ *   late the object comes. None is kept from a watch either, until a later list or the answer to our own request has shown the
  *   object. {@link Store.invalidateAll} means the same for all objects, except that a watch is believed about those that are not
  *   known.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
