@@ -80,10 +80,20 @@ export function idOf({ metadata }: KubernetesObject): string {
   return metadata.annotations?.["argosy.dev/event-id"] ?? "";
 }
 
-/** What is told of events of which no object was made, or another. */
+/**
+ * What is told of events of which no object was made, or another. Only of this deployment's CRD: Kubernetes keeps Events for an
+ * hour, so those about the CRD of an earlier file are still there.
+ */
 export async function warnings(): Promise<KubernetesObject[]> {
-  const all = await session().api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default");
-  return all.filter((event) => (event["regarding"] as { name?: string } | undefined)?.name === CRD);
+  const { api } = session();
+  const crd = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: CRD },
+  };
+  const { uid } = (await api.get(crd)).metadata;
+  const all = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default");
+  return all.filter((event) => (event["regarding"] as { uid?: string } | undefined)?.uid === uid);
 }
 
 /** So many webhooks of releases. */
