@@ -96,6 +96,8 @@ describe("the engine in a pod of its own", () => {
     const waits = (name: string) => submit(operator, `${namespace}-${name}`, hot, labels);
     for (const name of ["old", "pending", "running", "ended"]) await waits(name);
     await submit(operator, `${namespace}-nightly`, { ...hot, schedule: "nightly" }, labels);
+    // Of another operator that watches the same object.
+    await submit(operator, `${namespace}-watching`, hot, labels, "watching");
     await aSecond();
     for (const name of ["newest", "stopped"]) await waits(name);
     await submit(operator, `${namespace}-by-hand`, hot);
@@ -123,6 +125,7 @@ describe("the engine in a pod of its own", () => {
     );
     const left = [
       "nightly",
+      "watching",
       "old",
       "pending",
       "newest",
@@ -136,7 +139,7 @@ describe("the engine in a pod of its own", () => {
     const there = await Promise.all(left.map((name) => api.find(workflow(name))));
     assert.deepStrictEqual(
       left.filter((_, index) => there[index]),
-      ["nightly", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
+      ["nightly", "watching", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
     );
   });
 });

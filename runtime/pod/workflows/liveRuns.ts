@@ -41,12 +41,14 @@ export async function eachLiveRun(
   { operator, client, namespace, instanceId }: LiveRunsOptions,
   look: (run: KubernetesObject) => void,
 ): Promise<void> {
-  const template = workflowTemplateOf(operator.name);
   await client.list(WORKFLOWS, { namespace, labelSelector: liveSelector(instanceId) }, (workflows) => {
-    for (const workflow of workflows) {
-      if (specOf(workflow).workflowTemplateRef?.name === template && !isOver(workflow)) look(workflow);
-    }
+    for (const workflow of workflows) if (isRunOf(workflow, operator) && !isOver(workflow)) look(workflow);
   });
+}
+
+/** Whether a Workflow is a run of the operator. Another operator in the namespace may watch the same objects. */
+export function isRunOf(workflow: KubernetesObject, operator: Operator): boolean {
+  return specOf(workflow).workflowTemplateRef?.name === workflowTemplateOf(operator.name);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { type KubernetesObject, keyOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
-import { deleteRuns } from "./liveRuns";
+import { deleteRuns, isRunOf } from "./liveRuns";
 
 /** Where runs are deleted, and for which one. */
 export interface NeedlessRunsOptions {
@@ -60,7 +60,8 @@ function waits(workflow: KubernetesObject): boolean {
 }
 
 /**
- * Whether the Workflow is for that object, and for nothing else. Anybody can write the label, and a trial is about no object.
+ * Whether the Workflow is the operator's for that object, and for nothing else. Anybody can write the label, other operators write
+ * it on their own runs for the object, and a trial is about no object.
  * A run that starts a schedule is not replaced by another: Argo copies the labels of a run that somebody resubmits.
  */
 function isFor(
@@ -68,6 +69,7 @@ function isFor(
   target: Extract<RunTarget, { kind: "object" }>,
   operator: Operator,
 ): boolean {
+  if (!isRunOf(workflow, operator)) return false;
   try {
     const other = runTargetOf(workflow, operator);
     if (other.kind !== "object" || other.due !== undefined) return false;

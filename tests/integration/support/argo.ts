@@ -42,12 +42,13 @@ export async function allowRunner(
   await api.apply({ apiVersion, kind: "RoleBinding", metadata, roleRef, subjects });
 }
 
-/** Submits a Workflow of the operator's template, as the Workflow API does. */
+/** Submits a Workflow of the operator's template, or of that of another one, as the Workflow API does. */
 export function submit(
   operator: TestOperator,
   name: string,
   parameters: Partial<Record<keyof typeof RUN_PARAMETERS, string>>,
   labels: Record<string, string> = {},
+  template = operator.operator.name,
 ): Promise<KubernetesObject> {
   const given = Object.entries(parameters).map(([key, value]) => ({
     name: RUN_PARAMETERS[key as keyof typeof RUN_PARAMETERS],
@@ -61,7 +62,7 @@ export function submit(
       namespace: operator.runnerNamespace,
       labels: { "workflows.argoproj.io/controller-instanceid": INSTANCE_ID, ...labels },
     },
-    spec: { workflowTemplateRef: { name: operator.operator.name }, arguments: { parameters: given } },
+    spec: { workflowTemplateRef: { name: template }, arguments: { parameters: given } },
   });
 }
 
