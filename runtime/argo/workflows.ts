@@ -92,6 +92,8 @@ export interface WorkflowStatus {
   readonly message?: string;
   /** When it got its lock, as RFC 3339. */
   readonly startedAt?: string;
+  /** The locks that it has, and those for which it waits. */
+  readonly synchronization?: unknown;
   /** The template as it was when the controller first saw the Workflow, which is long before it has its lock. */
   readonly storedWorkflowTemplateSpec?: unknown;
   readonly nodes?: Readonly<Record<string, WorkflowNode>>;

@@ -108,6 +108,17 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
     assert.ok(told.includes(`${bench.namespace}/first: not now`), told.join("\n"));
   });
 
+  it("says so too if the run was suspended while it waited for the lock, and has it now", async () => {
+    const lock = { mutex: "argosy/Mutex/stuck-runs", holder: "argosy/run" };
+    const holding = { phase: "Pending", synchronization: { mutex: { holding: [lock] } } };
+    const waiting = { phase: "Pending", synchronization: { mutex: { waiting: [lock] } } };
+    await running("behind", { suspend: true }, holding);
+    await running("still-behind", { suspend: true }, waiting);
+    await resync();
+    assert.equal((await bench.readyOf(bench.object("behind"))).reason, "RunSuspended");
+    assert.equal((await bench.api.get(bench.object("still-behind")))["status"], undefined);
+  });
+
   it("makes a run again that has not ended long after its time was over", async () => {
     await running("late", {}, overdue());
     assert.deepEqual(await resync({ client: inAnHour() }), { submitted: 1, running: 0, left: 0, failed: 0 });

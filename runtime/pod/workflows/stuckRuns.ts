@@ -30,8 +30,7 @@ export function isOverdue(run: KubernetesObject, now: number): boolean {
  * @param now see {@link isOverdue}
  */
 export function whyStuck(run: KubernetesObject, now: number): ReconcileFailure | undefined {
-  const { phase = "" } = statusOf(run);
-  if (phase === "" || phase === "Pending") return undefined;
+  if (!hasLock(run)) return undefined;
   const { name, namespace } = run.metadata;
   if (isSuspended(run)) {
     const message = `Workflow ${name} is suspended, and all other runs of the object wait for it: argo resume -n ${namespace} ${name}, or terminate it`;
@@ -42,4 +41,16 @@ export function whyStuck(run: KubernetesObject, now: number): ReconcileFailure |
     return new ReconcileFailure("RunOverdue", message);
   }
   return undefined;
+}
+
+/**
+ * Whether a run has its object's lock. A run that waited for the lock and was suspended meanwhile still gets the lock, but stays in
+ * the phase Pending (argo-workflows, workflow/controller/operator.go, operate).
+ */
+function hasLock(run: KubernetesObject): boolean {
+  const { phase = "", synchronization } = statusOf(run);
+  if (phase !== "" && phase !== "Pending") return true;
+  const mutex = isRecord(synchronization) ? synchronization["mutex"] : undefined;
+  const holding = isRecord(mutex) ? mutex["holding"] : undefined;
+  return Array.isArray(holding) && holding.length > 0;
 }
