@@ -107,6 +107,8 @@ export interface WorkflowNode {
   readonly displayName?: string;
   readonly phase?: string;
   readonly message?: string;
+  /** The lock for which it waits, if it waits for one. */
+  readonly synchronizationStatus?: { readonly waiting?: string } | null;
 }
 
 /** The `status` of a Workflow. Nothing checks what people write there, so entries of `nodes` that are no nodes are left out. */

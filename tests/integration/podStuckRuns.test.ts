@@ -119,6 +119,31 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
     assert.equal((await bench.api.get(bench.object("still-behind")))["status"], undefined);
   });
 
+  describe("because somebody suspended them while they waited for their turn", () => {
+    const queued = {
+      "run-x": { phase: "Pending", synchronizationStatus: { waiting: "argosy/ConfigMap/runs" } },
+    };
+
+    it("makes such a run again, since all runs behind it in the queue would wait for it", async () => {
+      await running("first", { suspend: true }, { nodes: queued });
+      await running("patient", {}, { nodes: queued });
+      const operator = { ...bench.operator.operator, namespaces: [bench.namespace], concurrency: 2 };
+      assert.equal((await resync({ operator })).submitted, 1);
+      const left = await names();
+      assert.deepEqual([left.includes("run-first"), left.includes("run-patient")], [false, true]);
+    });
+
+    it("says what waits for it, if somebody submitted it by hand", async () => {
+      await running("by-hand", { suspend: true }, { nodes: queued }, false);
+      await resync();
+      const ready = await bench.readyOf(bench.object("by-hand"));
+      assert.match(
+        ready.message,
+        /suspended, and all runs of the operator behind it in the queue wait for it/,
+      );
+    });
+  });
+
   it("makes a run again that has not ended long after its time was over", async () => {
     await running("late", {}, overdue());
     assert.deepEqual(await resync({ client: inAnHour() }), { submitted: 1, running: 0, left: 0, failed: 0 });

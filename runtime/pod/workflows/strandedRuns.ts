@@ -2,12 +2,12 @@ import { hasBegun, statusOf } from "../../argo/workflows";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
 import { configMapsOf } from "../withoutWatches/footprint";
-import { isOverdue } from "./stuckRuns";
+import { blocksQueue, isOverdue } from "./stuckRuns";
 
 const UNTOUCHED_MS = 120_000;
 
 /**
- * Says which runs have not ended and never will. They would block every other run of their object:
+ * Says which runs have not ended and never will. They would block every other run of their object, or of their operator:
  *
  * - Those that name other ConfigMaps than the WorkflowTemplate does now. A roll-out removes the ConfigMaps that it has replaced,
  *   and a pod that names a removed one never begins.
@@ -15,6 +15,7 @@ const UNTOUCHED_MS = 120_000;
  *   of reach, it comes back to that run only after a long time, or when it is restarted (argo-workflows,
  *   workflow/controller/operator.go, setExecWorkflow and persistUpdates).
  * - Those that are overdue: see {@link isOverdue}. The kubelet has ended their pods by then.
+ * - Those that somebody suspended while they waited for their turn: see {@link blocksQueue}. They have no pod.
  *
  * Only runs with an object's uid as a label count. The Sensor and the resync write that label. A Workflow that somebody submits
  * by hand is run.
@@ -32,7 +33,10 @@ export function strandedRuns(
   const untouchedSince = now - untouchedMs;
   return (run) =>
     run.metadata.labels?.[OBJECT_UID_LABEL] !== undefined &&
-    (isOutdated(run, current) || isPassedOver(run, untouchedSince) || isOverdue(run, now));
+    (isOutdated(run, current) ||
+      isPassedOver(run, untouchedSince) ||
+      isOverdue(run, now) ||
+      blocksQueue(run));
 }
 
 function isOutdated(run: KubernetesObject, current: ReadonlySet<string>): boolean {

@@ -12,6 +12,15 @@ export function isSuspended(run: KubernetesObject): boolean {
 }
 
 /**
+ * Whether a run was suspended while it waited for its turn. The Workflow controller gives a turn only to the first of the queue, and
+ * never to this run: all runs of the operator behind it wait (argo-workflows, workflow/sync/semaphore.go, checkAcquire).
+ */
+export function blocksQueue(run: KubernetesObject): boolean {
+  const { nodes = {} } = statusOf(run);
+  return isSuspended(run) && Object.values(nodes).some((node) => node.synchronizationStatus?.waiting);
+}
+
+/**
  * Whether the Workflow controller should have ended a run long ago, by the deadline that it enforces (argo-workflows,
  * workflow/controller/operator.go, getWorkflowDeadline). It does not enforce the deadline of a suspended run. The time counts from
  * the last write of the run, since `startedAt` is by the controller's clock.
@@ -33,7 +42,10 @@ export function whyStuck(run: KubernetesObject, now: number): ReconcileFailure |
   if (!hasLock(run)) return undefined;
   const { name, namespace } = run.metadata;
   if (isSuspended(run)) {
-    const message = `Workflow ${name} is suspended, and all other runs of the object wait for it: argo resume -n ${namespace} ${name}, or terminate it`;
+    const others = blocksQueue(run)
+      ? "all runs of the operator behind it in the queue"
+      : "all other runs of the object";
+    const message = `Workflow ${name} is suspended, and ${others} wait for it: argo resume -n ${namespace} ${name}, or terminate it`;
     return new ReconcileFailure("RunSuspended", message);
   }
   if (isOverdue(run, now)) {
