@@ -57,6 +57,7 @@ export const UNREPORTED_RUN_REASONS: readonly string[] = [
  * of its own.
  */
 export const WARNING_REASONS = [
+  "AnswersDiffer",
   "ChildContested",
   "EventBusBeganAnew",
   "EventContradicts",

@@ -1,8 +1,8 @@
 import { writeJson } from "../../runtime/json/json";
+import type { FieldChange } from "../../runtime/kubernetes/changedFields";
 import { formatName } from "../../runtime/kubernetes/objects";
 import { safe } from "../inspect/formatRun";
 import { indent, lastLines, type Style } from "../terminal";
-import type { FieldChange } from "./fields";
 import type { ChildFate, ChildPreview, ObjectPreview } from "./preview";
 
 /** How each fate is shown. */

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "../../runtime/json/json";
+import type { FieldChange } from "../../runtime/kubernetes/changedFields";
 import { secretDataOf } from "../../runtime/kubernetes/kinds";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { LAST_APPLIED } from "../../runtime/watch/watched";
-import type { FieldChange } from "./fields";
 
 /** The text that replaces a hidden value. */
 const MASK = "***";

@@ -150,6 +150,13 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
 
 /** The reason of a Warning Event about something that did not fail a reconcile by itself. */
 const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> = {
+  AnswersDiffer: {
+    happened:
+      "The handler answers other children each time that it is asked about the object, so each answer leads to the next one.",
+    look: "The Event names the children and the fields that differ. argosy diff shows their values.",
+    remedy:
+      "Let the handler answer the same for the same object. Leave out the time and random values, or keep them: take a random value from the child that exists.",
+  },
   ChildContested: {
     happened: "Somebody else changes a child back each time that the operator has applied it.",
     look: "The Event names the child, the fields and the other field manager. kubectl get --show-managed-fields shows both.",

@@ -11,6 +11,7 @@ import { Loads } from "../work/loads";
 import type { EngineOptions } from "./engineOptions";
 import type { Metrics } from "./metrics";
 import type { Parts, WorkParts } from "./parts";
+import { Unrest } from "./unrest";
 
 /** The parts with which {@link ObjectWork} works, and those that get its results. */
 export interface ObjectWorkOptions
@@ -30,6 +31,7 @@ const NO_ROOM_MS = 2_000;
 /** One turn of one object: reconciles it on behalf of the term, and hands the outcome to everyone who needs it. */
 export class ObjectWork {
   private readonly loads: Loads;
+  private readonly unrest = new Unrest();
 
   constructor(private readonly options: ObjectWorkOptions) {
     const { mostLoad: most, triggers } = options;
@@ -66,21 +68,32 @@ export class ObjectWork {
     const due = requests.flatMap((request) => request.due ?? []);
     const trace = traces?.begin();
     const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };
+    const children = () => {
+      const uid = parts.watches.objects.uidOf(nameOf(key));
+      return uid === undefined ? [] : parts.watches.children.of(uid);
+    };
+    this.unrest.begins(key, children);
     const outcome = await parts.reconciler.reconcile(nameOf(key), attempt, mandate);
-    this.setTimes(key, outcome);
+    const isUndoing = this.setTimes(key, outcome);
     this.options.metrics.reconciled(outcome.report);
-    const run = this.report(outcome, parts, mandate, trace);
+    const unrest = this.unrest.ended(key, outcome.report, isUndoing, children);
+    if (unrest) this.options.notice(`${key}: ${unrest.note}`);
+    const events = unrest ? [...outcome.events, unrest] : outcome.events;
+    const run = this.report({ ...outcome, events }, parts, mandate, trace);
     this.options.requests.answer(key, requests, outcome.report);
     this.callListener(key, outcome, run);
     return outcome.again;
   }
 
-  /** Notes when a schedule of the object is due, and what the engine itself has changed. */
-  private setTimes(key: string, { report, nextLook }: Outcome): void {
+  /**
+   * Notes when a schedule of the object is due, and what the engine itself has changed.
+   * @returns whether somebody else had changed a child
+   */
+  private setTimes(key: string, { report, nextLook }: Outcome): boolean {
     const { alarms, triggers, stopping } = this.options;
     if (!stopping.aborted) alarms.set(key, nextLook);
-    if (report.changes.length > 0) triggers.childrenChanged(key);
     if (report.changes.length > 0 || report.statusChanged) triggers.ownChanged(key);
+    return report.changes.length > 0 && triggers.childrenChanged(key);
   }
 
   /**

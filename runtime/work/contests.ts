@@ -41,12 +41,13 @@ export class Contests {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** We have changed children of the object. */
-  changed(key: string): void {
-    const rounds = this.contests.get(key)?.rounds ?? 0;
+  /** We have changed children of the object. @returns whether one had drifted since we did so last */
+  changed(key: string): boolean {
+    const { rounds = 0, drifted = false } = this.contests.get(key) ?? {};
     this.contests.delete(key);
     this.contests.set(key, { changedAt: this.now(), drifted: false, rounds });
     this.forgetOld();
+    return drifted;
   }
 
   /**

@@ -105,9 +105,9 @@ export class Triggers {
     this.addForChild(key, Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
   }
 
-  /** A reconcile has changed children of the object. */
-  childrenChanged(key: string): void {
-    this.contests.changed(key);
+  /** A reconcile has changed children of the object. @returns whether somebody else had changed one soon after we did so last */
+  childrenChanged(key: string): boolean {
+    return this.contests.changed(key);
   }
 
   /** A reconcile has changed the object's status or its children. This may change objects that it uses. */

@@ -3,12 +3,12 @@ import path from "node:path";
 import fc from "fast-check";
 import { asDeployed, whyLeftOut } from "../../cli/diff/deployed";
 import { asDryRun } from "../../cli/diff/dryRunClient";
-import { changedFields, within } from "../../cli/diff/fields";
 import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPreview";
 import type { ObjectPreview } from "../../cli/diff/preview";
 import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
 import type { InstalledOperator } from "../../cli/inspect/installed";
 import { plain } from "../../cli/terminal";
+import { changedFields, within } from "../../runtime/kubernetes/changedFields";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 

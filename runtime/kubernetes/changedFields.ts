@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord, ownValue } from "../../runtime/json/json";
+import { isRecord, ownValue } from "../json/json";
 
-/** A field that would change. */
+/** A field in which an object differs from what it is to become. */
 export interface FieldChange {
   /** ".spec.template.spec.containers[main].image" */
   readonly path: string;
