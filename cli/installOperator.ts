@@ -177,7 +177,10 @@ async function installDefinition(
     const conditions = conditionsOf(await client.get(CRD, { name }));
     const names = conditions.find(({ type }) => type === "NamesAccepted");
     if (names?.status === "False") {
-      throw new CommandError(`the cluster does not accept the names of ${name}: ${names.message}.`);
+      throw new CommandError(
+        `${displayPath(operator.folder)}: the cluster does not accept the names of the CRD ${name}: ${names.message}. Another ` +
+          `CRD of the same group has this name: give this one another name in its spec.names, or delete the other one.`,
+      );
     }
     if (!conditions.some(({ type, status }) => type === "Established" && status === "True")) return undefined;
     // Discovery, which the engine uses, is updated a moment later.

@@ -181,6 +181,11 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
     const remedy = "Name the fields in properties, or move the map into a field of the status.";
     problem(`${field}.additionalProperties`, "leaves no room for conditions", remedy);
   }
+  const observed = at(status, "properties", "observedGeneration", "type");
+  if (observed !== undefined && observed !== "integer") {
+    const remedy = "Leave it out, and Argosy adds it. Or write type: integer.";
+    problem(`${field}.properties.observedGeneration`, "is not of type integer", remedy);
+  }
   const conditions = at(status, "properties", "conditions");
   if (conditions !== undefined && !isListByType(conditions)) {
     const remedy =

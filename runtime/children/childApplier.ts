@@ -101,11 +101,11 @@ export class ChildApplier {
           const { seen }: Target = target;
           target = await this.look(child, scope, seen ? undefined : error);
           conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
-        } else if (target.seen && child.update === "recreate" && (isFieldRefused(error) || isMisfit(error))) {
-          // Nothing is deleted that we did not apply.
-          if (target.how === "adopt") throw adoptionRefused(child, error, scope);
-          return this.recreate(child, target.seen, error, scope);
-        } else throw error;
+        } else if (!target.seen || !(isFieldRefused(error) || isMisfit(error))) throw error;
+        // Nothing is deleted that we did not apply.
+        else if (target.how === "adopt") throw adoptionRefused(child, error, scope);
+        else if (child.update === "recreate") return this.recreate(child, target.seen, error, scope);
+        else throw error;
       }
     }
     return undefined;

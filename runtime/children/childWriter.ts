@@ -107,7 +107,7 @@ export class ChildWriter {
       // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
       // take its name.
       const outage =
-        "confirmOwner" in scope ? await this.outages.met(error, uid, scope, `write ${name}`) : undefined;
+        "confirmOwner" in scope ? await this.outages.met(error, uid, scope, `delete ${name}`) : undefined;
       throw outage ?? deletionRefused(error, child) ?? error;
     }
   }

@@ -164,6 +164,8 @@ export interface Conflict {
   readonly why: string;
   /** Whether the object has another owner. Then an annotation for adoption does not help. */
   readonly hasOwner: boolean;
+  /** Whether that owner is of the operator's own kind. @default false */
+  readonly isOfOurKind?: boolean;
 }
 
 /**
@@ -181,7 +183,8 @@ export function conflictWith(
   const owner = provenOwner(found, kind, managers);
   if (owner) {
     if (owner.uid === uid) return undefined;
-    return belongsTo(`${kind.kind} ${owner.namespace ? `${owner.namespace}/` : ""}${owner.name}`);
+    const name = `${kind.kind} ${owner.namespace ? `${owner.namespace}/` : ""}${owner.name}`;
+    return { ...belongsTo(name), isOfOurKind: true };
   }
   const controller = metadata.ownerReferences?.find((reference) => reference.controller);
   if (controller && controller.uid !== uid) return belongsTo(`${controller.kind} ${controller.name}`);

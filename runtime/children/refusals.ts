@@ -8,6 +8,7 @@ import {
   isMisfit,
   isNamespaceMissing,
   isNamespaceTerminating,
+  isTooLarge,
   RIGHT_MISSING,
 } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
@@ -33,12 +34,12 @@ export const GRANT_REMEDY =
 export function childConflict(
   child: DesiredChild,
   found: KubernetesObject,
-  { why, hasOwner }: Conflict,
+  conflict: Conflict,
   managers: readonly string[],
 ): ReconcileFailure {
   return new ReconcileFailure(
     "ChildConflict",
-    `${nameOf(child)} does not belong to this object: ${why}. ${whyHeld(found) ?? remedyFor(found, managers, hasOwner)}`,
+    `${nameOf(child)} does not belong to this object: ${conflict.why}. ${whyHeld(found) ?? remedyFor(found, managers, conflict)}`,
     // The object belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
     belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
   );
@@ -60,7 +61,7 @@ export function adoptionRefused(
   { masked }: Pick<ChildOwner, "masked">,
 ): ReconcileFailure {
   const said = brief(masked(cause.message));
-  const message = `${nameOf(child)} cannot be adopted: the API server refuses the change: ${said}. The operator did not create it, so it is not deleted to be created again: delete it yourself, or answer it as it is.`;
+  const message = `${nameOf(child)} cannot be adopted: the API server refuses the change: ${said}. Answer what the API server accepts, or delete it yourself: the operator did not create it, so it is not deleted to be created again.`;
   return new ReconcileFailure("ChildRefused", message, { cause });
 }
 
@@ -104,7 +105,8 @@ export function childRefused(
     rights +
     grantRemedy(error, child) +
     namespaceRemedy(error, namespace) +
-    pathRemedy(error, child);
+    pathRemedy(error, child) +
+    (isTooLarge(error) ? " Spread its content over several children." : "");
   const message = `the API server refused ${nameOf(child)}: ${said}.${advice}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
@@ -214,14 +216,20 @@ function whyHeld({ metadata: { deletionTimestamp, finalizers = [] } }: Kubernete
  * What to do about an object that has the child's name. If an operator of Argosy applied it, that may be this operator under a
  * former name.
  */
-function remedyFor(found: KubernetesObject, managers: readonly string[], hasOwner: boolean): string {
+function remedyFor(
+  found: KubernetesObject,
+  managers: readonly string[],
+  { hasOwner, isOfOurKind = false }: Conflict,
+): string {
   const former = found.metadata.managedFields
     ?.filter(({ manager = "" }) => !managers.includes(manager))
     .filter(({ manager = "" }) => manager.startsWith(MANAGER_PREFIX))
     .map(({ manager = "" }) => manager.slice(MANAGER_PREFIX.length))
     .find((identity) => identity !== "" && !identity.includes("/"));
+  // Neither of two objects that exchange names deletes its child before it has the other one's.
+  const exchanged = " If that object waits for a child of this one, delete one of the two children.";
   const adopt = hasOwner
-    ? `Answer another name, or take it from its owner first: ${ADOPT_ANNOTATION} does not do that.`
+    ? `Answer another name, or take it from its owner first: ${ADOPT_ANNOTATION} does not do that.${isOfOurKind ? exchanged : ""}`
     : `Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`;
   return former === undefined
     ? adopt

@@ -1,4 +1,5 @@
 import type { Orphans } from "../children/orphans";
+import { isRightMissing } from "../children/refusals";
 import type { KubernetesClient } from "../kubernetes/client";
 import { keyOf } from "../kubernetes/objects";
 import { Leadership, type LeadershipOptions } from "../leadership/leadership";
@@ -30,6 +31,9 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
 const LAST_WRITES_GRACE_MS = 3_000;
 /** If work in progress takes longer than this when the engine stops, another process leads while it goes on. */
 const HAND_OVER_AFTER_MS = 2_000;
+/** What to do if the runner may not write its Lease. It reconciles nothing without it. */
+const LEASE_REMEDY =
+  ". Until the runner may write its Lease, it reconciles nothing. Somebody probably changed its Role or its RoleBinding: run `pulumi up --refresh`.";
 /** A new leader waits this long for a fresh list of the custom resources. Then it reads each by itself. */
 const REFRESH_PATIENCE_MS = 10_000;
 
@@ -63,7 +67,7 @@ export class Leading {
       onStandby: (leader) =>
         notice(`standing by: ${leader} leads, and this process works when that one has ended`),
       onBlockedChange: () => this.block(),
-      onError: (error) => notice(`lease: ${error.message}`),
+      onError: (error) => notice(`lease: ${error.message}${isRightMissing(error) ? LEASE_REMEDY : ""}`),
       leaseSeconds,
     });
   }

@@ -98,6 +98,11 @@ export function retryAfterMs(error: unknown): number | undefined {
   return isTooLong ? LONGEST_RETRY_AFTER_MS * (0.5 + Math.random() / 2) : seconds * 1000;
 }
 
+/** Whether the object is larger than the API server or etcd accepts. */
+export function isTooLarge({ code, message }: ApiError): boolean {
+  return code === 413 || message.includes("etcdserver: request is too large");
+}
+
 /**
  * The message of etcd while it has no leader, is too slow or is full. If an object is too large, the object is at fault.
  * @see https://github.com/etcd-io/etcd/blob/main/api/v3rpc/rpctypes/error.go

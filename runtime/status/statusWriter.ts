@@ -2,7 +2,7 @@ import { ReconcileFailure } from "../failure";
 import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts, isRace } from "../kubernetes/conflicts";
-import { ApiError, isApiError, isBusy, isMisfit, isNamespaceMissing } from "../kubernetes/errors";
+import { ApiError, isApiError, isBusy, isMisfit, isNamespaceMissing, isTooLarge } from "../kubernetes/errors";
 import { conditionsIn, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { clearingOf, composeStatus, type Status, type StatusChange } from "./composeStatus";
@@ -142,9 +142,12 @@ function isMisfitOfStatus(error: unknown): boolean {
 }
 
 function refusedBy(cause: ApiError): ReconcileFailure {
-  return new ReconcileFailure("StatusRefused", `the API server refused the status: ${cause.message}`, {
-    cause,
-  });
+  const remedy = isTooLarge(cause) ? ". Answer less of it: an object has room for about 1.5 MB in all" : "";
+  return new ReconcileFailure(
+    "StatusRefused",
+    `the API server refused the status: ${cause.message}${remedy}`,
+    { cause },
+  );
 }
 
 const REMEDY =

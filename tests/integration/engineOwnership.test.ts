@@ -110,6 +110,26 @@ describe("the engine owns children", function () {
     assert.deepEqual((await bench.api.get(here("wanted")))["data"], { of: "first" });
   });
 
+  it("and says what to do where two objects exchange the names of their children", async () => {
+    await bench.applied("one", answering(configMap("x", { of: "one" })));
+    await bench.applied("other", answering(configMap("y", { of: "other" })));
+    const objects = [
+      await bench.applyObject("one", answering(configMap("y", { of: "one" }))),
+      await bench.applyObject("other", answering(configMap("x", { of: "other" }))),
+    ];
+    for (const object of objects) {
+      const { message } = await bench.failed(object, "ChildConflict");
+      assert.match(
+        message,
+        /If that object waits for a child of this one, delete one of the two children\.$/,
+      );
+    }
+    await bench.api.delete(here("y"));
+    for (const object of objects) await bench.ready(object);
+    assert.deepEqual((await bench.api.get(here("x")))["data"], { of: "other" });
+    assert.deepEqual((await bench.api.get(here("y")))["data"], { of: "one" });
+  });
+
   it("and refuses a child elsewhere that is owned by another custom resource", async () => {
     const role = clusterRole(`${bench.namespace}-wanted`);
     const first = await bench.applied("far-first", answering(role));

@@ -141,11 +141,15 @@ describe("ChildWriter", () => {
       bench.cluster.meanwhile = (step) => {
         if (step === APPLY && bench.confirmed > 0) throw IMMUTABLE;
       };
-      const { reason, message } = await failureOf(bench.apply(desired({ key: "2" }, { update: "recreate" })));
-      assert.equal(reason, "ChildRefused");
-      assert.match(message, /^ConfigMap shop\/settings cannot be adopted: .*delete it yourself/);
-      assert.equal(bench.there()?.metadata.uid, "foreign-uid");
-      assert.ok(!bench.cluster.steps.includes(DELETE));
+      for (const update of ["recreate", "apply", "never"] as const) {
+        bench.confirmed = 0;
+        const { reason, message } = await failureOf(bench.apply(desired({ key: "2" }, { update })));
+        assert.equal(reason, "ChildRefused");
+        assert.match(message, /^ConfigMap shop\/settings cannot be adopted: .*delete it yourself/);
+        assert.ok(!message.includes("Declare update"), message);
+        assert.equal(bench.there()?.metadata.uid, "foreign-uid");
+        assert.ok(!bench.cluster.steps.includes(DELETE));
+      }
     });
 
     it("never if it has the controller of another owner", async () => {

@@ -60,6 +60,17 @@ describe("ChildWriter, when the API server refuses", () => {
       assert.ok(message.endsWith(`${said}. Answer a text there: "1" instead of 1.`), message);
     });
 
+    it("that the child is too large, and what to do", async () => {
+      for (const [code, said] of [
+        [500, "etcdserver: request is too large"],
+        [413, "Request entity too large: limit is 3145728"],
+      ] as const) {
+        const { reason, message } = await refused(code, said, { kind: "Status" });
+        assert.equal(reason, "ChildRefused");
+        assert.ok(message.endsWith(`${said}. Spread its content over several children.`), message);
+      }
+    });
+
     it("that rights are missing in a namespace that was granted", async () => {
       bench.begin({ isNamespaced: true });
       const { reason, message } = await refused(403, 'User "runner" cannot patch resource "configmaps"');

@@ -29,4 +29,23 @@ describe("the installation of an operator", () => {
       removeFolder(root);
     });
   }
+
+  it("names the folder of a CRD of which another one has a name, and what to do", async () => {
+    const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+    const folder = path.join(root, "widget");
+    const message = '"WidgetList" is already in use';
+    const taken = { status: { conditions: [{ type: "NamesAccepted", status: "False", message }] } };
+    const client = { apply: async () => {}, get: async () => taken } as unknown as KubernetesClient;
+    const account = { namespace: "argosy", serviceAccountName: "widget" };
+    const operator = loadDefinition(folder, widgetDefinition);
+    await assert.rejects(installOperator({ client, operator, account }), ({ message: said }: Error) => {
+      assert.ok(said.startsWith(`${displayPath(folder)}: the cluster does not accept the names`), said);
+      assert.match(
+        said,
+        /"WidgetList" is already in use\. Another CRD of the same group has this name: give/,
+      );
+      return true;
+    });
+    removeFolder(root);
+  });
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Orphans } from "../../runtime/children/orphans";
 import { Leading } from "../../runtime/engine/leading";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import type { Lease, LeaseApi, LeaseManifest } from "../../runtime/leadership/lease";
 import { Outbox } from "../../runtime/outbox/outbox";
@@ -18,6 +19,9 @@ const OTHER = "shop/other";
 describe("Leading", function () {
   this.timeout(20_000);
   let lease: Lease | undefined;
+  /** What the API server says of the lease. */
+  let refusal: ApiError | undefined;
+  let notices: string[];
   let schedule: Schedule;
   let workers: Workers;
   /** The work in progress: how it is ended, by its key. */
@@ -32,6 +36,7 @@ describe("Leading", function () {
 
   beforeEach(() => {
     [lease, lists, invalidated, reread] = [undefined, 0, 0, []];
+    [refusal, notices] = [undefined, []];
     working = new Map();
     listed = () => {};
     schedule = new Schedule();
@@ -86,7 +91,7 @@ describe("Leading", function () {
           schedule.add(key);
         },
       },
-      notice: () => {},
+      notice: (text) => void notices.push(text),
     });
     processes.push(leading);
     leading.start();
@@ -102,7 +107,10 @@ describe("Leading", function () {
       return structuredClone(lease);
     };
     return {
-      get: async () => structuredClone(lease),
+      get: async () => {
+        if (refusal) throw refusal;
+        return structuredClone(lease);
+      },
       create: async (spec, annotations) =>
         store({
           apiVersion: "coordination.k8s.io/v1",
@@ -137,6 +145,15 @@ describe("Leading", function () {
     const metadata = { name: "lease", uid: "lease-uid", resourceVersion: "0", annotations };
     return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: { holderIdentity: "" } };
   }
+
+  it("says what to do if the runner may not have its lease", async () => {
+    const message = 'leases "widget" is forbidden: User "runner" cannot get resource "leases"';
+    refusal = new ApiError(403, { message }, "GET");
+    start();
+    await eventually(() =>
+      assert.match(notices[0] ?? "", /^lease: .*cannot get .*run `pulumi up --refresh`\.$/),
+    );
+  });
 
   it("reconciles nothing before the custom resources were listed in the term", async () => {
     const leading = start();

@@ -177,5 +177,9 @@ describe("A child that the API server cannot write", () => {
     const [first, , third] = await tries(() => writer.delete(known, scope()));
     assert.ok(isBusy(first));
     assert.ok(third instanceof ReconcileFailure, String(third));
+    assert.match(
+      third.message,
+      /the API server has failed to delete ConfigMap shop\/settings, although it answers/,
+    );
   });
 });

@@ -174,6 +174,11 @@ describe("an operator's CRD", () => {
       /properties\.status\.properties\.argosy is a reserved name\. Give it another name/,
     ],
     [
+      "has an observed generation that is a text",
+      status({ type: "object", properties: { observedGeneration: { type: "string" } } }),
+      /properties\.status\.properties\.observedGeneration is not of type integer\. Leave it out, and Argosy adds it/,
+    ],
+    [
       "has conditions that are replaced as a whole, and with them those of others",
       status({ type: "object", properties: { conditions: { type: "array", items: { type: "object" } } } }),
       /properties\.status\.properties\.conditions is not a list with the key type\. Leave it out, and Argosy adds it/,
