@@ -4,7 +4,7 @@ import { EXIT_CODES } from "./commandError";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
-import { print } from "./terminal";
+import { print, progress } from "./terminal";
 
 /** @see pause */
 export interface PauseOptions extends ClusterOptions, NamespaceOptions {
@@ -37,6 +37,11 @@ async function annotate(
       await client.mergePatch(target.resource, target.name, patch);
       const changed = wasPaused !== (value !== null);
       const object = `${target.resource.kind} ${formatName(target.name)}`;
+      if (value !== null && target.operators.length === 0)
+        progress(
+          `No operator that is installed here handles objects of the kind ${target.resource.kind}. Only one that argosy dev runs would ` +
+            `heed that ${object} is paused.`,
+        );
       const state = value === null ? "resumed" : "paused";
       print(
         options.json

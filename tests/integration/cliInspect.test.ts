@@ -142,7 +142,9 @@ describe("the commands that look at a cluster", function () {
 
   it("pause an object, explain that, and resume it", async () => {
     const object = await bench.applied("paused", answering(configMap("paused", { a: "1" })));
-    assert.match(await argosy(0, "pause", `${kind()}/paused`), /\/paused: paused$/m);
+    const paused = await argosy(0, "pause", `${kind()}/paused`);
+    assert.match(paused, /\/paused: paused$/m);
+    assert.ok(!paused.includes("No operator"), paused);
     assert.match(await argosy(0, "pause", `${kind()}/paused`), /was paused already/);
     assert.match((await explained("paused")).summary, /^It is paused/);
     await bench.applyObject("paused", answering(configMap("paused", { a: "2" })));
@@ -152,6 +154,14 @@ describe("the commands that look at a cluster", function () {
       assert.deepEqual(child["data"], { a: "2" });
     });
     await bench.ready(object);
+  });
+
+  it("say of a paused object of another kind that no operator handles it", async () => {
+    await bench.api.create(inNamespace(configMap("strange"), bench.namespace));
+    assert.match(
+      await argosy(0, "pause", "configmap/strange"),
+      /No operator that is installed here handles objects of the kind ConfigMap/,
+    );
   });
 
   it("replay an object: its operator is asked at once", async () => {
