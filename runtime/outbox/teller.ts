@@ -1,6 +1,5 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { policyRefusalIn } from "../kubernetes/conflicts";
-import type { ApiError } from "../kubernetes/errors";
 import type { Regarded } from "../kubernetes/events";
 import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
@@ -53,6 +52,7 @@ const RECORD_PATIENCE_MS = 1_000;
  * Guarantees, each with a test in tests/unit/teller.test.ts:
  * - A verdict waits a second for its record, and no longer.
  * - What was reported is not reported again with the rest.
+ * - No Event waits for a status that cannot be written.
  * - If the status is forbidden, one Event says so, and the verdict is tried again.
  *
  * Caveat: a status that names its record ahead goes on naming one that the API server refused, as one that was removed since.
@@ -64,16 +64,16 @@ export class Teller {
   async tell(client: KubernetesClient, name: ObjectName, message: Message): Promise<Unreported | undefined> {
     const [run, records] = await this.writeRecords(message.records);
     let left: Message = { ...naming(run, message), records };
-    let forbidden: ApiError | undefined;
+    let problem: unknown;
+    if (left.verdict) {
+      const { isForbidden: _, ...others } = left;
+      const { events = [], isForbidden, error } = await this.writeVerdict(client, name, left, left.verdict);
+      problem = error;
+      const verdict = error === undefined ? undefined : left.verdict;
+      left = { ...others, verdict, events: [...left.events, ...events], ...(isForbidden && { isForbidden }) };
+    }
+    // The Events do not wait for the status: it may never be written.
     try {
-      if (left.verdict) {
-        const refused = await this.writeVerdict(client, name, left, left.verdict);
-        forbidden = refused?.forbidden;
-        const verdict = forbidden && left.verdict;
-        const events = [...left.events, ...(refused?.events ?? [])];
-        const { isForbidden: _, ...others } = left;
-        left = { ...others, verdict, events, ...(forbidden && { isForbidden: true }) };
-      }
       for (const event of left.events) {
         await this.options.events.write(client, message.regarding, event);
         left = { ...left, events: left.events.slice(1) };
@@ -81,7 +81,7 @@ export class Teller {
     } catch (error) {
       return { left, error };
     }
-    return forbidden || records.length > 0 ? { left, error: forbidden } : undefined;
+    return problem !== undefined || records.length > 0 ? { left, error: problem } : undefined;
   }
 
   /** Writes the records. @returns the name of the last one that is there, and those that are to be written later */
@@ -103,25 +103,26 @@ export class Teller {
     return [run, left];
   }
 
-  /** @returns what to report instead if the API server refuses the status. If the status is forbidden, it may be allowed later */
+  /** @returns what to report instead if the API server refuses the status, and the error if the status may be written later */
   private async writeVerdict(
     client: KubernetesClient,
     name: ObjectName,
     { regarding, isForbidden }: Message,
     verdict: StatusVerdict,
-  ): Promise<{ readonly events: readonly ObjectEvent[]; readonly forbidden?: ApiError } | undefined> {
+  ): Promise<Partial<Pick<Message, "events" | "isForbidden">> & { readonly error?: unknown }> {
     const { uid } = regarding.metadata;
     try {
       await this.options.statuses.write(client, { ...name, uid }, { verdict });
-      return undefined;
+      return {};
     } catch (error) {
       const forbidden = policyRefusalIn(error);
-      if (!forbidden && (error as Error).name !== "ReconcileFailure") throw error;
+      if (!forbidden && (error as Error).name !== "ReconcileFailure") return { isForbidden, error };
       const note = forbidden
         ? `the API server forbids to write the status: ${forbidden.message}`
         : (error as Error).message;
       const event = { type: "Warning", reason: "StatusRefused", note } as const;
-      return { events: forbidden && isForbidden ? [] : [event], ...(forbidden && { forbidden }) };
+      if (!forbidden) return { events: [event] };
+      return { events: isForbidden ? [] : [event], isForbidden: true, error: forbidden };
     }
   }
 }

@@ -116,14 +116,15 @@ describe("Teller", () => {
     assert.deepEqual(written, ["status -", "status -"]);
   });
 
-  it("leaves what follows a status that cannot be written, and tells nothing twice when it is tried again", async () => {
+  it("leaves a status that cannot be written, for which no Event waits, and tells nothing twice", async () => {
     failing.set("status run-1", UNREACHABLE);
     const untold = await tell(message({ records: [SUCCESS], events: [WARNING] }));
     assert.equal(untold?.error, UNREACHABLE);
+    assert.deepEqual(written, ["record run-1", "Warning HandlerError run-1"]);
     failing.clear();
     assert.ok(untold);
     assert.equal(await tell(untold.left), undefined);
-    assert.deepEqual(written, ["record run-1", "status run-1", "Warning HandlerError run-1"]);
+    assert.deepEqual(written, ["record run-1", "Warning HandlerError run-1", "status run-1"]);
   });
 
   it("leaves the Events that follow one that cannot be written", async () => {
@@ -169,8 +170,9 @@ describe("Teller", () => {
     assert.deepEqual(written, []);
   });
 
-  it("leaves everything if the object cannot be read", async () => {
-    const unread = teller({ statuses: { write: () => Promise.reject(UNREACHABLE) } });
+  it("leaves everything if the API server is away", async () => {
+    const away = () => Promise.reject(UNREACHABLE);
+    const unread = teller({ statuses: { write: away }, events: { write: away } });
     assert.deepEqual(await tell(message({ events: [WARNING] }), unread), {
       left: message({ events: [WARNING] }),
       error: UNREACHABLE,
