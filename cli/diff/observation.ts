@@ -8,7 +8,7 @@ import type { Resource } from "../../runtime/kubernetes/resource";
 import { type Memory, memoryOf } from "../../runtime/memory/memory";
 import { fieldManagerOf, formerManagersOf } from "../../runtime/names";
 import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
-import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
+import type { WritingOptions } from "../../runtime/reconcile/objectChildren";
 import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
 import { Sweep } from "../../runtime/reconcile/sweep";
 import { DirectUse } from "../../runtime/uses/directUse";
@@ -31,8 +31,8 @@ export interface ObservationOptions {
 
 /** One object, and everything else that its handler gets, read from a cluster by the engine's own steps, without a watch. */
 export class Observation {
-  /** The writer that makes the children as the handler answers them. */
-  readonly writes: ObjectChildren;
+  /** With these parts the children are made as the handler answers them. */
+  readonly writing: WritingOptions;
   private readonly observed: ObservedChildren;
   private readonly source: DirectUse;
 
@@ -48,7 +48,7 @@ export class Observation {
     const writer = new ChildWriter({ store, ownerKind, fieldManager, formerManagers });
     for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
     const sweep = new Sweep({ operator, childResources, store, writer });
-    this.writes = new ObjectChildren({ children: store, writer, sweep });
+    this.writing = { children: store, writer, sweep };
     this.observed = new ObservedChildren({ children: store });
     this.source = options.source ?? new DirectUse(operator, client);
   }

@@ -14,7 +14,7 @@ import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/object
 import type { Memory } from "../../runtime/memory/memory";
 import { wasCreated } from "../../runtime/memory/rememberedChildren";
 import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
-import type { ChildrenScope, Written } from "../../runtime/reconcile/objectChildren";
+import { type ChildrenScope, type Written, writeChildren } from "../../runtime/reconcile/objectChildren";
 import { Timeline } from "../../runtime/reconcile/timeline";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { StillListingError } from "../../runtime/watch/scopes";
@@ -167,7 +167,13 @@ class TriedObject {
         operator,
         childResources,
       ).map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
-      this.written = await this.observation.writes.write(this.object, desired, memory, this.scope());
+      this.written = await writeChildren(
+        this.observation.writing,
+        this.object,
+        desired,
+        memory,
+        this.scope(),
+      );
       const { failure } = this.written;
       return failure && this.failureOf(failure.error, log);
     } catch (error) {

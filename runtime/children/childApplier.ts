@@ -52,9 +52,6 @@ interface Seen {
 /** A condition on the object that exists. The API server refuses the write if the object does not meet it. */
 type Condition = Seen | { readonly resourceVersion: string };
 
-/** If the object in the way changed this often, another try within one reconcile makes no sense. */
-const MOST_TRIES = 5;
-
 /** What to write, and onto what. */
 type Target =
   /** Nothing has the child's name. */
@@ -91,7 +88,7 @@ export class ChildApplier {
     if (known) target = { how: child.update === "never" ? "mark" : "apply", seen: seenOf(known) };
     // The child was created once, so it is not created again. But it may be there without its marks.
     else if (child.isCreated) target = await this.look(child, scope);
-    const conflicts = new Conflicts(MOST_TRIES);
+    const conflicts = new Conflicts();
     while (target) {
       if (target.how === "create" && child.isCreated) return undefined;
       try {
@@ -216,7 +213,7 @@ export class ChildApplier {
   ): Promise<void> {
     const { store, ownerKind, formerManagers } = this.options;
     let current: KubernetesObject | undefined = object;
-    const conflicts = new Conflicts(MOST_TRIES);
+    const conflicts = new Conflicts();
     while (current) {
       const owned: KubernetesObject = current;
       if (!formerManagers.some((manager) => applyEntry(owned, manager))) return;

@@ -19,7 +19,7 @@ export type ChildNews =
   /** Somebody else removed or changed what we applied. */
   | { readonly kind: "drifted"; readonly child: ChangedChild }
   /** The child is gone at last, because we deleted it. */
-  | { readonly kind: "gone"; readonly child: ChangedChild };
+  | { readonly kind: "gone" };
 
 /** What the news depend on. */
 interface Facts {
@@ -60,7 +60,7 @@ export function newsOf(
   const news: (readonly [Owner, ChildNews])[] = [];
   if (before && before.facts.owner.uid !== after?.facts.owner.uid) {
     const lost: ChildNews = after ? drifted(before) : { kind: "drifted", child: named(before) };
-    news.push([before.facts.owner, isByUs ? { kind: "gone", child: named(before) } : lost]);
+    news.push([before.facts.owner, isByUs ? { kind: "gone" } : lost]);
   }
   if (!after) return news;
   const { owner, owned, isReady } = after.facts;

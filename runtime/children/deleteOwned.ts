@@ -14,9 +14,6 @@ export interface OwnedBy {
   readonly managers: readonly string[];
 }
 
-/** If a child that must be deleted changed this often, another try within one reconcile makes no sense. */
-const MOST_TRIES = 5;
-
 /**
  * Deletes exactly one child, in the version that was seen to be its owner's. If somebody else has written it since, it is looked at
  * again first.
@@ -32,7 +29,7 @@ export async function deleteOwned(
 ): Promise<"deleted" | "gone" | undefined> {
   const { resource, uid } = child;
   let { resourceVersion } = child;
-  const conflicts = new Conflicts(MOST_TRIES);
+  const conflicts = new Conflicts();
   for (;;) {
     const { result, object } = await store.write(resource, child, undefined, async () => {
       try {

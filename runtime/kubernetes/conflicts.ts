@@ -32,6 +32,8 @@ export function policyRefusalIn(error: unknown): ApiError | undefined {
   return POLICY.test(refusal.message) ? refusal : undefined;
 }
 
+/** If the object changed this often, another try at once makes no sense. */
+const MOST_TRIES = 5;
 /** This many conflicts in a row, with no write in between, are a refusal and not a race. */
 const MOST_STANDING = 3;
 
@@ -40,8 +42,8 @@ export class Conflicts {
   private tries = 0;
   private standing = 0;
 
-  /** @param mostTries how often the write is tried in all */
-  constructor(private readonly mostTries: number) {}
+  /** @param mostTries how often the write is tried in all. @default 5 */
+  constructor(private readonly mostTries = MOST_TRIES) {}
 
   /**
    * Takes in that a try was refused with 409. Returns if another try makes sense.

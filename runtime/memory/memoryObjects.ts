@@ -47,9 +47,6 @@ export interface MemoryObjectsOptions {
   readonly isThere: (uid: string) => boolean;
 }
 
-/** How often a write is tried while others write the same Memory. */
-const MOST_TRIES = 5;
-
 /**
  * The memories of objects that we do not own, which have no room for them. Each memory is an object of the kind Memory, named by
  * the operator's identity and the object's uid. It has the last verdict as well.
@@ -97,7 +94,7 @@ export class MemoryObjects implements Memories {
   ): Promise<undefined> {
     return this.turns.take(object.uid, async () => {
       const { known, operator, isThere } = this.options;
-      const conflicts = new Conflicts(MOST_TRIES);
+      const conflicts = new Conflicts();
       // What has the name of the Memory, if that is not known as a Memory: somebody has written something else there.
       let found: KubernetesObject | undefined;
       for (;;) {
@@ -176,7 +173,7 @@ export class MemoryObjects implements Memories {
   private async delete(client: KubernetesClient, memory: KubernetesObject): Promise<void> {
     const { uid } = memory.metadata;
     let { resourceVersion } = memory.metadata;
-    const conflicts = new Conflicts(MOST_TRIES);
+    const conflicts = new Conflicts();
     for (;;) {
       try {
         await client.deleteVersion(this.kind, memory.metadata, { uid, resourceVersion });

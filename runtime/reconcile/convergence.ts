@@ -13,7 +13,7 @@ import type { Asking } from "./asking";
 import type { Draft } from "./draft";
 import type { Finalizers } from "./finalizers";
 import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
-import type { ObjectChildren } from "./objectChildren";
+import { type WritingOptions, writeChildren } from "./objectChildren";
 import type { ObservedChildren } from "./observedChildren";
 import type { Reconciliation } from "./reconciliation";
 import type { Made, Remembering } from "./remembering";
@@ -29,7 +29,7 @@ export interface ConvergenceOptions {
   /** Undefined if the objects are not ours. */
   readonly finalizers: Finalizers | undefined;
   readonly observed: ObservedChildren;
-  readonly children: ObjectChildren;
+  readonly writing: WritingOptions;
   readonly asking: Asking;
   readonly remembering: Remembering;
   readonly scrubber: Scrubber;
@@ -99,7 +99,7 @@ export class Convergence {
 
   /** Writes the children of an answer, when the whole answer has been checked. */
   private async write(asked: Asked, reconciliation: Reconciliation, draft: Draft): Promise<Made> {
-    const { operator, childResources, children, remembering } = this.options;
+    const { operator, childResources, writing, remembering } = this.options;
     const { object: held, memory, answer } = asked;
     await this.assertKnownKinds(answer.children, reconciliation);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
@@ -108,7 +108,7 @@ export class Convergence {
     }));
     const hasFar = desired.some((child) => isElsewhere(held, child));
     const object = await this.ensureFinalizers(held, reconciliation, hasFar);
-    const written = await children.write(object, desired, memory, reconciliation);
+    const written = await writeChildren(writing, object, desired, memory, reconciliation);
     draft.changes.push(...written.changes);
     const made = { object, answer, desired, progress: written.progress, before: written.memory };
     if (!written.failure) return made;

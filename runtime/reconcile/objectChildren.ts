@@ -13,8 +13,8 @@ import { type Progress, wasReached, withoutChild } from "../memory/rememberedChi
 import type { Sweep } from "./sweep";
 import type { StepChild, Timeline } from "./timeline";
 
-/** What {@link ObjectChildren} work with. */
-export interface ObjectChildrenOptions {
+/** What {@link writeChildren} works with. */
+export interface WritingOptions {
   readonly children: ChildStore;
   readonly writer: ChildWriter;
   readonly sweep: Sweep;
@@ -41,27 +41,23 @@ export interface Written {
 }
 
 /**
- * Writes the children of one custom resource as the handler answered them, and deletes all others.
+ * Writes the children of one custom resource as the handler answered them, and deletes all others. Throws nothing: the result has
+ * the failure.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
  * - Every change that was made is reported, even if a sibling failed.
  * - Nothing is deleted if a child could not be written.
+ *
+ * @param memory of the object, from before
  */
-export class ObjectChildren {
-  constructor(private readonly options: ObjectChildrenOptions) {}
-
-  /**
-   * Makes the object's children as desired, and deletes all others. Throws nothing: the result has the failure.
-   * @param memory of the object, from before
-   */
-  write(
-    object: KubernetesObject,
-    desired: readonly DesiredChild[],
-    memory: Memory,
-    scope: ChildrenScope,
-  ): Promise<Written> {
-    return new Writing(this.options, object, desired, memory, scope).run();
-  }
+export function writeChildren(
+  options: WritingOptions,
+  object: KubernetesObject,
+  desired: readonly DesiredChild[],
+  memory: Memory,
+  scope: ChildrenScope,
+): Promise<Written> {
+  return new Writing(options, object, desired, memory, scope).run();
 }
 
 /** One write of the children of one object, and how far it has come. */
@@ -70,7 +66,7 @@ class Writing {
   private progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
 
   constructor(
-    private readonly options: ObjectChildrenOptions,
+    private readonly options: WritingOptions,
     private readonly object: KubernetesObject,
     private readonly desired: readonly DesiredChild[],
     private memory: Memory,

@@ -15,7 +15,7 @@ import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
 import { type Mandate, whyEnded } from "./mandate";
 import { UnconfirmedEvents } from "./newEvents";
-import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
+import type { WritingOptions } from "./objectChildren";
 import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
 import type { Outcome } from "./outcome";
 import { Reconciliation } from "./reconciliation";
@@ -70,22 +70,22 @@ export class Reconciler {
   private readonly now: () => number;
 
   constructor(private readonly options: ReconcilerOptions) {
-    const { operator, resource, objects, childResources, children: store, writer, departures } = options;
+    const { operator, resource, objects, childResources, children, writer, departures } = options;
     const { scrubber, unconfirmed } = this;
     const { now = () => Date.now() } = options;
     this.now = now;
     this.outages = options.outages ?? new Outages("ApiError");
     const isOurs = !departures;
-    const sweep = new Sweep({ operator, childResources, store, writer });
+    const sweep = new Sweep({ operator, childResources, store: children, writer });
     const finalizers = isOurs ? new Finalizers(resource, operator) : undefined;
     const remembering = new Remembering({ ...options, isOurs }, isOurs ? formerManagersOf(operator) : []);
-    const remember: ObjectChildrenOptions["remember"] = (...what) => remembering.now(...what);
-    const children = new ObjectChildren({ children: store, writer, sweep, remember });
-    const observed = new ObservedChildren({ children: store, isFollowed: options.isFollowed });
+    const remember: WritingOptions["remember"] = (...what) => remembering.now(...what);
+    const writing = { children, writer, sweep, remember };
+    const observed = new ObservedChildren({ children, isFollowed: options.isFollowed });
     const asking = new Asking({ ...options, observed, scrubber, isOurs });
     const parts = { finalizers, asking, remembering, unconfirmed };
     this.departures = departures && new Departures(departures, sweep);
-    this.convergence = new Convergence({ ...options, ...parts, children, observed, scrubber, now });
+    this.convergence = new Convergence({ ...options, ...parts, writing, observed, scrubber, now });
     this.finalization = new Finalization({ operator, objects, sweep, ...parts });
   }
 

@@ -13,8 +13,8 @@ export type Source =
   /** By the answer to our own request. The sender of the request acts on a change in the answer, so nobody else must. */
   | "handled";
 
-/** A list of objects, as a store takes it in. */
-export interface List {
+/** What a store knows of a list of objects that it takes in. */
+export interface ListFacts {
   readonly source: "initial" | "list";
   /** When it was requested, on the clock of the store. */
   readonly requestedAt: number;
@@ -52,7 +52,7 @@ type Standing =
 export function standingTo(
   known: StoredObject<unknown>,
   { metadata: { uid, resourceVersion } }: KubernetesObject,
-  list: List | undefined,
+  list: ListFacts | undefined,
   isCurrent: boolean,
 ): Standing {
   const { resourceVersion: version } = known;

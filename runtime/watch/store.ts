@@ -5,7 +5,7 @@ import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../
 import type { Resource } from "../kubernetes/resource";
 import { Allowance } from "./allowance";
 import type { ReflectorSink } from "./reflector";
-import { isReport, type List, noteReport, type Source, standingTo } from "./standing";
+import { isReport, type ListFacts, noteReport, type Source, standingTo } from "./standing";
 import { newStored, type StoredObject } from "./storedObject";
 
 /** What changed in a store. */
@@ -166,7 +166,7 @@ export class Store<Facts> {
     resource: Resource,
     object: KubernetesObject,
     source: Source,
-    list?: List,
+    list?: ListFacts,
     requestedAt = list?.requestedAt ?? this.clock,
   ): StoredObject<Facts> | undefined {
     const known = this.find(resource, object.metadata);
@@ -226,7 +226,7 @@ export class Store<Facts> {
   sink(resource: Resource, namespace: string | undefined): StoreSink {
     let requestedAt = 0;
     /** The list in progress, or the last one. */
-    let list: List = { source: "initial", requestedAt, version: "", isReset: false };
+    let list: ListFacts = { source: "initial", requestedAt, version: "", isReset: false };
     let isComplete = false;
     let listed = new Set<string>();
     const see = (object: KubernetesObject) => {
@@ -263,7 +263,7 @@ export class Store<Facts> {
   private removeMissing(
     resource: Resource,
     namespace: string | undefined,
-    { source, version, isReset }: List,
+    { source, version, isReset }: ListFacts,
     listed: ReadonlySet<string>,
   ): void {
     for (const [key, stored] of this.byKey) {

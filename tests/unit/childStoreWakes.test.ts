@@ -167,7 +167,7 @@ describe("ChildStore", () => {
       assert.deepEqual(bench.told, ["widget-uid"]);
       assert.equal(bench.find()?.deleting, true);
       bench.sink.remove(child(5, manifest(), { deletionTimestamp: LATER }));
-      assert.deepEqual(bench.told, ["widget-uid", "widget-uid ConfigMap settings gone as we wanted"]);
+      assert.deepEqual(bench.told, ["widget-uid", "widget-uid has a child gone as we wanted"]);
     });
 
     it("both owners if a child passes from one to the other", () => {

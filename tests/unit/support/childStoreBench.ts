@@ -134,7 +134,7 @@ export class ChildStoreBench {
 function described(news: ChildNews): string {
   if (news.kind === "report") return "";
   if (news.kind === "progress") return " makes progress";
+  if (news.kind === "gone") return " has a child gone as we wanted";
   const { kind, name, by } = news.child;
-  if (news.kind === "gone") return ` ${kind} ${name} gone as we wanted`;
   return ` ${kind} ${name} drifted${by === undefined ? "" : ` by ${by}`}`;
 }
