@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { rehearsalName } from "../../runtime/children/rehearsal";
 import { type ApplyOptions, type DeleteOptions, KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
+import type { ApiAnswer, ApiRequest } from "../../runtime/kubernetes/exchange";
 import {
   formatName,
   groupOf,
@@ -10,7 +11,6 @@ import {
   type ObjectName,
 } from "../../runtime/kubernetes/objects";
 import { kindKey, type Resource } from "../../runtime/kubernetes/resource";
-import type { ApiAnswer, ApiRequest } from "../../runtime/kubernetes/transport";
 
 /** A write that was only tried. */
 export interface TriedWrite {

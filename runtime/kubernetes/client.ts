@@ -2,11 +2,12 @@ import type { IncomingMessage } from "node:http";
 import { isRecord } from "../json/json";
 import type { ClusterConnection } from "./connection";
 import { ApiUnreachableError, isApiError } from "./errors";
+import { type ApiAnswer, type ApiRequest, requestText } from "./exchange";
 import type { Passage } from "./gate";
 import { listPages, type Selection, selectionQuery, versionOfList } from "./list";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
-import { type ApiAnswer, type ApiRequest, HttpTransport, type RequestReport, requestText } from "./transport";
+import { HttpTransport, type RequestReport } from "./transport";
 
 /** How {@link KubernetesClient.apply} writes. */
 export interface ApplyOptions {

@@ -1,6 +1,6 @@
+import { AnswerTooLongError, type ApiAnswer, type ApiRequest } from "./exchange";
 import type { KubernetesObject } from "./objects";
 import { type Resource, resourcePath } from "./resource";
-import { AnswerTooLongError, type ApiAnswer, type ApiRequest } from "./transport";
 
 /** What a list or a watch covers. */
 export interface Selection {

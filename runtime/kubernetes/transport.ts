@@ -2,51 +2,20 @@ import type { IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { readJson, writeJson } from "../json/json";
-import { cut } from "../text/cut";
+import { writeJson } from "../json/json";
 import type { ClusterConnection } from "./connection";
+import { ApiUnreachableError, isApiError, retryAfterMs } from "./errors";
 import {
-  type ApiError,
-  type ApiStatus,
-  ApiUnreachableError,
-  apiErrorOf,
-  isApiError,
-  retryAfterMs,
-} from "./errors";
-import { Gate, type Passage } from "./gate";
+  AnswerTooLongError,
+  type ApiAnswer,
+  type ApiRequest,
+  decode,
+  readAll,
+  requestText,
+  toApiError,
+} from "./exchange";
+import { Gate } from "./gate";
 import { Settling } from "./settling";
-
-/** One request to the API server, and how it passes the {@link Gate}. */
-export interface ApiRequest extends Passage {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Path with its query, "/api/v1/namespaces?limit=5". */
-  readonly path: string;
-  readonly body?: unknown;
-  /** @default "application/json" */
-  readonly contentType?: string;
-  /** @default "application/json" */
-  readonly accept?: string;
-  /** The longest answer, in bytes. A longer answer is not read to its end. @default any length */
-  readonly longestAnswer?: number;
-}
-
-/** An answer with success. */
-export interface ApiAnswer<T> {
-  /** HTTP status code. */
-  readonly code: number;
-  /** What the answer's JSON says. */
-  readonly body: T;
-  /** The length of that JSON, in characters. */
-  readonly length: number;
-}
-
-/** An answer was longer than {@link ApiRequest.longestAnswer}. */
-export class AnswerTooLongError extends Error {
-  constructor(request: string, longest: number) {
-    super(`${request}: the answer is longer than ${longest} bytes`);
-    this.name = "AnswerTooLongError";
-  }
-}
 
 /** What {@link HttpTransport} reports of each finished request that was sent. */
 export interface RequestReport {
@@ -289,44 +258,4 @@ function repeatAfterMs(error: unknown, request: ApiRequest): number | undefined 
   }
   // With these codes the server has not begun with the request. With any other code it may have begun.
   return isApiError(error, 429) || isApiError(error, 503) ? retryAfterMs(error) : undefined;
-}
-
-/** An answer with success and without JSON does not come from the API server, but from a proxy or a login page before it. */
-function decode<T>(text: string, request: ApiRequest): T {
-  try {
-    return readJson(text) as T;
-  } catch (error) {
-    throw new ApiUnreachableError(requestText(request), error as Error);
-  }
-}
-
-function toApiError(response: IncomingMessage, text: string, request: ApiRequest): ApiError {
-  const code = response.statusCode ?? 0;
-  let status: ApiStatus;
-  try {
-    status = (JSON.parse(text) ?? {}) as ApiStatus;
-  } catch {
-    status = { message: cut(text.trim(), 500) || `HTTP ${code}` };
-  }
-  const retryAfter = Number(response.headers["retry-after"]);
-  if (retryAfter >= 0) status = { ...status, details: { ...status.details, retryAfterSeconds: retryAfter } };
-  return apiErrorOf(code, status, requestText(request));
-}
-
-/** @throws AnswerTooLongError. The connection is closed then */
-async function readAll(response: IncomingMessage, request: ApiRequest): Promise<string> {
-  const { longestAnswer = Number.POSITIVE_INFINITY } = request;
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response) {
-    chunks.push(chunk as Buffer);
-    length += (chunk as Buffer).length;
-    if (length > longestAnswer) throw new AnswerTooLongError(requestText(request), longestAnswer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-/** A request as errors name it: "PATCH /apis/apps/v1/…", without its query. */
-export function requestText({ method, path }: ApiRequest): string {
-  return `${method} ${path.split("?")[0]}`;
 }

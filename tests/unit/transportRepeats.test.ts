@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError, retryAfterMs } from "../../runtime/kubernetes/errors";
-import { type ApiRequest, HttpTransport, type RequestReport } from "../../runtime/kubernetes/transport";
+import type { ApiRequest } from "../../runtime/kubernetes/exchange";
+import { HttpTransport, type RequestReport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";
 import { errorOf } from "./support/failures";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
