@@ -4,8 +4,11 @@ import { changedFields } from "../kubernetes/changedFields";
 import type { ObjectEvent } from "../reconcile/outcome";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 
-/** A handler that leads its children step by step to their goal has a round without a change sooner than after so many. */
-const MOST_ROUNDS = 10;
+/**
+ * This many rounds may be well founded: a handler may lead its children step by step, or answer in one child how many replicas of
+ * another one are ready.
+ */
+const MOST_ROUNDS = 20;
 /** The most objects that are counted. If there are more, those that were reconciled last count. */
 const MOST_COUNTED = 1_000;
 

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { ObjectWork, type ObjectWorkOptions } from "../../runtime/engine/objectWork";
+import type { Message } from "../../runtime/outbox/teller";
+import type { Mandate } from "../../runtime/reconcile/mandate";
+import { ReconcileRequests } from "../../runtime/reconcile/requests";
+import { Alarms } from "../../runtime/work/alarms";
+import { Arrivals } from "../../runtime/work/arrivals";
+import { Schedule } from "../../runtime/work/schedule";
+import { Triggers } from "../../runtime/work/triggers";
+import { WIDGETS } from "./support/objects";
+
+const KEY = "shop/demo";
+
+describe("ObjectWork", () => {
+  let round: number;
+  let events: { reason: string; note: string }[];
+  let notices: string[];
+  let options: ObjectWorkOptions;
+
+  /** A child into which the handler puts the time. */
+  const child = () => ({
+    resource: { apiVersion: "v1", kind: "ConfigMap" },
+    ...{ namespace: "shop", name: "demo", uid: "child" },
+    json: JSON.stringify({ metadata: { name: "demo" }, data: { at: `time ${round}` } }),
+  });
+
+  beforeEach(() => {
+    [round, events, notices] = [0, [], []];
+    const schedule = new Schedule();
+    const objects = { lengthOf: () => 0, uidOf: () => "uid" };
+    const about = { id: "1", operator: "demo", kind: "Widget", namespace: "shop", name: "demo", uid: "uid" };
+    const parts = {
+      resource: WIDGETS,
+      watches: { objects, children: { of: () => [child()] }, lengthOf: () => 0 },
+      reconciler: {
+        reconcile: async (_: unknown, attempt: number, { arrival }: Mandate) => {
+          round++;
+          const changes = [{ verb: "patched", kind: "ConfigMap", namespace: "shop", name: "demo" }];
+          const report = {
+            ...about,
+            attempt,
+            event: "reconcile",
+            result: "succeeded",
+            changes,
+            log: "",
+            durationMs: 1,
+          };
+          return { report: { ...report, arrival }, events: [], again: { kind: "done" } };
+        },
+      },
+      outbox: { put: (_: unknown, message: Message) => void events.push(...message.events) },
+    };
+    options = {
+      schedule,
+      triggers: new Triggers({ schedule, wake: () => {} }),
+      arrivals: new Arrivals(),
+      requests: new ReconcileRequests(),
+      alarms: new Alarms({ onDue: () => {} }),
+      parts: () => parts,
+      notice: (text: string) => void notices.push(text),
+      metrics: { reconciled: () => {} },
+      term: () => ({ assert: () => {} }),
+      stopping: new AbortController().signal,
+    } as unknown as ObjectWorkOptions;
+  });
+
+  /** Reconciles the object this often, each time because a child has reported. */
+  async function rounds(count: number, before: () => void = () => {}): Promise<void> {
+    const work = new ObjectWork(options);
+    for (let each = 0; each < count; each++) {
+      options.arrivals.note(KEY, "child");
+      before();
+      await work.do(KEY, 1, () => {});
+    }
+  }
+
+  it("says by an Event and in the log which field of a handler's answers differs each time", async () => {
+    await rounds(40);
+    const told = events.filter(({ reason }) => reason === "AnswersDiffer");
+    assert.equal(told.length, 1);
+    assert.match(told[0]?.note ?? "", / patched ConfigMap demo \(\.data\.at\)\. /);
+    assert.deepEqual(notices, [`${KEY}: ${told[0]?.note}`]);
+  });
+
+  it("does not blame the handler where somebody else changes the child back each time", async () => {
+    await rounds(40, () => options.triggers.childDrifted(KEY));
+    assert.deepEqual(notices, []);
+  });
+});
