@@ -40,13 +40,20 @@ export class Unrest {
    */
   ended(
     key: string,
-    { arrival, changes, namespace }: Pick<ReconcileReport, "arrival" | "changes" | "namespace">,
+    {
+      arrival,
+      changes,
+      waits,
+      namespace,
+    }: Pick<ReconcileReport, "arrival" | "changes" | "waits" | "namespace">,
     isUndoing: boolean,
     children: () => readonly Child[],
   ): ObjectEvent | undefined {
     const { rounds = 0, before } = this.counts.get(key) ?? {};
     this.counts.delete(key);
-    if (arrival?.cause !== "child" || changes.length === 0 || isUndoing) return undefined;
+    // Children that wait are created one after another, although the handler answers the same.
+    const isInOrder = waits && changes.every(({ verb }) => verb === "created");
+    if (arrival?.cause !== "child" || changes.length === 0 || isInOrder || isUndoing) return undefined;
     this.counts.set(key, { rounds: rounds + 1 });
     const [oldest] = this.counts.keys();
     if (this.counts.size > MOST_COUNTED && oldest !== undefined) this.counts.delete(oldest);

@@ -34,10 +34,15 @@ describe("Unrest", () => {
     isKept = true;
   });
 
-  function reconciled(cause: Cause, changes: readonly ChildChange[] = [PATCHED], isUndoing = false) {
+  function reconciled(
+    cause: Cause,
+    changes: readonly ChildChange[] = [PATCHED],
+    isUndoing = false,
+    waits = false,
+  ) {
     unrest.begins(KEY, () => [child()]);
     round++;
-    const report = { namespace: "shop", changes, arrival: { cause, readyAt: 0, takenAt: 0 } };
+    const report = { namespace: "shop", changes, waits, arrival: { cause, readyAt: 0, takenAt: 0 } };
     return unrest.ended(KEY, report, isUndoing, () => [child()]);
   }
 
@@ -76,6 +81,20 @@ describe("Unrest", () => {
         assert.deepEqual([...notes(19, "child"), ...notes(1, cause)], []);
     });
   }
+
+  it("says nothing of children that are created one after another, because each waits for the one before", () => {
+    const changes: ChildChange[] = [{ ...PATCHED, verb: "created" }];
+    const created = () => reconciled("child", changes, false, true);
+    assert.deepEqual(
+      [...Array.from({ length: 30 }, created), ...notes(1, "child", changes)],
+      Array(30).fill(undefined),
+    );
+  });
+
+  it("says it although a child waits for the one that changes each time", () => {
+    const patched = Array.from({ length: 20 }, () => reconciled("child", [PATCHED], false, true));
+    assert.equal(patched.at(-1)?.reason, "AnswersDiffer");
+  });
 
   it("says nothing if somebody else changes a child back each time", () => {
     assert.deepEqual(notes(50, "child", [PATCHED], true), []);
