@@ -11,7 +11,7 @@ const RETRY = { retryAfterSeconds: 10 };
 /** What nobody has tried for this long is forgotten. */
 const FORGOTTEN_AFTER_MS = 600_000;
 const LONGEST_SAID = 600;
-const REMEDY = "Repair what serves this kind, or the webhook that must allow the request";
+const REMEDY = "Repair what serves this kind or stores it, or the webhook that must allow the request";
 const CUT_REMEDY =
   "Something before the API server cuts the connection, perhaps a proxy that lets no large request pass: repair that";
 
@@ -105,10 +105,16 @@ export class Outages {
   }
 }
 
+/** Nobody answers at the API server's address, whatever is asked for: https://nodejs.org/api/errors.html#common-system-errors */
+const UNCONNECTED = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"];
+
 /**
- * Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about what was asked for.
+ * Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about what was asked for,
+ * and neither does a connection that could not be made.
  */
 function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
-  if (error instanceof ApiUnreachableError || isUncached(error)) return true;
+  if (error instanceof ApiUnreachableError)
+    return !UNCONNECTED.includes((error.cause as NodeJS.ErrnoException).code ?? "");
+  if (isUncached(error)) return true;
   return error instanceof ApiError && error.code >= 500 && (isBusy(error) || UNASKED.test(error.message));
 }

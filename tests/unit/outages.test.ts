@@ -123,6 +123,17 @@ describe("A child that the API server cannot write", () => {
     await assert.rejects(apply(), (error) => isBusy(error));
   });
 
+  it("is nobody's fault at first after nobody answered at the API server's address", async () => {
+    const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    const errors = [CUT, CUT, new ApiUnreachableError(APPLY, refused), CUT];
+    for (const [index, error] of errors.entries()) {
+      now = index * 10_000;
+      cluster.refusals.set(APPLY, error);
+      await assert.rejects(apply(), error);
+    }
+    assert.equal(looks, 0);
+  });
+
   it("is nobody's fault if its owner has gone meanwhile", async () => {
     cluster.refusals.set(APPLY, AWAY);
     look = () => {
