@@ -113,9 +113,10 @@ export class Reconciler {
       name: name.name,
     };
     const draft = new Draft({ ...about, attempt }, mandate);
-    let reconciliation: Reconciliation | undefined;
+    let isRead = false;
     try {
       const object = await timeline.step("read", () => objects.readToReconcile(name));
+      isRead = true;
       writtenAt = object && lastWriteOf(object);
       if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
       const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
@@ -127,12 +128,12 @@ export class Reconciler {
         const memory = await this.options.memories.of(object);
         draft.events.push(...this.unconfirmed.take(name, memory.told));
         const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
-        reconciliation = new Reconciliation(object, mandate, options);
+        const reconciliation = new Reconciliation(object, mandate, options);
         await this.handle(object, memory, reconciliation, draft);
         this.outages.ended(keyOf(name));
       }
     } catch (error) {
-      await this.fail(error, name, draft, mandate, reconciliation);
+      await this.fail(error, name, draft, mandate, isRead);
     }
     return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
   }
@@ -184,9 +185,9 @@ export class Reconciler {
     name: ObjectName,
     draft: Draft,
     mandate: Mandate,
-    reconciliation: Reconciliation | undefined,
+    isRead: boolean,
   ): Promise<void> {
-    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, reconciliation);
+    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, mandate, isRead);
     const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? error, name.namespace);
     const { report, again } = consequence;
     // A write may have been done although nobody was told.
@@ -196,10 +197,13 @@ export class Reconciler {
     draft.fail(consequence);
   }
 
-  /** What {@link Outages.met} says of an error. */
-  private outageOf(error: unknown, name: ObjectName, reconciliation: Reconciliation | undefined) {
+  /** What {@link Outages.met} says of an error. @param isRead whether the object was read before */
+  private outageOf(error: unknown, name: ObjectName, { client, assert }: Mandate, isRead: boolean) {
     const key = keyOf(name);
-    if (reconciliation) return this.outages.met(error, key, reconciliation.probe);
+    const asking = client.with({ class: "work", fence: assert });
+    // The API server answers for the object, whatever it answers.
+    const confirmOwner = async () => void (await asking.get(this.options.resource, name));
+    if (isRead) return this.outages.met(error, key, { confirmOwner, masked: (text) => this.masked(text) });
     // Not even the object was read: what failed before failed because the API server was away.
     this.outages.ended(key);
     return undefined;

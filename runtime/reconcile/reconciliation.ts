@@ -91,14 +91,6 @@ export class Reconciliation implements WriteScope {
     };
   }
 
-  /** Asks whether the API server answers for the object, whatever it answers. */
-  get probe(): Pick<WriteScope, "confirmOwner" | "masked"> {
-    const { masked } = this;
-    const confirmOwner = async () =>
-      void (await this.client.get(this.options.resource, this.object.metadata));
-    return { masked, confirmOwner };
-  }
-
   async confirmOwner(): Promise<void> {
     const { resource, objects } = this.options;
     const now = await this.client.get(resource, this.object.metadata);

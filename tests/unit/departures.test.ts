@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChildStore } from "../../runtime/children/childStore";
 import type { ChildChange } from "../../runtime/children/childWriter";
+import { Outages } from "../../runtime/children/outages";
 import { ownedManifest } from "../../runtime/children/ownership";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
@@ -72,7 +73,7 @@ describe("objects that are no longer watched", () => {
   }
 
   /** Reconciles what has the name. @param object undefined: no watched object has it */
-  async function report(object?: KubernetesObject) {
+  async function report(object?: KubernetesObject, outages?: Outages) {
     const { options, writer, mandate } = parts();
     const reconciler = new Reconciler({
       operator: operator(),
@@ -89,6 +90,7 @@ describe("objects that are no longer watched", () => {
       writer,
       memories,
       departures: options,
+      ...(outages && { outages }),
     });
     return (await reconciler.reconcile(NAME, 1, mandate)).report;
   }
@@ -203,6 +205,23 @@ describe("objects that are no longer watched", () => {
     const { uid, generation, failure } = await report(widget({ uid: "another-uid" }));
     assert.deepEqual([uid, generation, failure?.reason], ["another-uid", 3, "ChildRefused"]);
   });
+
+  for (const object of [undefined, widget({ uid: "another-uid" })])
+    it(`are reported${object ? " by the object of their name" : ""} if a child cannot be deleted for long, although the API server answers`, async () => {
+      child("near");
+      const away = new ApiError(503, { message: "service unavailable" }, "DELETE /near");
+      cluster.refusals.set("delete ConfigMap near", away);
+      let now = 0;
+      const outages = new Outages("ApiError", () => now);
+      const reports = [];
+      for (now of [0, 10_000, 30_000]) reports.push(await report(object, outages));
+      assert.deepEqual(
+        reports.map(({ failure }) => failure?.reason),
+        [undefined, undefined, "ApiError"],
+      );
+      assert.match(reports[2]?.failure?.message ?? "", /has failed to answer DELETE \/near, although/);
+      assert.equal(reports[2]?.uid, object?.metadata.uid ?? "widget-uid");
+    });
 
   it("are reported by their uid if something of them was left, also if it cannot be deleted", async () => {
     child("near");
