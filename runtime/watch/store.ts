@@ -63,7 +63,8 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * read from the API server when it is needed.
  *
  * Guarantees, each with a test in tests/unit/store.test.ts:
- * - An older version never replaces a newer one, however late it comes, unless etcd was restored from a backup.
+ * - An older version never replaces a newer one, however late it comes, unless etcd was restored from a backup. The report that an
+ *   object went, or is not selected any more, has a version too: it never removes a newer object.
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
  * - After {@link Store.invalidate} of an object, no content of it is kept from a list or a read that was requested before, however
@@ -253,8 +254,11 @@ export class Store<Facts> {
         listed = new Set();
       },
       remove: (object) => {
+        const { uid, resourceVersion } = object.metadata;
         const stored = this.find(resource, object.metadata);
-        if (stored && stored.uid === object.metadata.uid) this.remove(stored, "watch", object);
+        // An object may leave the selection, and our own write then brings it back before the watch reports that it left.
+        const isOutdated = stored && isNewer(stored.resourceVersion, resourceVersion);
+        if (stored?.uid === uid && !isOutdated) this.remove(stored, "watch", object);
       },
     };
   }

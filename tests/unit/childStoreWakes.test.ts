@@ -81,6 +81,13 @@ describe("ChildStore", () => {
       assert.equal(bench.store.size, 0);
     });
 
+    it("nobody by a label that was taken away before our own write put it back", async () => {
+      bench.list(3, child(1));
+      await bench.apply(child(6), () => bench.sink.remove(child(5)));
+      bench.watched(child(6));
+      assert.deepEqual([bench.told, bench.store.size], [[], 1]);
+    });
+
     it("the owner by what comes after a write whose answer was lost", async () => {
       bench.list(3, child(1));
       await assert.rejects(

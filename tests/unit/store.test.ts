@@ -186,6 +186,20 @@ describe("Store", () => {
     assert.equal(find("a")?.uid, "second");
   });
 
+  it("keeps what we wrote after the object had left the selection of the watch, though the watch tells of that late", () => {
+    const sink = list(5, [item("a", 1)]);
+    store.set(CONFIG_MAPS, item("a", 8, "ours"), "handled");
+    // Somebody took its label away at version 7, and our write put the label back.
+    sink.remove(item("a", 7));
+    assert.equal(find("a")?.resourceVersion, "8");
+    assert.deepEqual(
+      changes.map(({ source }) => source),
+      ["initial", "handled"],
+    );
+    sink.remove(item("a", 9));
+    assert.equal(store.size, 0);
+  });
+
   it("forgets an object that is none of ours any more", () => {
     const sink = list(5, [item("a", 1)]);
     const theirs = item("a", 6);
