@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, type ApiStatus } from "../kubernetes/errors";
+import { ApiError, type ApiStatus, retryAfterMs } from "../kubernetes/errors";
 import type { Selection } from "../kubernetes/list";
 import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -88,6 +88,7 @@ export class Reflector {
   private retryMs = FIRST_RETRY_MS;
   private refusal: ApiError | undefined;
   private readonly failures: WatchFailures;
+  private readonly now: () => number;
   private synced = false;
   /** Ends the watch in progress, or the wait for another try: a list is to be made, or the reflector stops. */
   private interruption = new AbortController();
@@ -96,6 +97,7 @@ export class Reflector {
   constructor(private readonly options: ReflectorOptions) {
     const { from, answersOthers, now = () => performance.now() } = options;
     this.resourceVersion = this.latest = from;
+    this.now = now;
     this.failures = new WatchFailures({ answersOthers, now });
   }
 
@@ -188,7 +190,8 @@ export class Reflector {
     this.options.onInterruption?.(error);
     const { pause = pauseByTimer } = this.options;
     // Between half of it and one and a half of it, so that many watches do not try again at once.
-    await pause(this.retryMs * (0.5 + Math.random()), this.interruption.signal).catch(() => {});
+    const waitMs = (retryAfterMs(error) ?? 0) + this.retryMs * (0.5 + Math.random());
+    await pause(waitMs, this.interruption.signal).catch(() => {});
     this.retryMs = Math.min(this.retryMs * 2, consequence === "poll" ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
 
@@ -255,6 +258,7 @@ export class Reflector {
       signal: this.interruption.signal,
     });
     const lines = new LineSplitter();
+    const openedAt = this.now();
     try {
       for await (const chunk of stream) {
         for (const line of lines.push(chunk as Buffer)) this.receive(readJson(line) as WatchEvent);
@@ -265,6 +269,8 @@ export class Reflector {
       throw new Error("the connection was interrupted. The watch resumes where it was", { cause: error });
     } finally {
       stream.destroy();
+      // A proxy may cut each watch by which nothing passes for half a minute. That is no reason to wait longer and longer.
+      if (this.now() - openedAt >= LONGEST_RETRY_MS) this.retryMs = FIRST_RETRY_MS;
     }
   }
 

@@ -87,6 +87,39 @@ describe("Reflector, when lists or watches fail", () => {
     });
   }
 
+  it("tries soon again if a watch of which nothing came is cut after a while, as a proxy does that sees nothing pass", async () => {
+    let nowMs = 0;
+    const waits: number[] = [];
+    bench.onWatch = (_, response) =>
+      void setTimeout(() => {
+        nowMs += 30_000;
+        response.destroy();
+      }, 30);
+    await bench.start({ now: () => nowMs, pause: async (ms) => void waits.push(ms) });
+    await eventually(() => assert.ok(waits.length >= 6));
+    assert.deepEqual(
+      waits.filter((ms) => ms > 300),
+      [],
+    );
+  });
+
+  it("waits for as long as an API server asks that is asked too much, and a little longer", async () => {
+    const { answer } = bench.api;
+    const waits: number[] = [];
+    bench.api.answer = (call, response) =>
+      call.query.has("watch")
+        ? json(response, { kind: "Status", message: "too many requests" }, 429, { "retry-after": "7" })
+        : answer(call, response);
+    const untilStopped = (ms: number, signal: AbortSignal) => {
+      waits.push(ms);
+      return pause(60_000, undefined, { signal });
+    };
+    await bench.start({ pause: untilStopped });
+    await eventually(() => assert.equal(waits.length, 1));
+    const [ms = 0] = waits;
+    assert.ok(ms > 7_000 && ms <= 7_300, `${ms} ms`);
+  });
+
   it("tries until there is a list", async () => {
     const { answer } = bench.api;
     bench.api.answer = (call, response) =>
