@@ -1,4 +1,4 @@
-import { isRecord } from "../json/json";
+import { isRecord, scalarText } from "../json/json";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
@@ -137,7 +137,7 @@ export function parameterOf(workflow: KubernetesObject, name: string): string {
   const entries: unknown[] = Array.isArray(parameters) ? parameters : [];
   const value = entries.filter(isRecord).find((parameter) => parameter["name"] === name)?.["value"];
   // A number without quotes reaches Argo as text as well (`AnyString`). Anything else is not a value.
-  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : "";
+  return scalarText(value) ?? "";
 }
 
 /** Whether a Workflow has ended, or somebody has asked for its end. */

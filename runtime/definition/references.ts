@@ -1,4 +1,4 @@
-import { isRecord } from "../json/json";
+import { isRecord, isText } from "../json/json";
 import { isObjectName, type KubernetesObject } from "../kubernetes/objects";
 import type { Use } from "./definition";
 
@@ -163,7 +163,7 @@ function valuesOf(text: string, object: object, isRight: (value: string) => bool
   );
   const values = new Set<string>();
   for (const value of found) {
-    if (typeof value === "string" && isRight(value)) values.add(value);
+    if (isText(value) && isRight(value)) values.add(value);
     if (values.size > MOST_REFERENCES) break;
   }
   return [...values];

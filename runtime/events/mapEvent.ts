@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { flawFinder } from "../definition/contentSchema";
 import type { EventMapping, EventScalar } from "../definition/outsideEvent";
 import { flawOf } from "../json/flaw";
-import { isRecord, writeJson } from "../json/json";
+import { isRecord, scalarText, writeJson } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 import { valueAt } from "./fieldPath";
 import { schemaOfField, typed } from "./typed";
@@ -98,15 +98,15 @@ function nameOf({ type, name }: EventMapping, id: readonly string[]): string {
 
 function meets(when: EventMapping["when"], data: unknown): boolean {
   return Object.entries(when).every(([path, wanted]) => {
-    const value = textOf(valueAt(data, path));
+    const value = scalarText(valueAt(data, path));
     const each: readonly EventScalar[] = Array.isArray(wanted) ? wanted : [wanted as EventScalar];
-    return value !== undefined && each.some((one) => String(one) === value);
+    return value !== undefined && each.some((one) => scalarText(one) === value);
   });
 }
 
 function idOf(path: string, data: unknown): string {
   const value = valueAt(data, path);
-  const text = textOf(value);
+  const text = scalarText(value);
   const complain = (complaint: string) => new Refused({ field: path, complaint });
   if (value === undefined || text === "") throw complain("is missing, and it is part of the id");
   if (text === undefined) throw complain("is neither a text nor a number, but it is part of the id");
@@ -126,14 +126,6 @@ function namespaceOf(
   const found = namespace.allowed.find((each) => each === value);
   if (found === undefined) throw refuse(namespace.from, "is not one of the allowed namespaces");
   return found;
-}
-
-/** A number, a text or a boolean as a text. A number keeps all digits that were sent. */
-function textOf(value: unknown): string | undefined {
-  if (!["string", "number", "boolean"].includes(typeof value) || flawOf(value) !== undefined)
-    return undefined;
-  const json = writeJson(value);
-  return json.startsWith('"') ? (JSON.parse(json) as string) : json;
 }
 
 /** The part of the object that a part of the mapping gives. Undefined if it is left out. */

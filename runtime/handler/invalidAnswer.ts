@@ -1,4 +1,5 @@
 import { ReconcileFailure } from "../failure";
+import { writeJson } from "../json/json";
 import { cut } from "../text/cut";
 
 /** The most characters of a handler's output that a sentence quotes. */
@@ -37,5 +38,5 @@ export function quote(text: string): string {
 
 /** A value as JSON has it, no longer than can be read. */
 export function shown(value: unknown): string {
-  return cut(JSON.stringify(value), LONGEST_QUOTE);
+  return cut(writeJson(value), LONGEST_QUOTE);
 }

@@ -1,6 +1,6 @@
 import type { ReconcileFailure } from "../failure";
 import { flawOf, halfCharacterIn } from "../json/flaw";
-import { isRecord, readJson } from "../json/json";
+import { isRecord, isText, readJson, writeJson } from "../json/json";
 import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
@@ -94,8 +94,7 @@ function errorAnswer(value: Readonly<Record<string, unknown>>): ErrorAnswer {
   if (!isRecord(error)) throw invalid('"error" must be an object with a "message"');
   checkKeys(error, KNOWN_KEYS.error, "error.");
   const { message, permanent } = error;
-  if (typeof message !== "string" || message === "")
-    throw invalid('"error.message" must be a non-empty string');
+  if (!isText(message) || message === "") throw invalid('"error.message" must be a non-empty string');
   if (permanent !== undefined && typeof permanent !== "boolean") {
     throw invalid('"error.permanent" must be true or false');
   }
@@ -129,7 +128,7 @@ const LONGEST_STATE_BYTES = 64 * 1024;
 function stateIn({ state }: Readonly<Record<string, unknown>>): Pick<ReconcileAnswer, "state"> {
   if (state === undefined || state === null) return {};
   if (!isRecord(state)) throw invalid('"state" must be an object');
-  const length = Buffer.byteLength(JSON.stringify(state));
+  const length = Buffer.byteLength(writeJson(state));
   if (length > LONGEST_STATE_BYTES)
     throw invalid(`"state" has ${length} bytes, more than the ${LONGEST_STATE_BYTES} that are remembered`);
   checkCharacters(state, "state");
@@ -185,7 +184,7 @@ function checkChild(child: unknown, index: number): void {
   const path = `children[${index}]`;
   if (!isRecord(child)) throw invalid(`${path} must be an object`);
   for (const key of ["apiVersion", "kind"]) {
-    if (typeof child[key] !== "string" || child[key] === "") throw invalid(`${path}.${key} must be a string`);
+    if (!isText(child[key]) || child[key] === "") throw invalid(`${path}.${key} must be a string`);
   }
   const { metadata } = child;
   if (!isRecord(metadata)) throw invalid(`${path}.metadata must be an object with a name`);
@@ -194,17 +193,17 @@ function checkChild(child: unknown, index: number): void {
   for (const key of ["labels", "annotations"]) checkStringMap(metadata[key], `${path}.metadata.${key}`);
   checkOwners(metadata["ownerReferences"], `${path}.metadata.ownerReferences`);
   const { finalizers } = metadata;
-  const isStrings = Array.isArray(finalizers) && finalizers.every((each) => typeof each === "string");
+  const isStrings = Array.isArray(finalizers) && finalizers.every(isText);
   if (finalizers != null && !isStrings)
     throw invalid(`${path}.metadata.finalizers must be a list of strings`);
 }
 
 function checkName(name: unknown, path: string): void {
-  if (typeof name === "string" && name.length > LONGEST_OBJECT_NAME)
+  if (isText(name) && name.length > LONGEST_OBJECT_NAME)
     throw invalid(
       `${path} has ${name.length} characters, and a name has at most ${LONGEST_OBJECT_NAME}: ${shown(name)}`,
     );
-  if (typeof name !== "string" || !isObjectName(name)) {
+  if (!isText(name) || !isObjectName(name)) {
     throw invalid(
       `${path} must be a Kubernetes name, and is ${name === undefined ? "missing" : shown(name)}`,
     );
@@ -214,7 +213,7 @@ function checkName(name: unknown, path: string): void {
 function checkOwners(list: unknown, path: string): void {
   checkObjects(list, path);
   const isReference = (entry: Record<string, unknown>) =>
-    ["kind", "name", "uid"].every((key) => typeof entry[key] === "string");
+    ["kind", "name", "uid"].every((key) => isText(entry[key]));
   if (Array.isArray(list) && !list.every(isReference)) {
     throw invalid(`${path} must have kind, name and uid in each entry; leave it out: Argosy sets the owner`);
   }
@@ -229,8 +228,7 @@ function checkStringMap(map: unknown, path: string): void {
   if (map === undefined || map === null) return;
   if (!isRecord(map)) throw invalid(`${path} must be an object`);
   for (const [key, value] of Object.entries(map)) {
-    if (typeof value !== "string")
-      throw invalid(`${path}[${quote(key)}] must be a string; put quotes around it`);
+    if (!isText(value)) throw invalid(`${path}[${quote(key)}] must be a string; put quotes around it`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { isRecord } from "../json/json";
+import { isRecord, isText } from "../json/json";
 import { ENGINE_CONDITIONS } from "../names";
 import type { AnsweredCondition, AnsweredEvent } from "./contract";
 import { checkKeys, invalid, quote, shown } from "./invalidAnswer";
@@ -29,7 +29,7 @@ export function conditionsAnswered(list: unknown): readonly AnsweredCondition[] 
     }
     checkKeys(entry, ["type", "status", "reason", "message"], `${path}.`);
     const { type, status, reason, message } = entry;
-    if (!isText(type, CONDITION_TYPE))
+    if (!isShortText(type, CONDITION_TYPE))
       throw wrong(`${path}.type`, "a condition's type, such as DataReady", type);
     if (ENGINE_CONDITIONS.includes(type)) {
       throw invalid(`${path}.type is ${quote(type)}, which is Argosy's own: give the condition another type`);
@@ -39,8 +39,9 @@ export function conditionsAnswered(list: unknown): readonly AnsweredCondition[] 
     if (status !== "True" && status !== "False" && status !== "Unknown") {
       throw wrong(`${path}.status`, 'the text "True", "False" or "Unknown"', status);
     }
-    if (!isText(reason, CONDITION_REASON)) throw wrong(`${path}.reason`, "one word in CamelCase", reason);
-    if (!isText(message)) throw wrong(`${path}.message`, "a text", message);
+    if (!isShortText(reason, CONDITION_REASON))
+      throw wrong(`${path}.reason`, "one word in CamelCase", reason);
+    if (!isShortText(message)) throw wrong(`${path}.message`, "a text", message);
     return { type, status, reason, message };
   });
 }
@@ -55,8 +56,8 @@ export function eventsAnswered(list: unknown): readonly AnsweredEvent[] | undefi
     checkKeys(entry, ["type", "reason", "note"], `${path}.`);
     const { type, reason, note } = entry;
     if (type !== "Normal" && type !== "Warning") throw wrong(`${path}.type`, '"Normal" or "Warning"', type);
-    if (!isText(reason, EVENT_REASON)) throw wrong(`${path}.reason`, "one word in CamelCase", reason);
-    if (!isText(note, /\S/)) throw wrong(`${path}.note`, "a text", note);
+    if (!isShortText(reason, EVENT_REASON)) throw wrong(`${path}.reason`, "one word in CamelCase", reason);
+    if (!isShortText(note, /\S/)) throw wrong(`${path}.note`, "a text", note);
     return { type, reason, note };
   });
 }
@@ -69,8 +70,8 @@ function entriesOf(list: unknown, key: string, most: number): Record<string, unk
   return list;
 }
 
-function isText(value: unknown, form = /^/): value is string {
-  return typeof value === "string" && value.length <= LONGEST_TEXT && form.test(value);
+function isShortText(value: unknown, form = /^/): value is string {
+  return isText(value) && value.length <= LONGEST_TEXT && form.test(value);
 }
 
 function wrong(path: string, expected: string, value: unknown) {

@@ -139,6 +139,18 @@ export function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
+/** Whether a value that was read is a text. {@link readJson} keeps an integer of 64 bits as one that is none. */
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && !value.startsWith(MARK);
+}
+
+/** A text, a number or a boolean as a text. A number has all digits that were read. Undefined for any other value. */
+export function scalarText(value: unknown): string | undefined {
+  if (isText(value)) return value;
+  const isScalar = ["string", "boolean"].includes(typeof value) || Number.isFinite(value);
+  return isScalar ? writeJson(value) : undefined;
+}
+
 /** A map's own value of a key. Every object of JavaScript inherits values of further keys, such as "constructor". */
 export function ownValue(map: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(map, key) ? map[key] : undefined;

@@ -1,4 +1,4 @@
-import { isRecord } from "../json/json";
+import { isRecord, isText } from "../json/json";
 import { groupOf, type KubernetesObject } from "./objects";
 
 /** The kinds of one API group that can be listed and watched, by scope. */
@@ -118,7 +118,7 @@ export function secretDataOf({
 }): Record<string, unknown> {
   const texts = Object.entries(isRecord(stringData) ? stringData : {}).map(([key, text]) => [
     key,
-    typeof text === "string" ? Buffer.from(text).toString("base64") : text,
+    isText(text) ? Buffer.from(text).toString("base64") : text,
   ]);
   return { ...(isRecord(data) ? data : {}), ...Object.fromEntries(texts) };
 }

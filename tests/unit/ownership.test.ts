@@ -7,6 +7,8 @@ import {
   ownedManifest,
   provenOwner,
 } from "../../runtime/children/ownership";
+import { readJson, writeJson } from "../../runtime/json/json";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import type {
   KubernetesObject,
   ManagedFieldsEntry,
@@ -85,6 +87,8 @@ const pairing = fc.constantFrom<Pairing>(
   { owner: globalWidget(), kind: GLOBAL_WIDGETS, child: CLUSTER_ROLES },
 );
 
+const SECRETS = builtIn("v1", "Secret");
+
 describe("ownedManifest", () => {
   it("never carries a field of the server's, and keeps all that is the handler's", () => {
     fc.assert(
@@ -131,6 +135,16 @@ describe("ownedManifest", () => {
         assert.equal(JSON.stringify(child), JSON.stringify(before));
       }),
     );
+  });
+
+  it("leaves an integer in a Secret's stringData to the API server, which refuses it, however large it is", () => {
+    for (const integer of ["7", "20241126101602123"]) {
+      const secret = readJson(
+        `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"pin"},"stringData":{"pin":${integer}}}`,
+      ) as Manifest;
+      const { data } = ownedManifest(secret, widget(), SECRETS, "argosy.shop");
+      assert.equal(writeJson(data), `{"pin":${integer}}`);
+    }
   });
 
   it("has the object's namespace where the handler names none, and none in a kind without", () => {

@@ -45,6 +45,12 @@ function withEvent(more: object): object {
   return { children: [], events: [{ ...EVENT, ...more }] };
 }
 
+const BIG = {
+  /** An answer with one child of this metadata: JavaScript itself cannot write integers of 64 bits. */
+  child: (metadata: string) =>
+    `{"children":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{${metadata}}}]}`,
+};
+
 const events = fc.constantFrom<HandlerEvent>("reconcile", "finalize");
 const object = fc.dictionary(fc.string(), fc.jsonValue());
 const words = fc.dictionary(fc.string(), fc.string());
@@ -188,6 +194,12 @@ describe("parseAnswer", () => {
     assert.deepStrictEqual(answer, { children: [] });
   });
 
+  it("counts the bytes of a state as they are written, integers of 64 bits too", () => {
+    const state = { ids: Array.from({ length: 3_000 }, () => "9007199254740993") };
+    const line = JSON.stringify({ children: [], state }).replaceAll('"9007199254740993"', "9007199254740993");
+    assert.ok("state" in parseAnswer(readAnswerLine(line).answer, "reconcile"));
+  });
+
   const refused: [string, unknown, RegExp, HandlerEvent?][] = [
     ["a line that is not JSON, and tells where logs belong", "hello", /not JSON: "hello".*standard error/],
     [
@@ -199,6 +211,21 @@ describe("parseAnswer", () => {
     ["a list", [], /a JSON object was expected/],
     ["null", null, /a JSON object was expected/],
     ["an unknown key", { children: [], childs: [] }, /unknown key "childs"; the keys here are id, children/],
+    [
+      "an integer of 64 bits where a label's text must be",
+      BIG.child('"name":"a","labels":{"build":20241126101602123}'),
+      /labels\["build"\] must be a string; put quotes around it/,
+    ],
+    [
+      "an integer of 64 bits for a name, and quotes it as it is",
+      BIG.child('"name":20241126101602123'),
+      /metadata\.name must be a Kubernetes name, and is 20241126101602123\./,
+    ],
+    [
+      "an integer of 64 bits for the text of a report",
+      '{"children":[],"events":[{"type":"Normal","reason":"BackedUp","note":20241126101602123}]}',
+      /events\[0\]\.note must be a text, and is 20241126101602123\./,
+    ],
     ["a state that is a list", { children: [], state: [] }, /"state" must be an object/],
     [
       "a state that is too long",

@@ -14,6 +14,7 @@ import {
   type Step,
   selectorOf,
 } from "../../runtime/definition/references";
+import { readJson } from "../../runtime/json/json";
 import { widget } from "./support/objects";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
@@ -48,6 +49,7 @@ describe("what an object refers to", () => {
       undefined,
       null,
       3,
+      readJson("20241126101602123"),
       true,
       {},
       ["a"],

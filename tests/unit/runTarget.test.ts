@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { RunTargetError, runTargetOf } from "../../runtime/argo/runTarget";
+import { readJson } from "../../runtime/json/json";
 import { observed, operator } from "./support/objects";
 
 describe("the target of a run", () => {
@@ -16,6 +17,14 @@ describe("the target of a run", () => {
       const target = named(name);
       assert.deepEqual(target.kind === "object" && target.name, { namespace: "shop", name });
     }
+  });
+
+  it("may have a name of many digits that its submitter wrote without quotes", () => {
+    const workflow = readJson(
+      '{"spec":{"arguments":{"parameters":[{"name":"namespace","value":"shop"},{"name":"name","value":20241126101602123}]}}}',
+    );
+    const target = runTargetOf(observed("Workflow", workflow as object), operator());
+    assert.deepEqual(target.kind === "object" && target.name.name, "20241126101602123");
   });
 
   it("has no name that would lead to another path of the API", () => {
