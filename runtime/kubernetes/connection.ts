@@ -5,7 +5,10 @@ import { join } from "node:path";
 export interface ClusterConnection {
   /** "https://host:port" */
   readonly server: string;
-  /** PEM of the authority that signed the server's certificate. @default Node's own authorities */
+  /**
+   * PEM of the authority that signed the server's certificate. It is read before every request, so that a new authority of the
+   * cluster is trusted at once. @default Node's own authorities
+   */
   readonly certificateAuthority?: string | Buffer;
   /** PEM of a client certificate, with {@link privateKey}. */
   readonly certificate?: string | Buffer;
@@ -25,15 +28,21 @@ export interface ClusterConnection {
  * it expires (https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken).
  */
 export function tokenFromFile(path: string): () => string {
-  let token = "";
+  const read = contentOf(path);
+  return () => read().toString("utf8").trim();
+}
+
+/** Reads a file, and again whenever it has changed. As long as it has not, the content is the same object. */
+function contentOf(path: string): () => Buffer {
+  let content = Buffer.alloc(0);
   let readAt = Number.NaN;
   return () => {
     const changedAt = statSync(path).mtimeMs;
     if (changedAt !== readAt) {
-      token = readFileSync(path, "utf8").trim();
+      content = readFileSync(path);
       readAt = changedAt;
     }
-    return token;
+    return content;
   };
 }
 
@@ -53,9 +62,13 @@ export function inClusterConnection(
       `not in a Kubernetes pod with a service account: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT or ${tokenFile} is missing`,
     );
   }
+  const authority = contentOf(join(folder, "ca.crt"));
+  authority();
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    certificateAuthority: readFileSync(join(folder, "ca.crt")),
+    get certificateAuthority() {
+      return authority();
+    },
     token: tokenFromFile(tokenFile),
     namespace: readFileSync(join(folder, "namespace"), "utf8").trim(),
   };

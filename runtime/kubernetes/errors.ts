@@ -68,7 +68,10 @@ export function isMisfit(error: unknown): error is ApiError {
 /** How the API server says that an account has no right to what it asks for. A policy or a webhook says something else. */
 export const RIGHT_MISSING = /\bcannot \w+ (resource|path)\b/;
 
-/** There was no answer: the connection failed or broke, or the answer took too long. The request may have been done. */
+/**
+ * There was no answer: the connection failed or broke, the answer took too long, or our own credentials cannot be read. The request may
+ * have been done.
+ */
 export class ApiUnreachableError extends Error {
   constructor(
     readonly request: string,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
-import { createSecureContext, type SecureContext } from "node:tls";
+import type { ConnectionOptions, SecureContext } from "node:tls";
 import { writeJson } from "../json/json";
 import type { ClusterConnection } from "./connection";
 import { ApiUnreachableError, isApiError, retryAfterMs } from "./errors";
@@ -16,6 +16,7 @@ import {
 } from "./exchange";
 import { Gate } from "./gate";
 import { Settling } from "./settling";
+import { type Trust, trustOf } from "./trust";
 
 /** What {@link HttpTransport} reports of each finished request that was sent. */
 export interface RequestReport {
@@ -51,6 +52,8 @@ export class HttpTransport {
   /** For streams, each of which holds a connection. However many there are, they take no request's place. */
   private readonly streamAgent: Agent;
   private readonly target: RequestOptions;
+  /** One for all connections: to read the certificates for each connection takes longer than the rest of making it. */
+  private trusted: Trust;
   /** The beginning of every path if the API server is behind a proxy: "/k8s/clusters/c-1". */
   private readonly basePath: string;
   /** The server's clock when ours, the monotonic one, began. Undefined if no answer has told it. */
@@ -68,13 +71,12 @@ export class HttpTransport {
       throw new Error(`the API server's address is ${connection.server}; only https:// is supported`);
     }
     this.basePath = url.pathname.replace(/\/$/, "");
-    // One for all connections: to read the certificates again for each connection takes longer than the rest of making it.
-    const secureContext = secureContextOf(connection);
+    this.trusted = trustOf(connection);
     // The agent has no limit of its own, because a request that waited here would not ask its fence again. The gate limits
     // requests.
-    this.agent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
-    this.leaseAgent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
-    this.streamAgent = new Agent({ secureContext });
+    this.agent = new Agent({ keepAlive: true, scheduling: "lifo" });
+    this.leaseAgent = new Agent({ keepAlive: true, scheduling: "lifo" });
+    this.streamAgent = new Agent();
     this.target = {
       host: url.hostname.replace(/^\[|\]$/g, ""),
       port: url.port || 443,
@@ -156,6 +158,19 @@ export class HttpTransport {
     }
   }
 
+  /** @throws ApiUnreachableError if our own credentials cannot be read now */
+  private async credentials(
+    request: ApiRequest,
+  ): Promise<{ token: string | undefined; secureContext: SecureContext }> {
+    const { connection } = this;
+    try {
+      if (connection.certificateAuthority !== this.trusted.authority) this.trusted = trustOf(connection);
+      return { token: await connection.token?.(), secureContext: this.trusted.secureContext };
+    } catch (error) {
+      throw new ApiUnreachableError(requestText(request), error as Error);
+    }
+  }
+
   /** @param leave called when there is a connection, before anything is sent. If it throws, nothing is sent */
   private async exchange(
     request: ApiRequest,
@@ -163,35 +178,34 @@ export class HttpTransport {
     agent: Agent,
     leave: () => void,
   ): Promise<IncomingMessage> {
-    const token = await this.connection.token?.();
+    const { token, secureContext } = await this.credentials(request);
     // It may have been closed during the wait for the token. A stream does not pass the gate.
     if (this.closed) throw this.closed;
     const body = request.body === undefined ? undefined : writeJson(request.body);
     return new Promise((resolve, reject) => {
       let isHeldBack = false;
-      const outgoing = httpsRequest(
-        {
-          ...this.target,
-          agent,
-          method: request.method,
-          path: this.basePath + request.path,
-          signal: request.signal,
-          headers: {
-            accept: request.accept ?? "application/json",
-            "user-agent": "argosy",
-            ...(token && { authorization: `Bearer ${token}` }),
-            ...(body !== undefined && {
-              "content-type": request.contentType ?? "application/json",
-              "content-length": Buffer.byteLength(body),
-            }),
-          },
+      const options: RequestOptions & Pick<ConnectionOptions, "secureContext"> = {
+        ...this.target,
+        agent,
+        secureContext,
+        method: request.method,
+        path: this.basePath + request.path,
+        signal: request.signal,
+        headers: {
+          accept: request.accept ?? "application/json",
+          "user-agent": "argosy",
+          ...(token && { authorization: `Bearer ${token}` }),
+          ...(body !== undefined && {
+            "content-type": request.contentType ?? "application/json",
+            "content-length": Buffer.byteLength(body),
+          }),
         },
-        (response) => {
-          const at = Date.parse(response.headers.date ?? "");
-          if (at >= 0) this.clockBegan = at - performance.now();
-          resolve(response);
-        },
-      );
+      };
+      const outgoing = httpsRequest(options, (response) => {
+        const at = Date.parse(response.headers.date ?? "");
+        if (at >= 0) this.clockBegan = at - performance.now();
+        resolve(response);
+      });
       outgoing.setTimeout(silenceMs, () =>
         outgoing.destroy(new Error(`no answer within ${silenceMs / 1000} s`)),
       );
@@ -226,20 +240,6 @@ export class HttpTransport {
           });
       });
     });
-  }
-}
-
-function secureContextOf(connection: ClusterConnection): SecureContext {
-  const { server, certificateAuthority, certificate, privateKey } = connection;
-  try {
-    return createSecureContext({
-      ...(certificateAuthority && { ca: certificateAuthority }),
-      ...(certificate && { cert: certificate }),
-      ...(privateKey && { key: privateKey }),
-    });
-  } catch (error) {
-    const why = (error as Error).message;
-    throw new Error(`the certificates or the key for ${server} cannot be read: ${why}`, { cause: error });
   }
 }
 

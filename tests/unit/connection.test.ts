@@ -66,6 +66,15 @@ describe("connection", () => {
       assert.equal(connection.token?.(), "secret");
     });
 
+    it("has the authority that the cluster has now", () => {
+      const connection = inClusterConnection(folder, env);
+      const next = write("next", "another");
+      utimesSync(next, new Date(), new Date(Date.now() + 5_000));
+      renameSync(next, path.join(folder, "ca.crt"));
+      assert.equal(String(connection.certificateAuthority), "another");
+      assert.equal(connection.certificateAuthority, connection.certificateAuthority);
+    });
+
     it("writes an IPv6 address as a URL has it", () => {
       const ipv6 = { ...env, KUBERNETES_SERVICE_HOST: "fd00::1" };
       assert.equal(inClusterConnection(folder, ipv6).server, "https://[fd00::1]:443");

@@ -122,6 +122,33 @@ describe("HttpTransport", () => {
     await transport.send(PODS);
   });
 
+  it("trusts an authority from the moment in which its connection has it: a cluster may get another one", async () => {
+    let authority = makeIdentity("former").certificate;
+    transport.close();
+    const connection = Object.defineProperty(api.connection(), "certificateAuthority", {
+      get: () => authority,
+    });
+    transport = new HttpTransport(connection);
+    await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    authority = String(api.connection().certificateAuthority);
+    await transport.send(PODS);
+    await transport.send(PODS);
+    assert.deepEqual(
+      api.calls.map(({ connection }) => connection),
+      [1, 1],
+    );
+  });
+
+  it("counts as not reached while its own credentials cannot be read", async () => {
+    const unreadable = () => {
+      throw new Error("no token there");
+    };
+    reconnect({ token: unreadable });
+    const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    assert.equal(error.message, "GET /api/v1/pods: no token there");
+    assert.equal(api.calls.length, 0);
+  });
+
   it("checks the server's name, and that name instead which it was given", async () => {
     reconnect({ serverName: "api.test" });
     await transport.send(PODS);
