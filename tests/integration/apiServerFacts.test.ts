@@ -3,8 +3,15 @@ import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kuberne
 import { discover } from "../../runtime/kubernetes/discovery";
 import { ApiError, isNamespaceMissing, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
 import { BUILT_IN_KINDS, hasDnsNames } from "../../runtime/kubernetes/kinds";
-import type { JsonObject, Manifest, ObjectMeta } from "../../runtime/kubernetes/objects";
+import {
+  isNewer,
+  type JsonObject,
+  type KubernetesObject,
+  type Manifest,
+  type ObjectMeta,
+} from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
+import { LineSplitter } from "../../runtime/text/lines";
 import { eventually } from "../support/eventually";
 import { errorOf } from "../unit/support/failures";
 import type { Api } from "./support/api";
@@ -271,6 +278,31 @@ describe("the API server", function () {
         await api.assertGone(manifest());
       });
 
+      it("reports an object that leaves a selection, or goes, with a version later than that of each write before", async () => {
+        const { metadata } = await api.create(manifest({ labels: { selected: "" } }));
+        const ending = new AbortController();
+        const stream = await client.watch(
+          resource,
+          { namespace, labelSelector: "selected" },
+          { resourceVersion: metadata.resourceVersion, timeoutSeconds: 60, signal: ending.signal },
+        );
+        const label = async (selected: string | null) =>
+          (await client.mergePatch(resource, metadata, { metadata: { labels: { selected } } })).metadata;
+        const written = [await label(null), await label("again"), await label("still")];
+        await api.delete(manifest());
+        const reported = await eventsIn(stream, 4).finally(() => ending.abort());
+        assert.deepEqual(
+          reported.map(({ type }) => type),
+          ["DELETED", "ADDED", "MODIFIED", "DELETED"],
+        );
+        const versions = reported.map(({ object }) => object.metadata.resourceVersion);
+        assert.deepEqual(
+          versions.slice(0, 3),
+          written.map(({ resourceVersion }) => resourceVersion),
+        );
+        assert.ok(isNewer(versions[3], versions[2]));
+      });
+
       it("gives metadata alone", async () => {
         await api.create(manifest({}, { data: { a: "b" } }));
         await client.list(resource, { namespace, metadataOnly: true }, (items) => {
@@ -284,6 +316,22 @@ describe("the API server", function () {
     });
   }
 });
+
+interface WatchEvent {
+  readonly type: string;
+  readonly object: KubernetesObject;
+}
+
+/** The first events of a watch. */
+async function eventsIn(stream: AsyncIterable<Buffer>, count: number): Promise<WatchEvent[]> {
+  const lines = new LineSplitter();
+  const events: WatchEvent[] = [];
+  for await (const chunk of stream) {
+    events.push(...lines.push(chunk).map((line) => JSON.parse(line) as WatchEvent));
+    if (events.length >= count) break;
+  }
+  return events;
+}
 
 interface ApiVersion {
   readonly groupVersion: string;
