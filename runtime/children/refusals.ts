@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "../failure";
 import { isRecord } from "../json/json";
-import { StandingConflictError } from "../kubernetes/conflicts";
+import { isRace } from "../kubernetes/conflicts";
 import {
   ApiError,
   isApiError,
@@ -129,8 +129,7 @@ export function isRightMissing(error: unknown): boolean {
 
 /** Whether the API server refuses the request. A race is not a refusal, and a busy server is not one either. */
 function isRefusal(error: unknown): error is ApiError {
-  if (error instanceof StandingConflictError) return true;
-  return error instanceof ApiError && !isBusy(error) && [400, 403, 404, 413, 422, 500].includes(error.code);
+  return error instanceof ApiError && !isBusy(error) && !isRace(error);
 }
 
 /** Where the right to a child is declared. The API server's message names the missing right. */

@@ -71,6 +71,21 @@ describe("ChildWriter, when the API server refuses", () => {
       }
     });
 
+    for (const [code, said] of [
+      [405, "the server does not allow this method on the requested resource"],
+      [
+        415,
+        "the body of the request was in an unknown format - accepted media types include: application/json",
+      ],
+    ] as const)
+      it(`which child it was, if its kind cannot be applied at all (${code})`, async () => {
+        const { reason, message } = await refused(code, said, { kind: "Status" });
+        assert.deepEqual(
+          [reason, message],
+          ["ChildRefused", `the API server refused ConfigMap shop/settings: ${said}.`],
+        );
+      });
+
     it("that rights are missing in a namespace that was granted", async () => {
       bench.begin({ isNamespaced: true });
       const { reason, message } = await refused(403, 'User "runner" cannot patch resource "configmaps"');
