@@ -1,5 +1,5 @@
 /** The form of a name in the time zone database. An offset such as "+01:00" is not a name: not every version of Node knows it. */
-const NAME = /^[A-Za-z]+([_+-]?[A-Za-z0-9]+)*(\/[A-Za-z0-9]+([_+-]+[A-Za-z0-9]+)*)*$/;
+const NAME = /^[A-Za-z][A-Za-z0-9]*([_+-][A-Za-z0-9]+)*(\/[A-Za-z0-9]+([_+-]+[A-Za-z0-9]+)*)*$/;
 
 /** What a clock on a wall of a time zone shows, for instants in milliseconds. It is built once for each zone. */
 const CLOCKS = new Map<string, Intl.DateTimeFormat>();

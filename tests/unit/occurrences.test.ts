@@ -179,4 +179,10 @@ describe("a time zone", () => {
     for (const zone of ["", "Mars/Olympus", "Local", "+01:00", "GMT+1", "Europe/Berlin ", "../etc"])
       assert.ok(!isTimeZone(zone), zone);
   });
+
+  it("is found to be none at once, however long a wrong name is", () => {
+    // With a pattern that tries every way to divide the letters, this would not end in a lifetime.
+    assert.ok(!isTimeZone(`Europe/Berlin${"n".repeat(200)}!`));
+    assert.ok(!isTimeZone(`${"E".repeat(200)}urope!`));
+  });
 });
