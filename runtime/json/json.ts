@@ -151,6 +151,14 @@ export function scalarText(value: unknown): string | undefined {
   return isScalar ? writeJson(value) : undefined;
 }
 
+/** Where a value is in another one: keys of maps, and places in lists. */
+export type Way = readonly (string | number)[];
+
+/** The JSON pointer of a way (RFC 6901). */
+export function pointerOf(way: Way): string {
+  return way.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
 /** A map's own value of a key. Every object of JavaScript inherits values of further keys, such as "constructor". */
 export function ownValue(map: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(map, key) ? map[key] : undefined;

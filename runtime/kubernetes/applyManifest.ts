@@ -1,4 +1,4 @@
-import { isRecord } from "../json/json";
+import { isRecord, pointerOf, type Way } from "../json/json";
 import type { ApplyOptions, KubernetesClient } from "./client";
 import { isApiError } from "./errors";
 import type { KubernetesObject, Manifest } from "./objects";
@@ -47,9 +47,6 @@ export async function applyManifest(
   }
 }
 
-/** Where a value is: keys of maps, and places in lists. */
-type Way = readonly (string | number)[];
-
 /** The API server's message about a null instead of a map (kube-openapi, pkg/validation/errors). */
 const MADE_NULL = /must be of type object: "null"$/;
 
@@ -94,11 +91,6 @@ function withoutMap(value: unknown, [step, ...rest]: Way): unknown {
   const { [step]: inner, ...others } = value;
   const left = withoutMap(inner, rest);
   return isEmptyMap(left) ? others : { ...value, [step]: left };
-}
-
-/** The JSON pointer of a way (RFC 6901). */
-export function pointerOf(way: Way): string {
-  return way.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
 function isEmptyMap(value: unknown): boolean {

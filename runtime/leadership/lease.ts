@@ -1,4 +1,4 @@
-import { pointerOf } from "../kubernetes/applyManifest";
+import { pointerOf } from "../json/json";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { pointerOf } from "../kubernetes/applyManifest";
+import { pointerOf } from "../json/json";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import {
   type Condition,

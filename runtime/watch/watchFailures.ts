@@ -53,7 +53,7 @@ const FEWEST_FAILURES = 3;
 export class WatchFailures {
   /** How many lists in a row failed other than by a refusal. */
   private lists = { count: 0, since: 0 };
-  /** Since when no watch could be opened. */
+  /** Since when watches have failed, with no report of one in between. */
   private watchFailingSince: number | undefined;
 
   constructor(private readonly options: WatchFailuresOptions) {}
