@@ -1,6 +1,6 @@
 import { applyManifest, MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
-import { Conflicts, StandingConflictError } from "../kubernetes/conflicts";
+import { Conflicts } from "../kubernetes/conflicts";
 import { type ApiError, isApiError, isMisfit } from "../kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -10,7 +10,7 @@ import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
 import { isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
-import { adoptionRefused, childConflict, marksTaken } from "./refusals";
+import { adoptionRefused, childConflict, deletionRefused, marksTaken } from "./refusals";
 import { neverAgain, rehearsalOf } from "./rehearsal";
 
 /** What happened to a child. */
@@ -238,7 +238,8 @@ export class ChildApplier {
   /**
    * Deletes a child that cannot be changed, and creates it again. First the API server must have said that it would accept
    * the new one. If somebody else's finalizer keeps the old child, the new one is created when the old one is gone.
-   * @throws ApiError 409 if the old child is no longer the owner's, or if somebody else writes it all the time
+   * @throws ReconcileFailure `ChildRefused` if the API server refuses the deletion; ApiError 409 if the old child is no longer the
+   *   owner's, or if somebody else writes it all the time
    */
   private async recreate(
     child: DesiredChild,
@@ -255,12 +256,10 @@ export class ChildApplier {
     await scope.beforeReplacement?.();
     const { name, namespace } = manifest.metadata;
     const old = { resource, name, namespace, ...seen };
-    try {
-      await deleteOwned(store, client, old, { ownerUid, ownerKind, managers: this.managers });
-    } catch (error) {
-      // A webhook may refuse the deletion by a conflict.
-      throw error instanceof StandingConflictError ? refused : error;
-    }
+    const owned = { ownerUid, ownerKind, managers: this.managers };
+    await deleteOwned(store, client, old, owned).catch((error: unknown) => {
+      throw deletionRefused(error, old, refused) ?? error;
+    });
     try {
       await this.send(child, MUST_NOT_EXIST, scope);
       return "recreated";

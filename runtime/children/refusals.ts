@@ -111,13 +111,20 @@ export function childRefused(
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
 
-/** The API server's refusal to delete a child, as a failure that names the child. Undefined for any other error. */
+/**
+ * The API server's refusal to delete a child, as a failure that names the child. Undefined for any other error.
+ * @param change the refusal of the change for which the child must be deleted and created again. @default it is no longer wanted
+ */
 export function deletionRefused(
   error: unknown,
-  { resource: { kind }, ...name }: Child,
+  { resource: { kind }, ...name }: Pick<Child, "resource" | "namespace" | "name">,
+  change?: ApiError,
 ): ReconcileFailure | undefined {
   if (!isRefusal(error)) return undefined;
-  const message = `the API server refused to delete ${kind} ${formatName(name)}: ${error.message}.`;
+  const why = change
+    ? ` It must be deleted and created again, since the change was refused: ${change.message}.`
+    : "";
+  const message = `the API server refused to delete ${kind} ${formatName(name)}: ${error.message}.${why}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
 

@@ -67,11 +67,18 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.ok(!bench.cluster.steps.includes(DELETE));
     });
 
-    it("is still known if a webhook refuses its deletion by a conflict", async () => {
-      refusals = 2;
-      bench.cluster.refusals.set(DELETE, new ApiError(409, { message: "not on Fridays" }, "DELETE"));
-      assert.equal((await failureOf(bench.apply(next()))).reason, "ChildRefused");
-      assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 1]);
+    it("is still known if its deletion is refused, also as a conflict although nobody has written, and says why", async () => {
+      for (const code of [403, 409, 422]) {
+        refusals = 1;
+        bench.cluster.refusals.set(DELETE, new ApiError(code, { message: "not on Fridays" }, "DELETE"));
+        const { reason, message } = await failureOf(bench.apply(next()));
+        assert.equal(reason, "ChildRefused");
+        assert.equal(
+          message,
+          "the API server refused to delete ConfigMap shop/settings: not on Fridays. It must be deleted and created again, since the change was refused: field is immutable.",
+        );
+        assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 1]);
+      }
     });
 
     it("is not deleted if it lost its owner since the refusal: kubectl delete --cascade=orphan keeps it", async () => {
@@ -136,6 +143,13 @@ describe("ChildWriter, which lets go of a child", () => {
       bench.cluster.meanwhile = () => bench.change({ ownerReferences: [], managedFields: [] });
       assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
       assert.ok(bench.there());
+    });
+
+    it("not if somebody else deletes it by then, and their finalizer keeps it", async () => {
+      const child = await known();
+      bench.cluster.meanwhile = () => bench.change({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+      assert.equal(await bench.writer.delete(child, bench.scope()), undefined);
+      assert.deepEqual(bench.cluster.steps, [DELETE]);
     });
 
     it("not if another object has its name by then", async () => {
