@@ -177,6 +177,13 @@ describe("ChildStore", () => {
       assert.deepEqual(bench.told, ["widget-uid", "widget-uid has a child gone as we wanted"]);
     });
 
+    it("the owner by a child that goes because somebody else deleted it, which is drift, also if a finalizer keeps it for a while", () => {
+      bench.list(3, child(1));
+      bench.watched(child(4, manifest(), { deletionTimestamp: LATER, finalizers: ["x.io/y"] }));
+      bench.sink.remove(child(5, manifest(), { deletionTimestamp: LATER }));
+      assert.deepEqual(bench.told, ["widget-uid", "widget-uid ConfigMap settings drifted"]);
+    });
+
     it("both owners if a child passes from one to the other", () => {
       bench.list(3, child(1));
       bench.watched(child(4, manifest({ key: "1" }, widget({ uid: "second", name: "second" }))));

@@ -14,10 +14,12 @@ describe("ChildWatches", () => {
   /** The plurals of the kinds that the cluster serves. */
   let plurals: Record<string, string>;
   let isNamespaced: boolean;
+  /** Whether nothing is at the paths of the kinds. */
+  let isAway: boolean;
 
   beforeEach(async () => {
     plurals = { First: "firsts", Second: "seconds" };
-    isNamespaced = true;
+    [isNamespaced, isAway] = [true, false];
     api = await TestApiServer.start((call, response) => {
       if (call.path === `/apis/${API_VERSION}`) {
         const kinds = Object.entries(plurals).map(([kind, name]) => ({
@@ -27,7 +29,7 @@ describe("ChildWatches", () => {
         }));
         return json(response, { resources: kinds });
       }
-      if (!isNamespaced && call.path.includes("/namespaces/")) return refuse(response, 404);
+      if (isAway || isNamespaced !== call.path.includes("/namespaces/")) return refuse(response, 404);
       const version = { metadata: { resourceVersion: "5" } };
       if (call.query.has("watch")) sendEvent(response, "BOOKMARK", version);
       else json(response, { ...version, items: [] });
@@ -68,15 +70,28 @@ describe("ChildWatches", () => {
     assert.deepEqual(known(), ["others", "seconds"]);
   });
 
-  it("follows a kind that is no longer in its namespaces, before anybody lists everything again", async () => {
+  it("follows a kind that is no longer in its namespaces, and later is again, before anybody lists everything again", async () => {
+    for (const now of [false, true]) {
+      isNamespaced = now;
+      api.cut();
+      await eventually(() => {
+        assert.deepEqual(
+          watches.resources.map(({ namespaced }) => namespaced),
+          [now, now],
+        );
+        assert.deepEqual(watches.scopes.notSynced(undefined), []);
+      });
+    }
+  });
+
+  it("follows a kind that was gone for a while before, and was at the same place then", async () => {
+    isAway = true;
+    api.cut();
+    await eventually(() => assert.equal(watches.scopes.notSynced(undefined).length, 4));
+    isAway = false;
+    await eventually(() => assert.deepEqual(watches.scopes.notSynced(undefined), []));
     isNamespaced = false;
     api.cut();
-    await eventually(() => {
-      assert.deepEqual(
-        watches.resources.map(({ namespaced }) => namespaced),
-        [false, false],
-      );
-      assert.deepEqual(watches.scopes.notSynced(undefined), []);
-    });
+    await eventually(() => assert.ok(watches.resources.every(({ namespaced }) => !namespaced)));
   });
 });

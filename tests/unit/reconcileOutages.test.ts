@@ -59,6 +59,34 @@ describe("Reconciler, of an object for which the API server does not answer ever
     assert.deepEqual(skipped, Array(4).fill("API server away"));
   });
 
+  for (const [what, between] of [
+    [
+      "it was reconciled meanwhile",
+      async (options: object) => {
+        world.cluster.refusals.clear();
+        await world.reconcile(options);
+      },
+    ],
+    ["it was gone meanwhile", async () => world.reconciling.forget({ namespace: "shop", name: "widget" })],
+  ] as const)
+    it(`counts requests that fail anew if ${what}`, async () => {
+      let now = 0;
+      const options = { outages: new Outages("ApiError", () => now) };
+      const fail = async () => {
+        world.cluster.refusals.set("status", new ApiUnreachableError("PATCH /it", new Error("cut")));
+        return (await world.reconcile(options)).report.skipped;
+      };
+      world.given();
+      await fail();
+      now = 10_000;
+      await fail();
+      await between(options);
+      const skipped = [];
+      world.answer = { children: [], status: { other: "1" } };
+      for (now of [20_000, 30_000]) skipped.push(await fail());
+      assert.deepEqual(skipped, ["API server away", "API server away"]);
+    });
+
   for (const error of [
     new ApiError(503, { message: "service unavailable" }, "GET /secrets"),
     new ApiError(429, { message: "storage is (re)initializing" }, "GET /secrets"),

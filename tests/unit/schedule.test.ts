@@ -90,6 +90,27 @@ describe("Schedule", () => {
     assert.equal(schedule.has("a"), false);
   });
 
+  it("gives a key once more with the most urgent of the reasons that came meanwhile, at the earliest of their times", () => {
+    const [soon, late] = [
+      { priority: "routine", afterMs: 500 },
+      { priority: "change", afterMs: 1_000 },
+    ] as const;
+    for (const reasons of [
+      [soon, late],
+      [late, soon],
+    ]) {
+      const schedule = make();
+      schedule.add("a");
+      assert.equal(schedule.take(), "a");
+      for (const each of reasons) schedule.add("a", each);
+      schedule.finish("a", { kind: "done" });
+      assert.equal(nextInMs(schedule), 500);
+      now += 500;
+      schedule.add("b", { priority: "child" });
+      assert.deepEqual(drain(schedule), ["a", "b"]);
+    }
+  });
+
   it("gives a delayed key when its time has come, at the earlier of two times, and at once if it changes", () => {
     const schedule = make();
     schedule.add("a", { afterMs: 1_000 });
@@ -217,6 +238,20 @@ describe("Schedule", () => {
         schedule.finish("a", { kind: "failed" });
         assert.deepEqual(drain(schedule), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
         if (!isEnded) assert.equal(nextInMs(schedule), 500);
+      }
+    });
+
+    it("one of several reasons that were added during the work is enough to end the wait", () => {
+      for (const reasons of [
+        ["change", "child"],
+        ["child", "change"],
+      ] as const) {
+        const schedule = make();
+        schedule.add("a");
+        schedule.take();
+        for (const priority of reasons) schedule.add("a", { priority });
+        schedule.finish("a", { kind: "failed" });
+        assert.deepEqual(drain(schedule), ["a"]);
       }
     });
 

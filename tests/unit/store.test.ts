@@ -388,6 +388,19 @@ describe("Store", () => {
     );
   });
 
+  it("says nothing of content that it dropped, when a later list brings that again", async () => {
+    store = make(1);
+    const items = [item("a", 1), item("b", 2)];
+    const sink = list(3, items);
+    const before = changes.length;
+    list(4, items, false, sink);
+    list(5, [...items].reverse(), false, sink);
+    assert.equal(changes.length, before);
+    const stored = find("a");
+    assert.deepEqual((stored && (await store.read(stored)))?.["data"], { data: "" });
+    assert.deepEqual(got, []);
+  });
+
   it("reads an object whole of which watches show the metadata, once for each version, and keeps it", async () => {
     store = make(undefined, true);
     const partial = (version: number): KubernetesObject => {
