@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import type { Reference } from "../../../tools/objects";
 import { eventually } from "../../support/eventually";
 import { sideBySide } from "../../support/sideBySide";
 import type { Api } from "../support/api";
-import { announceKind, sharedCluster, type TestCluster } from "../support/cluster";
 import { configMap, inNamespace, namespace } from "../support/manifests";
-import { customResourceDefinitionOf, TestOperator, type TestOperatorOptions } from "../support/testOperator";
-import { answering, conditionOf, useOperator } from "../support/useOperator";
+import { type OperatorScene, withOperators } from "../support/operatorEach";
+import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
+import { answering, becomesReady, conditionOf, useOperator } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
 /** How long Kubernetes may take to delete a namespace. */
@@ -26,20 +27,10 @@ function operatorOf(name: string, more: Pick<TestOperatorOptions, "finalize"> = 
 
 describe("when a namespace is deleted that an operator lists", function () {
   this.timeout(90_000);
-  let cluster: TestCluster;
-  let api: Api;
-  before(async function () {
-    // The control plane may have to be built.
-    this.timeout(0);
-    cluster = await sharedCluster();
-    ({ api } = cluster);
-  });
-
   // Kubernetes takes seconds to delete a namespace.
-  sideBySide({
-    "it goes, with objects that the handler finalizes in it, and the other namespace is served": withOperator(
-      FINALIZES,
-      async ({ operator, goes, stays }) => {
+  withOperators({
+    "it goes, with objects that the handler finalizes in it, and the other namespace is served":
+      withNamespaces(FINALIZES, async ({ operator, api, goes, stays }) => {
         await operator.start();
         const object = await apply(operator, "there", goes);
         await apply(operator, "here", stays);
@@ -50,12 +41,11 @@ describe("when a namespace is deleted that an operator lists", function () {
         await ready(operator, "meanwhile", stays);
         await eventually(() => api.assertGone(object), DELETION);
         await eventually(() => api.assertGone(namespace(goes)), DELETION);
-      },
-    ),
+      }),
 
-    "it goes, with objects in it that have children elsewhere, and these go too": withOperator(
+    "it goes, with objects in it that have children elsewhere, and these go too": withNamespaces(
       ELSEWHERE,
-      async ({ operator, goes, stays }) => {
+      async ({ operator, api, goes, stays }) => {
         await operator.start();
         const far = inNamespace(configMap("far"), stays);
         await apply(operator, "there", goes, far);
@@ -66,9 +56,8 @@ describe("when a namespace is deleted that an operator lists", function () {
       },
     ),
 
-    "and created again, its objects say that the operator has no rights there, and what to do": withOperator(
-      RECREATED,
-      async ({ operator, goes, stays }) => {
+    "and created again, its objects say that the operator has no rights there, and what to do":
+      withNamespaces(RECREATED, async ({ operator, api, goes, stays }) => {
         await operator.start();
         await api.delete(namespace(goes));
         await eventually(() => api.assertGone(namespace(goes)), DELETION);
@@ -82,12 +71,11 @@ describe("when a namespace is deleted that an operator lists", function () {
         await api.get(inNamespace(configMap("there"), goes));
         await api.delete(object);
         await eventually(() => api.assertGone(object));
-      },
-    ),
+      }),
 
-    "an engine that starts while it is missing serves the other one": withOperator(
+    "an engine that starts while it is missing serves the other one": withNamespaces(
       STARTS,
-      async ({ operator, goes, stays }) => {
+      async ({ operator, api, goes, stays }) => {
         await api.delete(namespace(goes));
         await eventually(() => api.assertGone(namespace(goes)), DELETION);
         operator.launch();
@@ -100,37 +88,28 @@ describe("when a namespace is deleted that an operator lists", function () {
     ),
   });
 
-  function withOperator(
+  function withNamespaces(
     options: TestOperatorOptions & { namespaces: [string, string] },
-    play: (there: { operator: TestOperator; goes: string; stays: string }) => Promise<void>,
-  ) {
-    announceKind(customResourceDefinitionOf(options));
-    return async () => {
-      const operator = await TestOperator.install(cluster, options);
-      const [goes, stays] = options.namespaces;
-      try {
-        await play({ operator, goes, stays });
-      } finally {
-        await operator.dispose();
-      }
-    };
+    play: (there: { operator: TestOperator; api: Api; goes: string; stays: string }) => Promise<void>,
+  ): OperatorScene {
+    const [goes, stays] = options.namespaces;
+    return { options, play: (operator) => play({ operator, api: operator.cluster.api, goes, stays }) };
   }
 
   function apply(operator: TestOperator, name: string, namespace: string, child: object = configMap(name)) {
-    return api.apply(operator.object(name, answering(child), namespace));
+    return operator.cluster.api.apply(operator.object(name, answering(child), namespace));
   }
 
-  async function ready(operator: TestOperator, name: string, namespace: string): Promise<void> {
-    await eventually(async () => {
-      const now = await api.get(operator.object(name, {}, namespace));
-      const { status, message, observedGeneration } = conditionOf(now, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", now.metadata.generation], message);
-    }, DELETION);
+  function ready(operator: TestOperator, name: string, namespace: string): Promise<unknown> {
+    return becomesReady(operator.cluster.api, operator.object(name, {}, namespace) as Reference, DELETION);
   }
 
   async function assertNotGranted(operator: TestOperator, name: string, namespace: string): Promise<void> {
     await eventually(async () => {
-      const ready = conditionOf(await api.get(operator.object(name, {}, namespace)), "Ready");
+      const ready = conditionOf(
+        await operator.cluster.api.get(operator.object(name, {}, namespace)),
+        "Ready",
+      );
       assert.deepEqual([ready.status, ready.reason], ["False", "NamespaceNotGranted"]);
       assert.match(ready.message, /pulumi up --refresh/);
     }, DELETION);

@@ -12,7 +12,7 @@ const TOLD_WITHIN = { timeoutMs: 60_000 };
 const HEALED_WITHIN = { timeoutMs: 20_000 };
 
 const scenes: Readonly<Record<string, Play<BusyScene>>> = {
-  "as the API behind it that serves their kind": (busy) => {
+  "since it lacks the API behind it that serves a kind of children": (busy) => {
     let isAway = true;
     busy.proxy.before = (request) =>
       isAway && busy.isChildWrite(request) ? { code: 503, body: "service unavailable\n" } : undefined;
@@ -21,7 +21,7 @@ const scenes: Readonly<Record<string, Play<BusyScene>>> = {
     });
   },
 
-  "as a webhook that it has to ask": async (busy) => {
+  "since it lacks a webhook that it has to ask": async (busy) => {
     const rule = { group: "", resources: ["configmaps"], namespace: busy.namespace };
     const { connection } = busy.operator.cluster;
     const webhook = await Webhook.start(busy.api, connection, rule, configMap("probe"));
@@ -34,12 +34,9 @@ const scenes: Readonly<Record<string, Play<BusyScene>>> = {
       await webhook.stop();
     }
   },
-};
 
-describe("when a proxy before the API server lets no large request pass", function () {
-  this.timeout(180_000);
-  withOperatorEach({ name: "cut" }, BusyScene.play, {
-    "the object whose status is one says so, in a small one": async (busy) => {
+  "since a proxy before it lets no large one pass: the object whose status is one says so, in a small one":
+    async (busy) => {
       let isThere = true;
       busy.proxy.before = ({ method, length }) =>
         isThere && method === "PATCH" && length > 50_000 ? "cut" : undefined;
@@ -63,10 +60,9 @@ describe("when a proxy before the API server lets no large request pass", functi
       await busy.ready("large", HEALED_WITHIN);
       assert.equal((statusOf(await busy.api.get(object))["text"] as string).length, 100_000);
     },
-  });
-});
+};
 
-describe("when the API server lacks what it needs to write children", function () {
+describe("when the API server fails to answer some requests for long", function () {
   this.timeout(180_000);
   withOperatorEach({ name: "outages", graceMs: GRACE_MS }, BusyScene.play, scenes);
 });

@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
-import type { Json, Manifest } from "../../../runtime/kubernetes/objects";
+import type { Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
+import type { Api } from "../support/api";
 import { ApiProxy } from "../support/apiProxy";
-import { sharedCluster } from "../support/cluster";
 import { configMap, inNamespace, namespace } from "../support/manifests";
-import type { TestController, TestOperatorOptions } from "../support/testOperator";
-import { answering } from "../support/useOperator";
-import { useOperators } from "../support/useOperators";
+import { type OperatorScene, type Play, withOperators } from "../support/operatorEach";
+import type { TestController, TestOperator, TestOperatorOptions } from "../support/testOperator";
+import { answering, becomesReady } from "../support/useOperator";
 
 /** How long Kubernetes may take to delete a namespace. */
 const DELETION = { timeoutMs: 60_000 };
+/** How long the work in progress may take when a test has ended. */
+const GRACE_MS = 1_000;
 
 /** Has one child, and has not finalized as long as there is one. */
 const WAITS = `
@@ -51,71 +53,109 @@ const FORBIDDEN = {
   }),
 };
 
+/** An operator whose engine reaches the API server through a proxy, and its two namespaces. */
+interface Scene {
+  readonly operator: TestOperator;
+  readonly api: Api;
+  readonly goes: string;
+  readonly stays: string;
+  /** From now on the engine sees no ConfigMap in the namespace that goes. */
+  hide(engine: TestController): Promise<void>;
+  /** Starts an engine behind the proxy, and makes an object. Resolves when it is ready. */
+  running(spec: object, where: string): Promise<{ engine: TestController; object: KubernetesObject }>;
+}
+
+/** A test with such an operator. */
+function scene(
+  options: TestOperatorOptions & { namespaces: [string, string] },
+  play: Play<Scene>,
+): OperatorScene {
+  const [goes, stays] = options.namespaces;
+  return {
+    options,
+    play: async (operator) => {
+      const { api, connection } = operator.cluster;
+      const proxy = await ApiProxy.start(connection);
+      try {
+        await play({
+          operator,
+          api,
+          goes,
+          stays,
+          hide: async ({ notices }) => {
+            proxy.before = ({ method, path }) =>
+              method === "GET" && path.startsWith(`/api/v1/namespaces/${goes}/configmaps?`)
+                ? FORBIDDEN
+                : undefined;
+            const before = notices.length;
+            await eventually(() =>
+              assert.ok(notices.slice(before).some((notice) => /ConfigMap: .*forbidden/.test(notice))),
+            );
+          },
+          running: async (spec, where) => {
+            const engine = await operator.start({ connection: proxy.through(operator.connection) });
+            const object = await api.apply(operator.object("object", spec, where));
+            return { engine, object: await becomesReady(api, object) };
+          },
+        });
+      } finally {
+        // Before the proxy: an engine that cannot give its lease back waits.
+        await operator.dispose(GRACE_MS);
+        await proxy.stop();
+      }
+    },
+  };
+}
+
 describe("when a namespace is deleted, and nobody sees the children in it go", function () {
   this.timeout(120_000);
-  const bench = useOperators([FINALIZES, ELSEWHERE], { graceMs: 1_000 });
-  let proxy: ApiProxy;
-  beforeEach(async () => {
-    proxy = await ApiProxy.start((await sharedCluster()).connection);
-  });
-  afterEach(() => proxy.stop());
 
-  /** From now on no ConfigMap of this namespace is seen. */
-  async function hide(where: string, { notices }: TestController): Promise<void> {
-    proxy.before = ({ method, path }) =>
-      method === "GET" && path.startsWith(`/api/v1/namespaces/${where}/configmaps?`) ? FORBIDDEN : undefined;
-    const before = notices.length;
-    await eventually(
-      () => assert.ok(notices.slice(before).some((notice) => /ConfigMap: .*forbidden/.test(notice))),
-      { timeoutMs: 30_000 },
-    );
-  }
+  // Kubernetes takes seconds to delete a namespace, and a watch to be refused.
+  withOperators({
+    "an object in it whose handler waits for them goes, and the namespace with it": scene(
+      FINALIZES,
+      async ({ api, goes, hide, running }) => {
+        const { engine, object } = await running({}, goes);
+        await hide(engine);
+        await api.delete(namespace(goes));
+        await eventually(() => api.assertGone(object), DELETION);
+        await eventually(() => api.assertGone(namespace(goes)), DELETION);
+      },
+    ),
 
-  async function running(options: TestOperatorOptions, spec: object, where: string) {
-    const operator = await bench.install(options);
-    const engine = await operator.start({ connection: proxy.through(operator.connection) });
-    const manifest: Manifest = operator.object("object", spec, where);
-    return { engine, object: await bench.ready(await bench.api.apply(manifest)) };
-  }
+    "an object of others in it is forgotten, and its child elsewhere goes": scene(
+      WATCHING,
+      async ({ operator, api, goes, stays }) => {
+        const far = inNamespace(configMap("far"), stays);
+        operator.plan("watched", { answer: { children: [far as unknown as Json] } });
+        const before = await operator.start();
+        const watched = inNamespace(configMap("watched", {}, { labels: WATCHED }), goes);
+        const memory = operator.memoryOf(await api.apply(watched));
+        await eventually(() => api.get(far));
+        await eventually(async () => assert.ok((await api.get(memory))["conditions"]));
+        await before.stop();
+        await api.delete(namespace(goes));
+        await eventually(() => api.assertGone(namespace(goes)), DELETION);
+        await operator.start({ identity: "two" });
+        await eventually(() => api.assertGone(memory));
+        await api.assertGone(far);
+      },
+    ),
 
-  it("an object in it whose handler waits for them goes, and the namespace with it", async () => {
-    const [goes] = FINALIZES.namespaces;
-    const { engine, object } = await running(FINALIZES, {}, goes);
-    await hide(goes, engine);
-    await bench.api.delete(namespace(goes));
-    await eventually(() => bench.api.assertGone(object), DELETION);
-    await eventually(() => bench.api.assertGone(namespace(goes)), DELETION);
-  });
-
-  it("an object of others in it is forgotten, and its child elsewhere goes", async () => {
-    const [goes, stays] = WATCHING.namespaces;
-    const operator = await bench.install(WATCHING);
-    const far = inNamespace(configMap("far"), stays);
-    operator.plan("watched", { answer: { children: [far as unknown as Json] } });
-    const before = await operator.start();
-    const watched = inNamespace(configMap("watched", {}, { labels: WATCHED }), goes);
-    const memory = operator.memoryOf(await bench.api.apply(watched));
-    await eventually(() => bench.api.get(far));
-    await eventually(async () => assert.ok((await bench.api.get(memory))["conditions"]));
-    await before.stop();
-    await bench.api.delete(namespace(goes));
-    await eventually(() => bench.api.assertGone(namespace(goes)), DELETION);
-    await operator.start({ identity: "two" });
-    await eventually(() => bench.api.assertGone(memory));
-    await bench.api.assertGone(far);
-  });
-
-  it("an object in another namespace to which they belonged goes", async () => {
-    const [goes, stays] = ELSEWHERE.namespaces;
-    const far = inNamespace(configMap("far"), goes);
-    const { engine, object } = await running(ELSEWHERE, answering(far), stays);
-    await hide(goes, engine);
-    await bench.api.delete(namespace(goes));
-    await eventually(() => bench.api.assertGone(namespace(goes)), DELETION);
-    await bench.api.delete(object);
-    await eventually(async () => assert.deepEqual((await bench.api.find(object))?.["status"], undefined), {
-      timeoutMs: 20_000,
-    });
-    await bench.api.assertGone(object);
+    "an object in another namespace to which they belonged goes": scene(
+      ELSEWHERE,
+      async ({ api, goes, stays, hide, running }) => {
+        const far = inNamespace(configMap("far"), goes);
+        const { engine, object } = await running(answering(far), stays);
+        await hide(engine);
+        await api.delete(namespace(goes));
+        await eventually(() => api.assertGone(namespace(goes)), DELETION);
+        await api.delete(object);
+        await eventually(async () => assert.deepEqual((await api.find(object))?.["status"], undefined), {
+          timeoutMs: 20_000,
+        });
+        await api.assertGone(object);
+      },
+    ),
   });
 });

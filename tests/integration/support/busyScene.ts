@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { eventually } from "../../support/eventually";
+import type { Reference } from "../../../tools/objects";
+import { eventually, type Patience } from "../../support/eventually";
 import type { Api } from "./api";
 import { ApiProxy, type ProxiedRequest } from "./apiProxy";
 import type { Play } from "./operatorEach";
 import type { TestController, TestOperator } from "./testOperator";
-import { answering, conditionOf, type ObjectEvent } from "./useOperator";
+import { answering, becomesReady, type ObjectEvent } from "./useOperator";
 
 /** How long the work in progress may take when a scene has ended: the API server may be kept from answering it. */
 export const GRACE_MS = 1_000;
@@ -56,12 +57,8 @@ export class BusyScene {
   }
 
   /** Waits until an object is ready at its newest generation. */
-  async ready(name: string, patience: { readonly timeoutMs?: number } = {}): Promise<void> {
-    await eventually(async () => {
-      const now = await this.api.get(this.operator.object(name, {}, this.namespace));
-      const { status, message, observedGeneration } = conditionOf(now, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", now.metadata.generation], message);
-    }, patience);
+  async ready(name: string, patience?: Patience): Promise<void> {
+    await becomesReady(this.api, this.operator.object(name, {}, this.namespace) as Reference, patience);
   }
 
   /** The reasons and notes of the Warnings about an object. */

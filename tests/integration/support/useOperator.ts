@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Condition, Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
 import type { Reference } from "../../../tools/objects";
-import { eventually } from "../../support/eventually";
+import { eventually, type Patience } from "../../support/eventually";
 import type { Api } from "./api";
 import { announceKind, sharedCluster, type TestCluster } from "./cluster";
 import {
@@ -167,6 +167,16 @@ export function useOperator(
   beforeEach(() => bench.beginTest());
   after(() => bench.end());
   return bench;
+}
+
+/** Waits until an object is ready at its newest generation. */
+export function becomesReady(api: Api, object: Reference, patience?: Patience): Promise<KubernetesObject> {
+  return eventually(async () => {
+    const now = await api.get(object);
+    const { status, message, observedGeneration } = conditionOf(now, "Ready");
+    assert.deepEqual([status, observedGeneration], ["True", now.metadata.generation], message);
+    return now;
+  }, patience);
 }
 
 /** The condition of a type, which must be there. */

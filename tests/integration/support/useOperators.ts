@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import type { Reference } from "../../../tools/objects";
-import { eventually } from "../../support/eventually";
+import type { Patience } from "../../support/eventually";
 import type { Api } from "./api";
 import { announceKind, sharedCluster, type TestCluster } from "./cluster";
 import { customResourceDefinitionOf, TestOperator, type TestOperatorOptions } from "./testOperator";
-import { conditionOf } from "./useOperator";
+import { becomesReady } from "./useOperator";
 
 /** What tests work with that install operators and start their controllers themselves. */
 export class Installations {
@@ -31,13 +31,8 @@ export class Installations {
   }
 
   /** Waits until an object is ready at its newest generation. */
-  ready(object: Reference, patience: { readonly timeoutMs?: number } = {}): Promise<KubernetesObject> {
-    return eventually(async () => {
-      const now = await this.api.get(object);
-      const { status, message, observedGeneration } = conditionOf(now, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", now.metadata.generation], message);
-      return now;
-    }, patience);
+  ready(object: Reference, patience?: Patience): Promise<KubernetesObject> {
+    return becomesReady(this.api, object, patience);
   }
 
   /** @internal */
