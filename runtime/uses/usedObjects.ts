@@ -1,39 +1,24 @@
 import type { Operator } from "../definition/definition";
 import { isEmpty, isSelected, type LabelReference } from "../definition/references";
-import { selectionsOf, type UsedSelection, useOf } from "../definition/selections";
-import { awaitKind } from "../kubernetes/awaitKind";
+import { selectionsOf, useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
-import { findResource, UnknownKindError } from "../kubernetes/discovery";
+import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
-import { isSecretKind } from "../kubernetes/kinds";
 import { readInParts } from "../kubernetes/list";
 import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
-import { isServedAlike, type Resource } from "../kubernetes/resource";
-import { Scopes } from "../watch/scopes";
-import { SoughtKinds } from "../watch/soughtKinds";
-import { type Change, Store } from "../watch/store";
+import type { Change } from "../watch/store";
 import { PolledObjects } from "./polledObjects";
-import {
-  asGiven,
-  missingNote,
-  refusalNote,
-  type Take,
-  type UsedProblem,
-  type UsedSource,
-  whyNotGiven,
-} from "./used";
-import { factsOf, isByOperator, type UsedFacts } from "./usedFacts";
+import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "./used";
+import { isByOperator, type UsedFacts } from "./usedFacts";
 import { UseIndex } from "./useIndex";
+import { UseWatches, type UseWatchesOptions } from "./useWatches";
 
 /** The objects that {@link UsedObjects} read, and the callbacks that they call. */
-export interface UsedObjectsOptions {
+export interface UsedObjectsOptions extends Pick<UseWatchesOptions, "answersOthers" | "onInterruption"> {
   readonly client: KubernetesClient;
   readonly operator: Operator;
   /** An object that custom resources use has changed. */
   readonly onChange: (change: UsedChange) => void;
-  readonly onInterruption: (kind: string, error: Error) => void;
-  /** @see ReflectorOptions.answersOthers */
-  readonly answersOthers?: (signal: AbortSignal) => Promise<boolean>;
   /** Whether objects that no watch shows are read again. */
   readonly isActive: () => boolean;
   /** How often that is done, in milliseconds. @default 60000 */
@@ -53,14 +38,6 @@ export interface UsedChange {
 /** How long an object counts of which only the metadata was seen, in characters of JSON. */
 const UNREAD_LENGTH = 64 * 1024;
 
-/** A selection whose kind the cluster serves. */
-interface Watched {
-  readonly selection: UsedSelection;
-  readonly resource: Resource;
-  readonly store: Store<UsedFacts>;
-  readonly scopes: Scopes;
-}
-
 /**
  * The objects that the custom resources of an operator use, kept up to date by watches.
  *
@@ -75,14 +52,17 @@ interface Watched {
 export class UsedObjects implements UsedSource {
   private readonly index: UseIndex;
   private readonly polled: PolledObjects;
-  private watched: Watched[] = [];
-  /** The kinds that were not found in the cluster yet, each by the key of its use. */
-  private readonly sought = new Map<string, SoughtKinds>();
-  private readonly stopping = new AbortController();
+  private readonly watches: UseWatches;
 
   constructor(private readonly options: UsedObjectsOptions) {
     const { client, operator, pollMs } = options;
     this.index = new UseIndex(operator.uses);
+    this.watches = new UseWatches({
+      ...options,
+      onFound: (key, { namespaced }) => this.index.setClusterWide(key, !namespaced),
+      onChange: (key, change) => this.storeChanged(key, change),
+      onAllChanged: (key) => this.allChanged(key),
+    });
     this.polled = new PolledObjects({
       client,
       keys: selectionsOf(operator).flatMap(({ key, isPolled }) => (isPolled ? [key] : [])),
@@ -102,39 +82,16 @@ export class UsedObjects implements UsedSource {
    */
   async start(): Promise<void> {
     this.polled.start();
-    const looks = Object.keys(this.options.operator.uses).map(
-      (key) =>
-        // Only the signal ends it.
-        new Promise<void>((resolve) => void this.lookFor(key, resolve).then(resolve, () => resolve())),
-    );
-    await Promise.all(looks);
+    await this.watches.start();
   }
 
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await Promise.all([this.polled.stop(), ...this.watched.map(({ scopes }) => scopes.stop())]);
+    await Promise.all([this.polled.stop(), this.watches.stop()]);
   }
 
   /** Lists everything again, at another path if the cluster serves a kind there now: see `ChildWatches.relist`. */
-  async relist(): Promise<void> {
-    const keys = Object.keys(this.options.operator.uses);
-    const followed = keys.map((key) => this.follow(key));
-    await Promise.all([...followed, ...this.watched.map(({ scopes }) => scopes.relist())]);
-  }
-
-  private async follow(key: string): Promise<void> {
-    const before = this.of(key);
-    const [first] = before;
-    if (!first) return;
-    const { apiVersion, kind } = first.resource;
-    // The lists show what is wrong with a kind that is not found.
-    const now = await findResource(this.options.client, apiVersion, kind).catch(() => first.resource);
-    // A look that was held up may find the same as the next one.
-    const isOutdated = this.stopping.signal.aborted || this.of(key)[0] !== first;
-    if (isOutdated || isServedAlike(now, first.resource)) return;
-    this.watched = this.watched.filter((each) => !before.includes(each));
-    const listed = this.watchAll(key, now);
-    await Promise.all([...before.map(({ scopes }) => scopes.stop()), listed]);
+  relist(): Promise<void> {
+    return this.watches.relist();
   }
 
   /** Takes in a custom resource as it is now. @param object undefined: it is gone */
@@ -143,11 +100,9 @@ export class UsedObjects implements UsedSource {
   }
 
   async problemOf(key: string, namespace: string | undefined): Promise<UsedProblem | undefined> {
-    const notFound = this.sought.get(key)?.notFound() ?? [];
-    const notSynced = this.of(key).flatMap(({ scopes }) => scopes.notSynced(namespace));
-    const [notKnown] = [...notFound, ...notSynced];
-    if (!notKnown) return undefined;
-    const { resource, problem } = notKnown;
+    const notSynced = this.watches.notSynced(key, namespace);
+    if (!notSynced) return undefined;
+    const { resource, problem } = notSynced;
     if (!problem) return { kind: "listing" };
     const isMissing = problem instanceof UnknownKindError || isApiError(problem, 404);
     return isMissing
@@ -162,7 +117,7 @@ export class UsedObjects implements UsedSource {
   }
 
   private find(key: string, name: ObjectName) {
-    for (const { store, resource } of this.of(key)) {
+    for (const { store, resource } of this.watches.of(key)) {
       const stored = store.find(resource, resource.namespaced ? name : { name: name.name });
       if (stored) return { store, stored };
     }
@@ -177,15 +132,17 @@ export class UsedObjects implements UsedSource {
 
   private selected(key: string, reference: LabelReference) {
     if (isEmpty(reference)) return [];
-    return this.of(key).flatMap(({ store, resource }) =>
-      [...store.values()]
-        .filter(
-          ({ namespace, facts }) =>
-            (!resource.namespaced || namespace === reference.namespace) &&
-            isSelected(reference, facts.labels),
-        )
-        .map((stored) => ({ store, stored })),
-    );
+    return this.watches
+      .of(key)
+      .flatMap(({ store, resource }) =>
+        [...store.values()]
+          .filter(
+            ({ namespace, facts }) =>
+              (!resource.namespaced || namespace === reference.namespace) &&
+              isSelected(reference, facts.labels),
+          )
+          .map((stored) => ({ store, stored })),
+      );
   }
 
   /** Undefined if it is not known. */
@@ -206,73 +163,6 @@ export class UsedObjects implements UsedSource {
       for (const length of lengths) sum += length ?? UNREAD_LENGTH;
     }
     return sum;
-  }
-
-  /** @param onMissing called when it turns out that the cluster does not serve the kind */
-  private async lookFor(key: string, onMissing: () => void): Promise<void> {
-    const { client, onInterruption } = this.options;
-    const { apiVersion, kind } = useOf(this.options.operator, key);
-    const { signal } = this.stopping;
-    const sought = new SoughtKinds();
-    sought.seek({ apiVersion, kind });
-    this.sought.set(key, sought);
-    const resource = await awaitKind(client, apiVersion, kind, {
-      signal,
-      onWait: (reason) => {
-        onInterruption(kind, reason);
-        sought.failed({ apiVersion, kind }, reason);
-        if (!(reason instanceof UnknownKindError)) return;
-        // A caller that waits for the first list continues without it.
-        this.allChanged(key);
-        onMissing();
-      },
-    });
-    signal.throwIfAborted();
-    const listed = this.watchAll(key, resource);
-    this.sought.delete(key);
-    await listed;
-    if (this.polled.has(key)) this.allChanged(key);
-  }
-
-  /** Begins to watch all selections of a use. Resolves when each was listed, or was refused. */
-  private async watchAll(key: string, resource: Resource): Promise<void> {
-    this.index.setClusterWide(key, !resource.namespaced);
-    const selections = selectionsOf(this.options.operator).filter((each) => each.key === key);
-    for (const selection of selections) if (!selection.isPolled) this.watch(selection, resource);
-    await Promise.all(this.of(key).map(({ scopes }) => scopes.whenListed()));
-  }
-
-  private watch(selection: UsedSelection, resource: Resource): void {
-    const { client, operator, onInterruption } = this.options;
-    const { key, namespaces, name, labelSelector, isMetadataOnly } = selection;
-    const use = useOf(this.options.operator, key);
-    const store: Store<UsedFacts> = new Store<UsedFacts>({
-      client: client.with({ class: "read" }),
-      isMetadataOnly,
-      factsOf: (object) =>
-        isSecretKind(use) && whyNotGiven(object, use, operator) !== undefined
-          ? undefined
-          : factsOf(object, isMetadataOnly),
-      kept: asGiven,
-      onChange: (change) => this.storeChanged(key, change),
-    });
-    const scopes = new Scopes({
-      client,
-      namespaces,
-      labelSelector,
-      fieldSelector: name && `metadata.name=${name}`,
-      metadataOnly: isMetadataOnly,
-      answersOthers: this.options.answersOthers,
-      sink: (of, namespace) => store.sink(of, namespace),
-      onInterruption: ({ kind }, error) => onInterruption(kind, error),
-      onSynced: () => this.allChanged(key),
-      // The kind went, and its watch ended, perhaps before it reported that the objects went.
-      onRefused: (_, error) => {
-        if (isApiError(error, 404)) this.allChanged(key);
-      },
-    });
-    this.watched.push({ selection, resource, store, scopes });
-    scopes.add(resource);
   }
 
   private storeChanged(key: string, { source, before, after }: Change<UsedFacts>): void {
@@ -301,9 +191,5 @@ export class UsedObjects implements UsedSource {
     const users = this.index.usersOfAll(key);
     if (users.length > 0)
       this.options.onChange({ users, what: useOf(this.options.operator, key).kind, isByOperator: false });
-  }
-
-  private of(key: string): Watched[] {
-    return this.watched.filter(({ selection }) => selection.key === key);
   }
 }
