@@ -76,7 +76,8 @@ export class ObjectWork {
     const outcome = await parts.reconciler.reconcile(nameOf(key), attempt, mandate);
     const isUndoing = this.setTimes(key, outcome);
     this.options.metrics.reconciled(outcome.report);
-    const unrest = this.unrest.ended(key, outcome.report, isUndoing, children);
+    const found = this.unrest.ended(key, outcome.report, isUndoing, children);
+    const unrest = found && { ...found, note: parts.reconciler.masked(found.note) };
     if (unrest) this.options.notice(`${key}: ${unrest.note}`);
     const events = unrest ? [...outcome.events, unrest] : outcome.events;
     const run = this.report({ ...outcome, events }, parts, mandate, trace);

@@ -1,8 +1,11 @@
 import type { Child } from "../children/childStore";
+import type { ChildChange } from "../children/childWriter";
+import { flawOf } from "../json/flaw";
 import { readJson } from "../json/json";
 import { changedFields } from "../kubernetes/changedFields";
 import type { ObjectEvent } from "../reconcile/outcome";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
+import { cut } from "../text/cut";
 
 /**
  * This many rounds may be well founded: a handler may lead its children step by step, or answer in one child how many replicas of
@@ -10,11 +13,15 @@ import { describeChanges, type ReconcileReport } from "../reconcile/report";
  */
 const MOST_ROUNDS = 20;
 /** The most objects that are counted. If there are more, those that were reconciled last count. */
-const MOST_COUNTED = 1_000;
+const MOST_COUNTED = 10_000;
+/** The most characters of a Warning that name children, and the most that name fields. An Event has room for about 1,000 in all. */
+const LONGEST_LIST = 300;
 
 /** An object of which the last reconciles all changed children without a reason. */
 interface Count {
   readonly rounds: number;
+  /** What the last one changed. */
+  readonly changes: readonly ChildChange[];
   /** The children before the round that is in progress, as JSON, by uid. Undefined unless that round may be one too many. */
   before?: ReadonlyMap<string, string>;
 }
@@ -36,7 +43,7 @@ export class Unrest {
    * A reconcile of the object has ended.
    * @param isUndoing whether somebody else had changed a child
    * @param children of the object as they are now
-   * @returns a Warning if the handler has just turned out to be such a one
+   * @returns a Warning, which may have values of Secrets in it, if the handler has just turned out to be such a one
    */
   ended(
     key: string,
@@ -49,32 +56,41 @@ export class Unrest {
     isUndoing: boolean,
     children: () => readonly Child[],
   ): ObjectEvent | undefined {
-    const { rounds = 0, before } = this.counts.get(key) ?? {};
+    const { rounds, changes: last, before } = this.counts.get(key) ?? { rounds: 0, changes: [] };
     this.counts.delete(key);
-    // Children that wait are created one after another, although the handler answers the same.
-    const isInOrder = waits && changes.every(({ verb }) => verb === "created");
-    if (arrival?.cause !== "child" || changes.length === 0 || isInOrder || isUndoing) return undefined;
-    this.counts.set(key, { rounds: rounds + 1 });
-    const [oldest] = this.counts.keys();
-    if (this.counts.size > MOST_COUNTED && oldest !== undefined) this.counts.delete(oldest);
-    if (!before) return undefined;
-    const fields = fieldsIn(before, jsonOf(children()));
-    const what = `${describeChanges(changes, namespace)}${fields.length > 0 ? ` (${fields.join(", ")})` : ""}`;
+    if (arrival?.cause !== "child" || changes.length === 0 || isUndoing) return undefined;
+    // Children that wait for each other are changed one after another, although the handler answers the same.
+    const isNext = waits && !changes.some((one) => last.some((other) => isSameChild(one, other)));
+    this.counts.set(key, { rounds: isNext ? 1 : rounds + 1, changes });
+    if (this.counts.size > MOST_COUNTED) {
+      const [oldest = ""] = this.counts.keys();
+      this.counts.delete(oldest);
+    }
+    if (!before || isNext) return undefined;
+    const fields = cut(fieldsIn(before, jsonOf(children())).join(", "), LONGEST_LIST);
+    const what = `${cut(describeChanges(changes, namespace), LONGEST_LIST)}${fields && ` (${fields})`}`;
     const note = `${MOST_ROUNDS} times in a row the handler has answered other children, although only its own children had changed: ${what}. This goes on without end if the answer contains the time or a random value: let the handler answer the same for the same object`;
     return { type: "Warning", reason: "AnswersDiffer", note };
   }
+}
+
+function isSameChild(one: ChildChange, other: ChildChange): boolean {
+  return one.kind === other.kind && one.name === other.name && one.namespace === other.namespace;
 }
 
 function jsonOf(children: readonly Child[]): ReadonlyMap<string, string> {
   return new Map(children.flatMap(({ uid, json }) => (json === undefined ? [] : [[uid, json] as const])));
 }
 
-/** The fields of children that differ, without their values: they may be those of a Secret. */
+/** The fields of children that differ, without their values. The name of a field may still be the value of a Secret. */
 function fieldsIn(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): string[] {
   const paths = [...now].flatMap(([uid, json]) => {
     const known = before.get(uid);
     if (known === undefined || known === json) return [];
-    return changedFields(readJson(known) as object, readJson(json) as object).map(({ path }) => path);
+    const [was, is] = [readJson(known) as object, readJson(json) as object];
+    // Somebody else may have nested more in it than a handler can.
+    const isTooDeep = flawOf([was, is]) !== undefined;
+    return isTooDeep ? [] : changedFields(was, is).map(({ path }) => path);
   });
   return [...new Set(paths)];
 }

@@ -9,9 +9,9 @@ export interface ContestsOptions {
   readonly quietMs: number;
 }
 
-/** An object whose children we have changed recently. */
+/** An object whose children we, or somebody else, have changed recently. */
 interface Contest {
-  /** When we changed them last, on the monotonic clock. */
+  /** When we changed them last, or somebody else did if nobody knows when we did, on the monotonic clock. */
   changedAt: number;
   /** Whether a child has drifted since. */
   drifted: boolean;
@@ -55,9 +55,9 @@ export class Contests {
    * @returns whether this makes the object contested
    */
   drifted(key: string): boolean {
-    const contest = this.contests.get(key);
+    const contest = this.contests.get(key) ?? this.begin(key);
     // If several children drift together, that counts once.
-    if (!contest || contest.drifted) return false;
+    if (contest.drifted) return false;
     contest.rounds = this.isOld(contest) ? 0 : contest.rounds + 1;
     contest.drifted = true;
     return contest.rounds === this.options.patience + 1;
@@ -76,6 +76,14 @@ export class Contests {
     let contested = 0;
     for (const { rounds } of this.contests.values()) if (rounds > this.options.patience) contested++;
     return contested;
+  }
+
+  /** We have changed nothing for a while, so no round precedes the drift. */
+  private begin(key: string): Contest {
+    const contest = { changedAt: this.now(), drifted: false, rounds: -1 };
+    this.contests.set(key, contest);
+    this.forgetOld();
+    return contest;
   }
 
   private forgetOld(): void {

@@ -105,7 +105,7 @@ export class Triggers {
     this.addForChild(key, Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
   }
 
-  /** A reconcile has changed children of the object. @returns whether somebody else had changed one soon after we did so last */
+  /** A reconcile has changed children of the object. @returns whether somebody else had changed one since we did so last */
   childrenChanged(key: string): boolean {
     return this.contests.changed(key);
   }

@@ -100,6 +100,15 @@ describe("Contests", () => {
     for (let object = 0; object < 1_000; object++) contests.changed(`object-${object}`);
     now += 10_000;
     contests.changed("last");
-    assert.equal((contests as unknown as { contests: Map<string, unknown> }).contests.size, 1);
+    assert.equal(remembered(), 1);
   });
+
+  it("remembers nothing of objects whose children somebody changed long ago, where we change nothing: another process leads", () => {
+    for (let object = 0; object < 1_000; object++) contests.drifted(`object-${object}`);
+    now += 1_000_000;
+    contests.drifted("last");
+    assert.equal(remembered(), 1);
+  });
+
+  const remembered = () => (contests as unknown as { contests: Map<string, unknown> }).contests.size;
 });
