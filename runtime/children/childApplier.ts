@@ -258,7 +258,7 @@ export class ChildApplier {
     const old = { resource, name, namespace, ...seen };
     const owned = { ownerUid, ownerKind, managers: this.managers };
     await deleteOwned(store, client, old, owned).catch((error: unknown) => {
-      throw deletionRefused(error, old, refused) ?? error;
+      throw deletionRefused(error, old, scope.masked(refused.message)) ?? error;
     });
     try {
       await this.send(child, MUST_NOT_EXIST, scope);

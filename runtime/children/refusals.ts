@@ -113,16 +113,17 @@ export function childRefused(
 
 /**
  * The API server's refusal to delete a child, as a failure that names the child. Undefined for any other error.
- * @param change the refusal of the change for which the child must be deleted and created again. @default it is no longer wanted
+ * @param change why the change was refused for which the child must be deleted and created again, without the values of Secrets.
+ *   @default it is no longer wanted
  */
 export function deletionRefused(
   error: unknown,
   { resource: { kind }, ...name }: Pick<Child, "resource" | "namespace" | "name">,
-  change?: ApiError,
+  change?: string,
 ): ReconcileFailure | undefined {
   if (!isRefusal(error)) return undefined;
   const why = change
-    ? ` It must be deleted and created again, since the change was refused: ${change.message}.`
+    ? ` It must be deleted and created again, since the change was refused: ${brief(change)}.`
     : "";
   const message = `the API server refused to delete ${kind} ${formatName(name)}: ${error.message}.${why}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });

@@ -11,6 +11,7 @@ import {
   foreign,
   NAME,
   OWNER,
+  SECRET,
   verbOf,
   WriterBench,
 } from "./support/writerBench";
@@ -79,6 +80,18 @@ describe("ChildWriter, which lets go of a child", () => {
         );
         assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 1]);
       }
+    });
+
+    it("says why its deletion is refused before anything else, without values of Secrets, however long the API server's quotation is", async () => {
+      const quoted = `spec.template: Invalid value: ${"x".repeat(350)}${SECRET}${"x".repeat(3_000)}: field is immutable`;
+      refusal = new ApiError(422, { ...immutable.status, message: quoted }, "PATCH");
+      bench.cluster.refusals.set(DELETE, new ApiError(403, { message: "not on Fridays" }, "DELETE"));
+      const { message } = await failureOf(bench.apply(next()));
+      assert.match(
+        message,
+        /^the API server refused to delete .* was refused: spec.* … .*: field is immutable\.$/,
+      );
+      assert.ok(!message.includes(SECRET.slice(0, 4)) && message.length < 1_000, message);
     });
 
     it("is not deleted if it lost its owner since the refusal: kubectl delete --cascade=orphan keeps it", async () => {
