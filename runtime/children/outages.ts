@@ -1,5 +1,5 @@
 import { type FailureReason, ReconcileFailure } from "../failure";
-import { ApiError, ApiUnreachableError, isBusy, isUncached } from "../kubernetes/errors";
+import { ApiError, ApiUnreachableError, isBusy, isUnasked, isUncached } from "../kubernetes/errors";
 import { cut } from "../text/cut";
 import type { WriteScope } from "./childApplier";
 
@@ -14,12 +14,6 @@ const LONGEST_SAID = 600;
 const REMEDY = "Repair what serves this kind or stores it, or the webhook that must allow the request";
 const CUT_REMEDY =
   "Something before the API server cuts the connection, perhaps a proxy that lets no large request pass: repair that";
-
-/**
- * How the API server says that it cannot call a webhook that must allow the write (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go).
- */
-const UNASKED = /^Internal error occurred: failed calling webhook /;
 
 interface Outage {
   /** In milliseconds since 1970. */
@@ -116,5 +110,5 @@ function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
   if (error instanceof ApiUnreachableError)
     return !UNCONNECTED.includes((error.cause as NodeJS.ErrnoException).code ?? "");
   if (isUncached(error)) return true;
-  return error instanceof ApiError && error.code >= 500 && (isBusy(error) || UNASKED.test(error.message));
+  return error instanceof ApiError && error.code >= 500 && (isBusy(error) || isUnasked(error));
 }

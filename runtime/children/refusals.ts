@@ -9,6 +9,7 @@ import {
   isNamespaceMissing,
   isNamespaceTerminating,
   isTooLarge,
+  isUnasked,
   RIGHT_MISSING,
 } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
@@ -135,9 +136,9 @@ export function isRightMissing(error: unknown): boolean {
   return isApiError(refusal, 403) && RIGHT_MISSING.test(refusal.message);
 }
 
-/** Whether the API server refuses the request. A race is not a refusal, and a busy server is not one either. */
+/** Whether the API server refuses the request. A race is no refusal, and neither is a busy server, or a webhook that is away. */
 function isRefusal(error: unknown): error is ApiError {
-  return error instanceof ApiError && !isBusy(error) && !isRace(error);
+  return error instanceof ApiError && !isBusy(error) && !isUnasked(error) && !isRace(error);
 }
 
 /** Where the right to a child is declared. The API server's message names the missing right. */

@@ -138,6 +138,14 @@ export function isUncached(error: unknown): boolean {
   return isApiError(error, 429) && /^storage is \(re\)initializing/.test(error.message);
 }
 
+/**
+ * Whether the API server cannot call a webhook that must allow the request (kubernetes,
+ * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go). Nobody has refused the request.
+ */
+export function isUnasked(error: unknown): boolean {
+  return isApiError(error, 500) && /^Internal error occurred: failed calling webhook /.test(error.message);
+}
+
 /** Whether nothing can be created because the namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): boolean {
   return isApiError(error, 403) && hasCause(error, "NamespaceTerminating");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError, isBusy } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { applied, CONFIG_MAPS, MANAGER } from "./support/objects";
 import {
@@ -79,6 +79,17 @@ describe("ChildWriter, which lets go of a child", () => {
           "the API server refused to delete ConfigMap shop/settings: not on Fridays. It must be deleted and created again, since the change was refused: field is immutable.",
         );
         assert.deepEqual([bench.there()?.["data"], bench.store.size], [{ key: "1" }, 1]);
+      }
+    });
+
+    it("is not blamed if the API server cannot ask a webhook for a moment that must allow its deletion, or a new one", async () => {
+      const message =
+        'Internal error occurred: failed calling webhook "deny.example.com": connection refused';
+      for (const step of ["try ConfigMap", DELETE]) {
+        refusals = 1;
+        bench.cluster.refusals.clear();
+        bench.cluster.refusals.set(step, new ApiError(500, { kind: "Status", message }, "DELETE"));
+        await assert.rejects(bench.apply(next()), (error) => isBusy(error));
       }
     });
 
