@@ -182,7 +182,7 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
     problem(`${field}.additionalProperties`, "leaves no room for conditions", remedy);
   }
   const observed = at(status, "properties", "observedGeneration", "type");
-  if (observed !== undefined && observed !== "integer") {
+  if (observed !== undefined && observed !== "integer" && observed !== "number") {
     const remedy = "Leave it out, and Argosy adds it. Or write type: integer.";
     problem(`${field}.properties.observedGeneration`, "is not of type integer", remedy);
   }

@@ -43,6 +43,12 @@ describe("an operator's CRD", () => {
   const status = (schema: JsonObject) => widgetCrd({ versions: [widgetVersion({}, { status: schema })] });
   const size = (schema: JsonObject[string]) =>
     widgetCrd({ versions: [widgetVersion({}, { spec: { type: "object", properties: { size: schema } } })] });
+  it("may have an observed generation that is any number", () => {
+    const schema = { type: "object", properties: { observedGeneration: { type: "number" } } };
+    addFiles(folder, { "crd.yaml": status(schema) });
+    assert.equal(loadDefinition(folder, widgetDefinition).name, "widget");
+  });
+
   const wrong: [string, string | JsonObject, RegExp][] = [
     ["is not YAML", "kind: [\n  a: b: c\n", /^the file is not YAML: .*\. Correct it there/],
     ["is empty", "# nothing\n", /^the file has no object in it\. Write a CustomResourceDefinition/],
