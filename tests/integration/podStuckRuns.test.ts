@@ -82,7 +82,8 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
     assert.deepEqual([submitted, left], [1, 0]);
     const ready = await bench.readyOf(bench.object("held"));
     assert.deepEqual([ready.status, ready.reason], ["False", "RunSuspended"]);
-    const remedy = `argo resume -n ${bench.operator.runnerNamespace} run-held`;
+    // Without the instance id, the command refuses the Workflow.
+    const remedy = `argo -n ${bench.operator.runnerNamespace} --instanceid ${INSTANCE_ID} resume run-held`;
     assert.ok(ready.message.includes(remedy), ready.message);
     assert.ok(
       told.some((line) => line.startsWith(`${bench.namespace}/held: `)),

@@ -1,4 +1,4 @@
-import { specOf, statusOf } from "../../argo/workflows";
+import { specOf, statusOf, WORKFLOW_LABELS } from "../../argo/workflows";
 import { ReconcileFailure } from "../../failure";
 import { isRecord } from "../../json/json";
 import { type KubernetesObject, writtenAt } from "../../kubernetes/objects";
@@ -40,12 +40,14 @@ export function isOverdue(run: KubernetesObject, now: number): boolean {
  */
 export function whyStuck(run: KubernetesObject, now: number): ReconcileFailure | undefined {
   if (!hasLock(run)) return undefined;
-  const { name, namespace } = run.metadata;
+  const { name, namespace, labels } = run.metadata;
   if (isSuspended(run)) {
     const others = blocksQueue(run)
       ? "all runs of the operator behind it in the queue"
       : "all other runs of the object";
-    const message = `Workflow ${name} is suspended, and ${others} wait for it: argo resume -n ${namespace} ${name}, or terminate it`;
+    const instanceId = labels?.[WORKFLOW_LABELS.instanceId];
+    const argo = `argo -n ${namespace}${instanceId ? ` --instanceid ${instanceId}` : ""}`;
+    const message = `Workflow ${name} is suspended, and ${others} wait for it: ${argo} resume ${name}, or terminate it`;
     return new ReconcileFailure("RunSuspended", message);
   }
   if (isOverdue(run, now)) {
