@@ -25,7 +25,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   HandlerCrashed: {
     happened: "The handler's process ended before it answered.",
-    look: "The end of the handler's standard error names the file and the line. argosy explain and argosy dev show it, and the recorded run contains it.",
+    look: "The end of the handler's standard error names the file and the line. argosy explain and argosy dev show it, and the recorded run contains it. With SIGKILL there is none: in a cluster this mostly means that its container needed more memory than resources in operator.yaml allow.",
     remedy: "Fix the handler at that place, and run argosy test.",
   },
   HandlerTimedOut: {
