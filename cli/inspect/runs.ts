@@ -22,6 +22,7 @@ export interface Run {
   readonly startedAt: string;
   /** "" while the run is in progress. */
   readonly finishedAt: string;
+  /** What its Workflow says, or why its pod waits. */
   readonly message: string;
   /** The reason of a failure, in one word. */
   readonly reason: string;
@@ -80,7 +81,8 @@ function workflows(client: KubernetesClient, selection: Selection): Promise<Kube
 /** A Workflow as a run. */
 export function runOf(workflow: KubernetesObject): Run {
   const { metadata } = workflow;
-  const { phase, message = "" } = statusOf(workflow);
+  const { phase, message, nodes = {} } = statusOf(workflow);
+  const waiting = Object.values(nodes).find((node) => node.phase === "Pending")?.message;
   const { startedAt, finishedAt } = (isRecord(workflow["status"]) ? workflow["status"] : {}) as {
     startedAt?: string;
     finishedAt?: string;
@@ -97,7 +99,7 @@ export function runOf(workflow: KubernetesObject): Run {
     phase: specOf(workflow).shutdown && !phase ? "Terminating" : phase || "Pending",
     startedAt: startedAt ?? metadata.creationTimestamp ?? "",
     finishedAt: finishedAt ?? "",
-    message,
+    message: message || waiting || "",
     reason: outputOf(workflow, "reason"),
     log: outputOf(workflow, "log"),
     timings: withoutTrace(timings),
