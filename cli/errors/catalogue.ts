@@ -69,7 +69,9 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   RunFailed: {
     happened: "The pod of a run ended before the run could report a result (execution: pod).",
     look: "Look at the Workflow of the run, which argosy runs lists. Its pod shows whether the image could be pulled and whether there was enough memory.",
-    remedy: "Correct image or resources in operator.yaml, or wait for a node with enough room.",
+    remedy:
+      "Correct image or resources in operator.yaml, or wait for a node with enough room. If the message says that the " +
+      "WorkflowTemplate is not found, create it again with pulumi up --refresh.",
   },
   RunSuspended: {
     happened:
