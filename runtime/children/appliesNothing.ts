@@ -16,10 +16,11 @@ export function appliesNothing(manifest: Manifest, observed: object, fields: Jso
   const { apiVersion: _a, kind: _k, metadata, ...content } = manifest;
   const { name: _n, namespace: _ns, ...own } = metadata;
   const isEmpty = Object.keys(own).length === 0;
-  return isSame({ ...content, ...(!isEmpty && { metadata: own }) }, observed, fields);
+  return isAppliedAs({ ...content, ...(!isEmpty && { metadata: own }) }, observed, fields);
 }
 
-function isSame(wanted: unknown, there: unknown, fields: unknown): boolean {
+/** The same for one value of an object. @param fields the part of `fieldsV1` below that value */
+export function isAppliedAs(wanted: unknown, there: unknown, fields: unknown): boolean {
   if (!isJsonObject(fields)) return false;
   const keys = Object.keys(fields).filter((key) => key !== ".");
   // A leaf, or a map or list that is owned as a whole. Empty ones are not always stored.
@@ -30,7 +31,8 @@ function isSame(wanted: unknown, there: unknown, fields: unknown): boolean {
   return (
     names.length === keys.length &&
     names.every(
-      (name) => Object.hasOwn(fields, `f:${name}`) && isSame(wanted[name], there[name], fields[`f:${name}`]),
+      (name) =>
+        Object.hasOwn(fields, `f:${name}`) && isAppliedAs(wanted[name], there[name], fields[`f:${name}`]),
     )
   );
 }
@@ -46,7 +48,7 @@ function isSameList(wanted: unknown[], there: unknown[], fields: JsonObject, key
     if (!key.startsWith("k:") || !isJsonObject(named)) return false;
     const inner = fields[key];
     const entry = isJsonObject(inner) && ours.withKeys(writtenOf(named, inner));
-    return entry && left.delete(entry) && isSame(entry, all.withKeys(named), inner);
+    return entry && left.delete(entry) && isAppliedAs(entry, all.withKeys(named), inner);
   });
 }
 

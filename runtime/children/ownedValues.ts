@@ -1,4 +1,4 @@
-import { readJson } from "../json/json";
+import { ownValue, readJson } from "../json/json";
 import {
   isJsonObject,
   type JsonObject,
@@ -8,8 +8,9 @@ import {
 import { ListEntries } from "./listEntries";
 
 /**
- * The values that an object has now in the fields of one `managedFields` entry. The values change if somebody takes a field over,
- * removes it, or writes another value in our name. They stay the same if others only write fields of their own.
+ * The part of an object that one `managedFields` entry owns, with the values that it has now. The part changes if somebody takes a
+ * field over, removes it, or writes another value in our name. It stays the same if others only write fields of their own, or if
+ * the API server adds defaults.
  *
  * The times in `managedFields` do not suffice, because they are whole seconds.
  */
@@ -28,16 +29,20 @@ export function ownedValues(object: KubernetesObject, entry: ManagedFieldsEntry 
 function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObject[]): unknown {
   const keys = Object.keys(fields).filter((key) => key !== ".");
   if (keys.length === 0) {
-    // We applied an empty map. Entries that others put into it are theirs.
+    // We applied an empty map or list. Entries that others put into it are theirs.
     const isShared = others.some((other) => Object.keys(other).some((key) => key !== "."));
-    return isShared ? null : there;
+    if (!isShared) return there;
+    return Array.isArray(there) ? [] : {};
   }
   const memberAt = membersOf(there);
-  return keys.map((key) => {
+  const members = keys.flatMap((key): [string, unknown][] => {
+    const member = memberAt(key);
+    if (member === undefined) return [];
     const inner = fields[key];
     const innerOthers = others.flatMap((other) => (isJsonObject(other[key]) ? [other[key]] : []));
-    return [key, valuesAt(memberAt(key), isJsonObject(inner) ? inner : {}, innerOthers)];
+    return [[key.slice(2), valuesAt(member, isJsonObject(inner) ? inner : {}, innerOthers)]];
   });
+  return Array.isArray(there) ? members.map(([, value]) => value) : Object.fromEntries(members);
 }
 
 /**
@@ -48,7 +53,7 @@ function membersOf(there: unknown): (key: string) => unknown {
   const entries = Array.isArray(there) ? new ListEntries(there) : undefined;
   return (key) => {
     const name = key.slice(2);
-    if (key.startsWith("f:")) return isJsonObject(there) ? there[name] : undefined;
+    if (key.startsWith("f:")) return isJsonObject(there) ? ownValue(there, name) : undefined;
     if (!entries) return undefined;
     const named = readJson(name);
     if (key.startsWith("k:") && isJsonObject(named)) return entries.withKeys(named);

@@ -1,4 +1,5 @@
-import { isDeepStrictEqual } from "node:util";
+import { isAppliedAs } from "../children/appliesNothing";
+import { ownedValues } from "../children/ownedValues";
 import { pointerOf } from "../json/json";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import {
@@ -54,16 +55,16 @@ export function composeStatus(
 ): Status | undefined {
   const { fields, conditions: own, memory, verdict } = change;
   const current = (object["status"] ?? {}) as Status;
-  const entry = ownedStatus(object, fieldManager);
-  const owned = fieldsIn(entry);
-  const kept = pick(current, owned);
-  const given = handlersFields(fields ?? pick(current, owned));
+  const entry = statusEntry(object, fieldManager);
+  const owned = fieldsOf(entry);
+  const kept = (ownedValues(object, entry) as { readonly status?: Status } | undefined)?.status ?? {};
+  const given = handlersFields(fields ?? kept);
   const observed = current["observedGeneration"];
   // A number beyond the object's own is not ours: a backup restored the status of a former object of this name.
   const isReached = typeof observed === "number" && observed <= (object.metadata.generation ?? observed);
   const isOld = verdict && isReached && observed > verdict.generation;
   const isStated = verdict !== undefined && !isOld;
-  const conditions = conditionsAfter(current, entry, own, isStated ? verdict : undefined, now);
+  const conditions = conditionsAfter(current, owned, own, isStated ? verdict : undefined, now);
   const status: Status = {
     ...given,
     ...(memory !== undefined || "argosy" in kept ? { argosy: memory ?? kept["argosy"] } : {}),
@@ -72,12 +73,8 @@ export function composeStatus(
       : "observedGeneration" in kept && { observedGeneration: kept["observedGeneration"] }),
     ...(conditions.length > 0 && { conditions }),
   };
-  const isLeft = ({ type }: Condition) => !conditions.some((condition) => condition.type === type);
-  const isLess =
-    !owned.every((field) => Object.hasOwn(status, field)) || ownedConditions(current, entry).some(isLeft);
-  // After a rename of the operator nothing is ours yet.
-  const isOurs = Object.keys(status).every((field) => owned.includes(field));
-  return isWithin(status, current) && isOurs && !isLess ? undefined : status;
+  const isNothing = Object.keys(status).length === 0 && namesIn(owned).length === 0;
+  return isNothing || isAppliedAs(status, current, owned) ? undefined : status;
 }
 
 function conditionsAfter(
@@ -107,7 +104,7 @@ function conditionsAfter(
 export function clearingOf(object: KubernetesObject, fieldManager: string): JsonPatchOperation[] {
   const { uid, managedFields = [] } = object.metadata;
   const others = managedFields.filter(({ manager }) => manager !== fieldManager);
-  const theirs = others.flatMap(({ fieldsV1 }) => fieldsIn((fieldsV1?.["f:status"] ?? {}) as JsonObject));
+  const theirs = others.flatMap((entry) => namesIn(fieldsOf(entry)));
   const fields = Object.keys(handlersFields((object["status"] ?? {}) as Status));
   const removals = fields
     .filter((field) => !theirs.includes(field))
@@ -115,15 +112,24 @@ export function clearingOf(object: KubernetesObject, fieldManager: string): Json
   return [{ op: "test", path: "/metadata/uid", value: uid }, ...removals];
 }
 
-/** The fields of the status that we have written and still own, as `managedFields` has them. */
-function ownedStatus(object: KubernetesObject, fieldManager: string): JsonObject {
-  const ours = (entry: ManagedFieldsEntry) =>
-    entry.manager === fieldManager && entry.operation === "Apply" && entry.subresource === "status";
-  return (object.metadata.managedFields?.find(ours)?.fieldsV1?.["f:status"] ?? {}) as JsonObject;
+/** Our entry of `managedFields` for the status. */
+function statusEntry(
+  { metadata: { managedFields } }: KubernetesObject,
+  fieldManager: string,
+): ManagedFieldsEntry | undefined {
+  return managedFields?.find(
+    ({ manager, operation, subresource }) =>
+      manager === fieldManager && operation === "Apply" && subresource === "status",
+  );
 }
 
-/** The names of the fields of a `managedFields` entry. */
-function fieldsIn(entry: JsonObject): string[] {
+/** The fields of the status that an entry of `managedFields` owns. */
+function fieldsOf(entry: ManagedFieldsEntry | undefined): JsonObject {
+  return (entry?.fieldsV1?.["f:status"] ?? {}) as JsonObject;
+}
+
+/** The names of these fields. */
+function namesIn(entry: JsonObject): string[] {
   return Object.keys(entry)
     .filter((key) => key.startsWith("f:"))
     .map((key) => key.slice(2));
@@ -138,24 +144,7 @@ function ownedConditions(status: Status, entry: JsonObject): Condition[] {
   return conditionsIn(status).filter(isOurs);
 }
 
-/** Whether every field of `part` is in `whole` with the same value. Conditions are compared by their type. */
-function isWithin(part: Status, whole: Status): boolean {
-  return Object.entries(part).every(([key, value]) => {
-    if (key !== "conditions") return isDeepStrictEqual(value, whole[key]);
-    const there = conditionsIn(whole);
-    return (value as Condition[]).every((one) =>
-      there.some((other) => other.type === one.type && isDeepStrictEqual(one, other)),
-    );
-  });
-}
-
 /** The fields of a status that are the handler's to write. */
 function handlersFields(status: Readonly<Status>): Status {
   return Object.fromEntries(Object.entries(status).filter(([field]) => !OWN_STATUS_FIELDS.includes(field)));
-}
-
-function pick(status: Readonly<Status>, fields: readonly string[]): Status {
-  return Object.fromEntries(
-    fields.filter((field) => Object.hasOwn(status, field)).map((field) => [field, status[field]]),
-  );
 }

@@ -159,11 +159,37 @@ describe("the engine checks the status against the schema that the author gave",
   this.timeout(60_000);
   const bench = useOperator({
     name: "schema-test",
-    statusSchema: { type: "object", properties: { size: { type: "integer" } } },
+    children: [{ apiVersion: "apps/v1", kind: "Deployment" }],
+    statusSchema: {
+      type: "object",
+      properties: {
+        size: { type: "integer" },
+        parts: {
+          type: "object",
+          properties: { wheels: { type: "integer" }, colour: { type: "string", default: "red" } },
+        },
+      },
+    },
   });
 
   it("and takes what fits", async () => {
     assert.equal(statusOf(await bench.applied("fits", saying({ size: 3 })))["size"], 3);
+  });
+
+  it("and neither writes again nor takes for ours what the schema adds by default within a field of the handler's", async () => {
+    const parts = { wheels: 4 };
+    // Its verdicts are written alone, while the Deployment comes up.
+    const object = await bench.applyObject("defaulted", saying({ parts }, deployment("defaulted")));
+    await bench.failed(object, "ChildrenNotReady");
+    await bench.idle();
+    const now = await bench.api.get(object);
+    assert.deepEqual(statusOf(now)["parts"], { ...parts, colour: "red" });
+    const { operator, fieldManager } = bench.operator;
+    const writer = new StatusWriter({ resource: resourceOf(operator.customResource), fieldManager });
+    const entry = now.metadata.managedFields?.find(({ manager }) => manager === fieldManager);
+    const owned = entry?.fieldsV1 as { "f:status": { "f:parts": object } } | undefined;
+    assert.deepEqual(owned?.["f:status"]["f:parts"], { "f:wheels": {} });
+    assert.equal(writer.wouldChange(now, { fields: { parts } }), false);
   });
 
   it("and refuses the whole answer where a field is unknown: the API server would drop it in silence", async () => {

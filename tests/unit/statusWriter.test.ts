@@ -194,6 +194,16 @@ describe("StatusWriter", () => {
     assert.ok(conditions().includes("Theirs=True Because"));
   });
 
+  it("leaves alone what others, or a default of the CRD, have put into a map of the handler's, and does not make it ours", async () => {
+    const fieldsV1 = { "f:status": { "f:parts": { "f:wheels": {} } } };
+    const entry = { manager: MANAGER, operation: "Apply" as const, subresource: "status", fieldsV1 };
+    object = widget({ managedFields: [entry] }, { status: { parts: { wheels: 4, colour: "red" } } });
+    assert.equal(writer.wouldChange(object, { fields: { parts: { wheels: 4 } } }), false);
+    assert.equal(writer.wouldChange(object, { fields: { parts: {} } }), true);
+    await write(verdict(READY));
+    assert.deepEqual((sent[0]?.manifest["status"] as Status)["parts"], { wheels: 4 });
+  });
+
   it("lets the handler have conditions of its own beside ours, and keeps them as long as nothing is said of them", async () => {
     await write({ fields: {}, ...own("Mine") });
     assert.deepEqual(conditions(), ["Mine=True Because"]);
