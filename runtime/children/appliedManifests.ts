@@ -1,14 +1,14 @@
 import { fingerprint } from "../json/fingerprint";
 import { readJson } from "../json/json";
+import { appliesNothing } from "../kubernetes/appliesNothing";
 import {
   type JsonObject,
   type KubernetesObject,
   type Manifest,
   withoutManagedFields,
 } from "../kubernetes/objects";
+import { ownedValues } from "../kubernetes/ownedValues";
 import type { StoredObject } from "../watch/storedObject";
-import { appliesNothing } from "./appliesNothing";
-import { ownedValues } from "./ownedValues";
 import { applyEntry } from "./ownership";
 
 /** Fingerprints of the manifest that we applied last to a child, and of the fields that we owned right afterwards. */

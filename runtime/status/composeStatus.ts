@@ -1,6 +1,5 @@
-import { isAppliedAs } from "../children/appliesNothing";
-import { ownedValues } from "../children/ownedValues";
 import { pointerOf } from "../json/json";
+import { isAppliedAs } from "../kubernetes/appliesNothing";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import {
   type Condition,
@@ -10,6 +9,7 @@ import {
   type ManagedFieldsEntry,
   timeOf,
 } from "../kubernetes/objects";
+import { ownedValues } from "../kubernetes/ownedValues";
 import { ENGINE_CONDITIONS, OWN_STATUS_FIELDS } from "../names";
 import { conditionsOf, type Statement, type Verdict, written } from "./conditions";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { appliesNothing } from "../../runtime/children/appliesNothing";
+import { appliesNothing } from "../../runtime/kubernetes/appliesNothing";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
 import { withinCpuTime } from "../support/cpuTime";
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { readJson } from "../json/json";
-import { isJsonObject, type JsonObject, type Manifest } from "../kubernetes/objects";
 import { ListEntries } from "./listEntries";
+import { isJsonObject, type JsonObject, type Manifest } from "./objects";
 
 /**
  * Whether a server-side apply of a manifest would change nothing: the object has every value of the manifest, and our entry in

@@ -1,11 +1,6 @@
 import { ownValue, readJson } from "../json/json";
-import {
-  isJsonObject,
-  type JsonObject,
-  type KubernetesObject,
-  type ManagedFieldsEntry,
-} from "../kubernetes/objects";
 import { ListEntries } from "./listEntries";
+import { isJsonObject, type JsonObject, type KubernetesObject, type ManagedFieldsEntry } from "./objects";
 
 /**
  * The part of an object that one `managedFields` entry owns, with the values that it has now. The part changes if somebody takes a
