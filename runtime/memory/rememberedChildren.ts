@@ -65,14 +65,14 @@ export function withoutChild(memory: Memory, child: DesiredChild): Memory {
 }
 
 /**
- * Whether a child was there, and must not be created again. A child for which others wait counts only once it was ready. If it
+ * Whether a child was there, and must not be created again. A kept child for which others wait counts only once it was ready. If it
  * were gone before that, they would wait for ever.
  */
 export function wasCreated(memory: Memory, child: DesiredChild): boolean {
   if (!isOnce(child)) return false;
-  const key = childKey(child);
-  if (child.update === "never") return memory.created.includes(key);
-  return wasReached(memory, child) || (!child.isAwaited && memory.created.includes(key));
+  const isCreated = memory.created.includes(childKey(child));
+  if (!child.isKept) return isCreated;
+  return wasReached(memory, child) || (!child.isAwaited && isCreated);
 }
 
 /** Whether a child that is not created again was ready, with the content that it should have now. */

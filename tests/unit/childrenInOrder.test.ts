@@ -307,6 +307,18 @@ describe("children in order", () => {
       assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
     });
 
+    it("are created again if they are kept, and went before they were ready: nothing waits for what is kept and missing", async () => {
+      answer = [following("Job/migrate"), job("migrate", {}, true)];
+      await run();
+      goes("migrate");
+      const running = "Job migrate is running; ConfigMap app waits for Job migrate";
+      assert.deepEqual(await run(), [["apply Job migrate"], running]);
+      complete("migrate");
+      assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
+      goes("migrate");
+      assert.deepEqual(await run(), [[], "ready"]);
+    });
+
     it("let others wait if they went before they were ready, and the object says so", async () => {
       answer = [following("Job/migrate"), job("migrate")];
       await run();
