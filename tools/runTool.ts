@@ -10,6 +10,8 @@ export interface Tool {
   /** Its JavaScript entry, below node_modules. */
   readonly entry: string;
   readonly args: readonly string[];
+  /** Options for Node. @default none */
+  readonly nodeOptions?: readonly string[];
 }
 
 /** How a tool ended. */
@@ -32,7 +34,7 @@ export async function runCheck(tool: Tool): Promise<number> {
 export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   process.stderr.write(`${tool.title}\n`);
   const entry = path.join(PACKAGE_FOLDER, "node_modules", tool.entry);
-  return runNode<Told>([...process.execArgv, entry, ...tool.args]);
+  return runNode<Told>([...process.execArgv, ...(tool.nodeOptions ?? []), entry, ...tool.args]);
 }
 
 /**
