@@ -51,6 +51,11 @@ const YIELDS_TO: Readonly<Partial<Record<Queued, readonly Queued[]>>> = {
   tell: ["work", "instant", "status"],
 };
 /**
+ * Nobody gives way to a request that has been on its way for this long. The API server no longer works on it, but waits for something
+ * else, such as a webhook. A single write that hangs would otherwise delay those of all other objects.
+ */
+const LONG_MS = 1_000;
+/**
  * At 25 ms a request these are 2,500 requests a second, more than an API server gives one client. Further requests wait here, in
  * order of their class, rather than in the API server's queues, which do not know our classes.
  */
@@ -65,6 +70,8 @@ const IN_FLIGHT_OF_SHARE = 16;
 
 interface Waiting {
   readonly since: number;
+  /** When it left. */
+  leftAt?: number;
   readonly leave: () => void;
   readonly refuse: (reason: unknown) => void;
 }
@@ -80,8 +87,8 @@ interface Turn {
  * Requests to one API server wait here for their turn. Requests of the class "lease" never wait. The others are bounded, all
  * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's requests of one
  * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
- * or report: they leave when nothing more urgent is on its way. After the time of its class in {@link LATER_MS}, such a request
- * leaves beside more urgent ones, on a few places.
+ * or report: they leave when nothing more urgent is on its way, apart from requests that take long. After the time of its class in
+ * {@link LATER_MS}, such a request leaves beside more urgent ones, on a few places.
  */
 export class Gate {
   private readonly now: () => number;
@@ -96,8 +103,15 @@ export class Gate {
     status: new Map(),
     tell: new Map(),
   };
-  private readonly onTheirWay: Record<Queued, number> = { work: 0, instant: 0, read: 0, status: 0, tell: 0 };
-  /** Looks again when the first request that yields has waited long enough. */
+  /** By class, the requests on their way, in the order in which they left. Those that take long are left out. */
+  private readonly onTheirWay: Record<Queued, Set<Waiting>> = {
+    work: new Set(),
+    instant: new Set(),
+    read: new Set(),
+    status: new Set(),
+    tell: new Set(),
+  };
+  /** Looks again when the first request that yields has waited long enough, or those to which it yields have taken long. */
   private patience: NodeJS.Timeout | undefined;
   private readonly sharesInFlight = new Map<unknown, number>();
   private inFlight = 0;
@@ -124,13 +138,13 @@ export class Gate {
       return send();
     }
     const share = passage.share ?? Symbol("a share of its own");
-    await this.turn(queue, share, passage.signal);
+    const left = await this.turn(queue, share, passage.signal);
     try {
       fence?.();
       return await send();
     } finally {
       this.inFlight--;
-      this.onTheirWay[queue]--;
+      this.onTheirWay[queue].delete(left);
       this.countShare(share, -1);
       this.next();
     }
@@ -155,7 +169,7 @@ export class Gate {
   }
 
   /** Resolves when the request has a place. */
-  private turn(queue: Queued, share: unknown, signal: AbortSignal | undefined): Promise<void> {
+  private turn(queue: Queued, share: unknown, signal: AbortSignal | undefined): Promise<Waiting> {
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.remove(queue, share, waiting);
@@ -166,7 +180,8 @@ export class Gate {
         since: this.now(),
         leave: () => {
           ignoreSignal();
-          resolve();
+          waiting.leftAt = this.now();
+          resolve(waiting);
         },
         refuse: (reason) => {
           ignoreSignal();
@@ -190,8 +205,8 @@ export class Gate {
         .filter((_, at) => waits[at] === 0)
         .sort((one, other) => dueAt(one) - dueAt(other));
       if (!first) {
-        const waitMs = Math.min(...waits);
-        if (Number.isFinite(waitMs)) this.patience = setTimeout(() => this.next(), Math.ceil(waitMs));
+        const waitMs = Math.min(LONG_MS, ...waits);
+        if (turns.length > 0) this.patience = setTimeout(() => this.next(), Math.ceil(waitMs));
         return;
       }
       const { queue, share, waiting } = first;
@@ -203,7 +218,7 @@ export class Gate {
         this.queues[queue].set(share, others);
       }
       this.inFlight++;
-      this.onTheirWay[queue]++;
+      this.onTheirWay[queue].add(waiting);
       this.countShare(share, 1);
       waiting.leave();
     }
@@ -224,10 +239,20 @@ export class Gate {
    */
   private yieldsForMs(turn: Turn): number {
     const { queue } = turn;
-    const isPreceded = YIELDS_TO[queue]?.some((other) => this.onTheirWay[other] > 0);
+    const isPreceded = YIELDS_TO[queue]?.some((other) => this.countOnTheirWay(other) > 0);
     if (!isPreceded) return 0;
-    if (this.onTheirWay[queue] >= this.mostThatYield) return Number.POSITIVE_INFINITY;
+    if (this.countOnTheirWay(queue) >= this.mostThatYield) return Number.POSITIVE_INFINITY;
     return Math.max(0, dueAt(turn) - this.now());
+  }
+
+  /** How many requests of a class are on their way, without those that take long. */
+  private countOnTheirWay(queue: Queued): number {
+    const requests = this.onTheirWay[queue];
+    for (const request of requests) {
+      if (this.now() - (request.leftAt ?? 0) < LONG_MS) break;
+      requests.delete(request);
+    }
+    return requests.size;
   }
 
   private remove(queue: Queued, share: unknown, waiting: Waiting): void {
