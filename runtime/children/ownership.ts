@@ -189,8 +189,13 @@ export function conflictWith(
   const controller = metadata.ownerReferences?.find((reference) => reference.controller);
   if (controller && controller.uid !== uid) return belongsTo(`${controller.kind} ${controller.name}`);
   if (bearsOurMark(found, managers) || annotated(metadata, ADOPT_ANNOTATION)) return undefined;
-  const writers = [...new Set(metadata.managedFields?.map((entry) => entry.manager ?? "unknown"))];
-  return { why: `it was created by ${writers.join(", ") || "somebody else"}`, hasOwner: false };
+  // Who writes only its status did not create it.
+  const entries = metadata.managedFields?.filter(({ subresource }) => !subresource);
+  const writers = [...new Set(entries?.map(({ manager = "unknown" }) => manager))].join(", ");
+  const why = writers
+    ? `it was created by ${writers}`
+    : "its metadata.managedFields do not say who created it";
+  return { why, hasOwner: false };
 }
 
 /** Whether one of our entries owns the label that all our children have. The garbage collector leaves that label in place. */

@@ -94,7 +94,8 @@ export function childRefused(
     return new ReconcileFailure("NamespaceNotGranted", `${error.message}. ${GRANT_REMEDY}`, { cause: error });
   const isImmutable =
     child.update === "apply" &&
-    ((error.code === 422 && /immutable|may not change|cannot change|are forbidden/.test(error.message)) ||
+    ((error.code === 422 &&
+      /immutable|may not (be )?change|cannot change|are forbidden/.test(error.message)) ||
       isMisfit(error));
   const remedy = isImmutable
     ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
@@ -160,9 +161,11 @@ const LONGEST_SAID = 600;
 const SAID_AT_THE_END = 200;
 
 /**
- * Leaves out the middle of a long message. For a Job's template that may not change, the API server quotes the whole template.
+ * The API server's message as a part of a sentence: without a full stop, and without the middle of a long one. For a Job's template
+ * that may not change, the API server quotes the whole template.
  */
-function brief(message: string): string {
+function brief(said: string): string {
+  const message = said.replace(/\.$/, "");
   if (message.length <= LONGEST_SAID) return message;
   return `${message.slice(0, LONGEST_SAID - SAID_AT_THE_END)} … ${message.slice(-SAID_AT_THE_END)}`;
 }
@@ -230,7 +233,7 @@ function remedyFor(
   { hasOwner, isOfOurKind = false }: Conflict,
 ): string {
   const former = found.metadata.managedFields
-    ?.filter(({ manager = "" }) => !managers.includes(manager))
+    ?.filter(({ manager = "", subresource }) => !subresource && !managers.includes(manager))
     .filter(({ manager = "" }) => manager.startsWith(MANAGER_PREFIX))
     .map(({ manager = "" }) => manager.slice(MANAGER_PREFIX.length))
     .find((identity) => identity !== "" && !identity.includes("/"));

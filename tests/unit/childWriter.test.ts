@@ -190,6 +190,18 @@ describe("ChildWriter", () => {
       assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", undefined]);
     });
 
+    it("never, and takes the operator that only reports on it for no former name of this one", async () => {
+      const managedFields = [
+        { manager: "kubectl", operation: "Update" as const },
+        { manager: FORMER, operation: "Apply" as const, subresource: "status" },
+      ];
+      bench.cluster.put({ ...foreign(), metadata: { ...foreign().metadata, managedFields } });
+      assert.match(
+        (await failureOf(bench.apply())).message,
+        /it was created by kubectl\. Rename or delete it, or annotate it argosy\.dev\/adopt=true to hand it over\.$/,
+      );
+    });
+
     it("never, and names the operator that applied it: it may be this one under a former name", async () => {
       const manifest = ownedManifest(configMap(), widget({ uid: "x" }), CONFIG_MAPS, "argosy.store");
       bench.cluster.put({

@@ -30,6 +30,11 @@ describe("ChildWriter, when the API server refuses", () => {
       );
     });
 
+    it("with the remedy and one full stop for a value that may not change, in a PriorityClass's words", async () => {
+      const { message } = await refused(422, "value: Forbidden: may not be changed in an update.");
+      assert.match(message, /may not be changed in an update\. Declare update: recreate or never/);
+    });
+
     it("with the remedy where it quotes all of a template, and in so few words that a condition has room for them", async () => {
       const template = `{"Containers":${"x".repeat(5_000)}}`;
       const { message } = await refused(422, `spec.template: Invalid value: ${template}: field is immutable`);

@@ -270,6 +270,7 @@ describe("conflictWith", () => {
   const adopt = { annotations: { [ADOPT_ANNOTATION]: "true" } };
   const theirs = observed("ConfigMap", {}, { managedFields: [{ manager: "kubectl", operation: "Update" }] });
   const controller = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "rs", controller: true };
+  const reporter = { manager: "argosy/argosy.web", operation: "Apply" as const, subresource: "status" };
 
   const table: readonly (readonly [what: string, found: KubernetesObject, conflict: RegExp | undefined])[] = [
     ["what we applied for this owner", ours, undefined],
@@ -306,7 +307,12 @@ describe("conflictWith", () => {
       having({ annotations: { [ADOPT_ANNOTATION]: "false" } }, theirs),
       /created by kubectl/,
     ],
-    ["what nobody is known to have made", observed("ConfigMap"), /created by somebody else/],
+    ["what nobody is known to have made", observed("ConfigMap"), /managedFields do not say who created it/],
+    [
+      "what somebody else made and others report on",
+      having({ managedFields: [...(theirs.metadata.managedFields ?? []), reporter] }, theirs),
+      /created by kubectl$/,
+    ],
   ];
   for (const [what, found, expected] of table) {
     it(`${expected ? "refuses" : "takes"} ${what}`, () => {
