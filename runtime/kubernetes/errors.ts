@@ -44,11 +44,22 @@ export const DENIAL = /^admission webhook ".*" denied the request/;
 const PLAIN_DENIALS = [400, 409, 413, 422];
 
 /**
+ * How the API server refuses to apply to a custom resource if one of its field managers wrote it in a version that the CRD has no
+ * longer (https://github.com/kubernetes/kubernetes/issues/111937). An update forgets such entries; seen with 1.34.
+ */
+const GONE_VERSION = /^request to convert CR to an invalid group\/version: \S+$/;
+const GONE_VERSION_REMEDY =
+  "metadata.managedFields still names this version, which the CustomResourceDefinition has no longer. Annotate the object by kubectl: the API server then forgets it";
+
+/**
  * What the API server answered, as an error. A webhook chooses the code and the details of its denial. But with 404 nothing is gone,
  * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its reason and details are not believed.
  */
 export function apiErrorOf(code: number, status: ApiStatus, request: string): ApiError {
-  const isDenial = DENIAL.test(status.message ?? "") && !PLAIN_DENIALS.includes(code);
+  const { message = "" } = status;
+  if (GONE_VERSION.test(message))
+    return new ApiError(code, { ...status, message: `${message}: ${GONE_VERSION_REMEDY}` }, request);
+  const isDenial = DENIAL.test(message) && !PLAIN_DENIALS.includes(code);
   if (!isDenial) return new ApiError(code, status, request);
   const { details: _d, reason: _r, ...denial } = status;
   return new ApiError(403, { ...denial, code: 403 }, request);

@@ -6,7 +6,7 @@ import { eventually } from "../../support/eventually";
 import { announceKind } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { customResourceDefinitionOf } from "../support/testOperator";
-import { answering, useOperator } from "../support/useOperator";
+import { answering, statusOf, useOperator } from "../support/useOperator";
 
 const GROUP = "engine.example.com";
 const CHILD_CRD = customResourceDefinitionOf({ name: "versioned-child" });
@@ -87,4 +87,37 @@ describe("when a CRD moves on to another version", function () {
       assert.deepEqual([await answered("v1"), await answered("v2")], [served ? 200 : 404, 200]),
     );
   }
+});
+
+describe("when a CRD loses a version", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "lessversions" });
+
+  it("that is left in managedFields, the object says what to do, and its status is written after that", async () => {
+    const { name, namespace } = (await bench.applied("left", answering(configMap("left")))).metadata;
+    const object = bench.operator.object("left", {}, namespace);
+    const crd = buildCustomResourceDefinition(bench.operator.operator) as Manifest;
+    const spec = crd["spec"] as JsonObject;
+    const [v1] = spec["versions"] as JsonObject[];
+    const v2 = { ...v1, name: "v2", storage: false };
+    await bench.api.apply({ ...crd, spec: { ...spec, versions: [{ ...v1 }, v2] } }, FIELD_MANAGER);
+    const labelled = { name, namespace: namespace as string, labels: { team: "shop" } };
+    const later = { apiVersion: `${GROUP}/v2`, kind: object.kind, metadata: labelled };
+    await eventually(() => bench.api.apply(later));
+    await bench.api.apply(crd, FIELD_MANAGER);
+    await eventually(() => assert.rejects(bench.api.client.read(`/apis/${GROUP}/v2/lessversionss`)));
+    const child = inNamespace(configMap("left"), bench.namespace);
+    let phase = 0;
+    // For a moment the API server may still know the version.
+    await eventually(async () => {
+      const status = { phase: `${++phase}` };
+      bench.operator.plan("left", { answer: { ...answering(configMap("left")).answer, status } });
+      await bench.api.delete(child);
+      const [event] = (await bench.eventsOf(object)).filter(({ reason }) => reason === "StatusRefused");
+      assert.match(event?.note ?? "", /invalid group\/version: .*v2: .*managedFields.* Annotate/);
+    });
+    await bench.api.annotate(object, { "argosy.dev/reconcile-at": "1" });
+    await eventually(async () => assert.equal(statusOf(await bench.api.get(object))["phase"], `${phase}`));
+    await bench.ready(object);
+  });
 });
