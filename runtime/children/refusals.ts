@@ -38,11 +38,14 @@ export function childConflict(
   conflict: Conflict,
   managers: readonly string[],
 ): ReconcileFailure {
+  const isPredecessors = belongsToPredecessor(found, child);
+  const owner = `${conflict.why}${isPredecessors ? ", an earlier object of this name" : ""}`;
   return new ReconcileFailure(
     "ChildConflict",
-    `${nameOf(child)} does not belong to this object: ${conflict.why}. ${whyHeld(found) ?? remedyFor(found, managers, conflict)}`,
-    // The object belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
-    belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
+    `${nameOf(child)} does not belong to this object: ${owner}. ${whyHeld(found) ?? remedyFor(found, managers, conflict)}`,
+    // The object belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it. If it
+    // is going already, somebody's finalizer may hold it for long, and its end is reported to whoever has its owner's name.
+    isPredecessors && !found.metadata.deletionTimestamp ? { retryAfterSeconds: 1 } : {},
   );
 }
 

@@ -173,6 +173,18 @@ describe("ChildWriter", () => {
       assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", 1]);
     });
 
+    it("with growing pauses if such a child is going, and is held by a finalizer", async () => {
+      await bench.apply();
+      bench.change({ deletionTimestamp: "2026-11-21T10:00:00Z", finalizers: ["example.com/hold"] });
+      const next = widget({ uid: "next-uid" });
+      const { message, retryAfterSeconds } = await failureOf(bench.apply(desired({}, { owner: next })));
+      assert.match(
+        message,
+        /it belongs to Widget shop\/widget, an earlier object of this name\. It is being deleted and is held by the finalizer example\.com\/hold/,
+      );
+      assert.equal(retryAfterSeconds, undefined);
+    });
+
     it("never while it is being deleted, and names the finalizer that holds it", async () => {
       const deletionTimestamp = "2026-11-21T10:00:00Z";
       bench.cluster.put(foreign({ deletionTimestamp, finalizers: ["example.com/hold"] }));

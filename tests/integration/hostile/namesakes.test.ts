@@ -3,7 +3,7 @@ import { eventually } from "../../support/eventually";
 import { sharedCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { TestOperator } from "../support/testOperator";
-import { answering, conditionOf } from "../support/useOperator";
+import { answering, conditionOf, useOperator } from "../support/useOperator";
 
 describe("where an object is deleted by force and created again under its name", function () {
   this.timeout(60_000);
@@ -49,5 +49,32 @@ describe("where an object is deleted by force and created again under its name",
     await api.get(far("others"));
     const failures = second.reportsOf("again").filter(({ result }) => result === "failed");
     assert.deepEqual(failures, []);
+  });
+});
+
+describe("where an object is created again while a finalizer holds its former child", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "heirs" });
+
+  it("it tries ever less often, and goes on as soon as that child is gone", async () => {
+    const child = inNamespace(configMap("held"), bench.namespace);
+    const hold = (finalizers: string[] | null) => bench.api.patch(child, { metadata: { finalizers } });
+    const former = await bench.applied("held", answering(configMap("held")));
+    await hold(["example.com/hold"]);
+    await bench.api.delete(former);
+    await eventually(async () => assert.ok((await bench.api.get(child)).metadata.deletionTimestamp));
+    const object = await bench.applyObject("held", answering(configMap("held")));
+    const { message } = await bench.failed(object, "ChildConflict");
+    assert.match(
+      message,
+      /an earlier object of this name\. It is being deleted and is held by .*example\.com\/hold/,
+    );
+    const reports = () => bench.engine.reportsOf("held").filter(({ uid }) => uid === object.metadata.uid);
+    // By then eight seconds pass until the next one.
+    await eventually(() => assert.ok(reports().length >= 5));
+    await hold(null);
+    await bench.ready(object);
+    const succeeded = reports().find(({ result }) => result === "succeeded");
+    assert.notEqual(succeeded?.arrival?.cause, "retry");
   });
 });
