@@ -1,6 +1,7 @@
 import type { ChildWriter } from "../children/childWriter";
 import { Outages } from "../children/outages";
 import type { Operator } from "../definition/definition";
+import type { KubernetesClient } from "../kubernetes/client";
 import { type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
 import { isListed } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
@@ -113,10 +114,11 @@ export class Reconciler {
       name: name.name,
     };
     const draft = new Draft({ ...about, attempt }, mandate);
-    let isRead = false;
+    /** Asks whether the API server answers for the object. Undefined: it has not even been read. */
+    let asking: KubernetesClient | undefined;
     try {
       const object = await timeline.step("read", () => objects.readToReconcile(name));
-      isRead = true;
+      asking = mandate.client.with({ class: "work", fence: mandate.assert });
       writtenAt = object && lastWriteOf(object);
       if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
       const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
@@ -129,11 +131,12 @@ export class Reconciler {
         draft.events.push(...this.unconfirmed.take(name, memory.told));
         const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
         const reconciliation = new Reconciliation(object, mandate, options);
+        asking = reconciliation.client;
         await this.handle(object, memory, reconciliation, draft);
         this.outages.ended(keyOf(name));
       }
     } catch (error) {
-      await this.fail(error, name, draft, mandate, isRead);
+      await this.fail(error, name, draft, mandate, asking);
     }
     return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
   }
@@ -185,9 +188,9 @@ export class Reconciler {
     name: ObjectName,
     draft: Draft,
     mandate: Mandate,
-    isRead: boolean,
+    asking: KubernetesClient | undefined,
   ): Promise<void> {
-    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, mandate, isRead);
+    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, asking);
     const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? error, name.namespace);
     const { report, again } = consequence;
     // A write may have been done although nobody was told.
@@ -197,13 +200,12 @@ export class Reconciler {
     draft.fail(consequence);
   }
 
-  /** What {@link Outages.met} says of an error. @param isRead whether the object was read before */
-  private outageOf(error: unknown, name: ObjectName, { client, assert }: Mandate, isRead: boolean) {
+  /** What {@link Outages.met} says of an error. */
+  private outageOf(error: unknown, name: ObjectName, asking: KubernetesClient | undefined) {
     const key = keyOf(name);
-    const asking = client.with({ class: "work", fence: assert });
     // The API server answers for the object, whatever it answers.
-    const confirmOwner = async () => void (await asking.get(this.options.resource, name));
-    if (isRead) return this.outages.met(error, key, { confirmOwner, masked: (text) => this.masked(text) });
+    const confirmOwner = async () => void (await asking?.get(this.options.resource, name));
+    if (asking) return this.outages.met(error, key, { confirmOwner, masked: (text) => this.masked(text) });
     // Not even the object was read: what failed before failed because the API server was away.
     this.outages.ended(key);
     return undefined;

@@ -42,6 +42,22 @@ describe("Reconciler, of an object for which the API server does not answer ever
       assert.equal((await world.reconcile(options)).report.skipped, "API server away");
     });
 
+  it("says nothing of an object that has gone meanwhile, as the watch says", async () => {
+    let now = 0;
+    const options = { outages: new Outages("ApiError", () => now) };
+    world.given();
+    world.cluster.refusals.set("status", new ApiUnreachableError("PATCH /it", new Error("socket hang up")));
+    const skipped = [];
+    for (now of [0, 10_000, 30_000]) {
+      if (now === 30_000)
+        world.cluster.meanwhile = (step) => {
+          if (step === "status") world.isGoing = true;
+        };
+      skipped.push((await world.reconcile(options)).report.skipped);
+    }
+    assert.deepEqual(skipped, ["API server away", "API server away", "gone"]);
+  });
+
   it("says nothing soon after the API server was away, although a request had failed before", async () => {
     let now = 0;
     const outages = new Outages("ApiError", () => now);

@@ -102,6 +102,7 @@ class FakeClient extends KubernetesClient {
   }
 
   override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
+    this.sentAs.fence?.();
     this.cluster.reads(`get ${resource.kind}`);
     return this.cluster.find(resource.kind, name);
   }
