@@ -142,4 +142,25 @@ describe("the engine in a pod of its own", () => {
       ["nightly", "watching", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
     );
   });
+
+  it("makes others of its object needless while its handler takes long, so that they do not become hundreds", async () => {
+    const { metadata } = await api.apply(
+      object("busy", { ...answering(configMap("settings")), delayMs: 10_000 }),
+    );
+    const busy = { namespace, name: "busy", uid: metadata.uid };
+    const labels = { "argosy.dev/object-uid": metadata.uid };
+    const names = ["first", "second", "third"].map((name) => `${namespace}-${name}`);
+    let isOver = false;
+    const running = bench.submitted(busy, { lookMs: 500 }).finally(() => {
+      isOver = true;
+    });
+    await eventually(() => assert.ok(operator.calls("busy").length > 0));
+    for (const name of names) await submit(operator, name, busy, labels);
+    await eventually(async () => {
+      const there = await Promise.all(names.map((name) => api.find(bench.workflow(name))));
+      assert.equal(there.filter((each) => each !== undefined).length, 1);
+    });
+    assert.ok(!isOver);
+    assert.equal((await running).exitCode, 0);
+  });
 });

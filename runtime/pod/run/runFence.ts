@@ -17,7 +17,8 @@ export interface RunFenceOptions {
   readonly lookMs?: number | undefined;
 }
 
-const LOOK_MS = 10_000;
+/** How often a run looks at Workflows that concern it, in milliseconds. */
+export const LOOK_MS = 10_000;
 /**
  * If a handler took longer than this, its answer is used only after another look at the Workflow, in milliseconds. After a
  * shorter time no other run has begun to write: the Workflow controller must pass on the lock, and a pod must be made and

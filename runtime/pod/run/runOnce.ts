@@ -13,7 +13,7 @@ import { ServedKinds } from "../withoutWatches/servedKinds";
 import { withServedKind } from "../withoutWatches/watchedObjects";
 import { deleteNeedlessRuns } from "../workflows/needlessRuns";
 import { ObjectRun, type ObjectRunOptions } from "./objectRun";
-import { RunFence } from "./runFence";
+import { LOOK_MS, RunFence } from "./runFence";
 import { failed, type RunOutcome } from "./runOutcome";
 import { RunTrace } from "./runTrace";
 
@@ -24,7 +24,10 @@ export interface RunOnceOptions extends ObjectRunOptions {
   readonly handlerReady?: () => Promise<void>;
   /** The Workflow that this pod belongs to, in {@link namespace}: its parameters say what to do. */
   readonly workflow: string;
-  /** How often the run checks whether its Workflow still runs: see {@link RunFence}, in milliseconds. @default 10000 */
+  /**
+   * How often the run checks whether its Workflow still runs, see {@link RunFence}, and whether others have become needless, in
+   * milliseconds. @default 10000
+   */
   readonly lookMs?: number;
   /** Traces the run. @default it is not traced */
   readonly traces?: Tracing | undefined;
@@ -43,6 +46,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
   const patience = new Patience(given.patienceMs, given.signal);
   let fence: RunFence | undefined;
+  let tidying: NodeJS.Timeout | undefined;
   try {
     const operator = await patience.retried(() => withServedKind(given.operator, client));
     let readAt = 0;
@@ -81,6 +85,11 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       program: programOfRun(workflow),
       formerUids: formerUidsIn(workflow),
     });
+    // An object that changes every second would have hundreds of runs waiting for one that takes minutes.
+    tidying = setInterval(
+      () => void deleteNeedlessRuns(target, options).catch(() => 0),
+      given.lookMs ?? LOOK_MS,
+    );
     const outcome = await run.finish().catch((error: unknown) => {
       trace?.finish(resultOfError(error).message);
       throw error;
@@ -95,6 +104,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   } catch (error) {
     return failed(resultOfError(error).message);
   } finally {
+    clearInterval(tidying);
     fence?.close();
     await pool.close();
   }

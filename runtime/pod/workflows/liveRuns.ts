@@ -31,7 +31,7 @@ export interface LiveRunsOptions {
  * | --- | --- | --- |
  * | strandedRuns.ts | will never begin, or should have ended long ago | the resync deletes them and submits others |
  * | stuckRuns.ts | hold their object's lock until somebody acts | the resync reports them on the object |
- * | needlessRuns.ts | wait for a run that has seen what they are for | the run before them deletes them |
+ * | needlessRuns.ts | wait for the same object as a newer one does | the run in progress deletes them |
  * | silentRuns.ts | have failed before they could report | the resync reports them on the object |
  * | forgottenRuns.ts | have not ended although their pods have | the resync reminds the Workflow controller of them, or deletes them |
  *

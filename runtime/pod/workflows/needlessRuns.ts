@@ -12,14 +12,14 @@ export interface NeedlessRunsOptions {
   readonly client: KubernetesClient;
   /** The namespace of the operator's Workflows. */
   readonly namespace: string;
-  /** The Workflow of the run that has just ended. */
+  /** The Workflow of the run that deletes them. */
   readonly workflow: string;
 }
 
 /**
  * Deletes the Workflows of the same object that wait for the end of this one, except the newest. The newest will see all changes
- * for which the others were made. So an object that changes all the time has one run and one that waits, not hundreds. The newest
- * stays even if the run that has just ended saw the last change too: that run may have failed, and a change within the same
+ * for which the others were made. So an object that changes all the time has one run and a few that wait, not hundreds. The newest
+ * stays even if a run that has just ended saw the last change too: that run may have failed, and a change within the same
  * second makes no Workflow of its own (POD_EVENT_FILTER).
  *
  * Only Workflows with the object's uid as a label are deleted. The Sensor and the resync write that label. A Workflow that
