@@ -12,6 +12,8 @@ export interface Tool {
   readonly args: readonly string[];
   /** Options for Node. @default none */
   readonly nodeOptions?: readonly string[];
+  /** Variables of our environment that it does not get. @default it gets all */
+  readonly without?: readonly string[] | undefined;
 }
 
 /** How a tool ended. */
@@ -34,7 +36,9 @@ export async function runCheck(tool: Tool): Promise<number> {
 export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   process.stderr.write(`${tool.title}\n`);
   const entry = path.join(PACKAGE_FOLDER, "node_modules", tool.entry);
-  return runNode<Told>([...process.execArgv, ...(tool.nodeOptions ?? []), entry, ...tool.args]);
+  const { nodeOptions = [], without = [] } = tool;
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !without.includes(name)));
+  return runNode<Told>([...process.execArgv, ...nodeOptions, entry, ...tool.args], { env });
 }
 
 /**
@@ -46,22 +50,29 @@ const FROM_SOURCES = "--conditions=@argosy-dev/source";
 /** If a tool is still running this long after it announced its end, it has left something running. */
 const LINGER_MILLISECONDS = 30_000;
 
+/** How {@link runNode} runs a script. */
+interface RunNodeOptions {
+  /** How long the script may take to exit after it has announced its end. @default half a minute */
+  readonly lingerMilliseconds?: number;
+  /** @default our own */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /**
  * Runs a script with this Node. The script writes to our output. If it has announced its end but does not exit, because it left
  * something running, it is killed and has failed, so that nobody waits for an existing result. The terminal sends Ctrl-C to the
  * script as well. We only make sure that we end after it.
  *
  * @param args the script and its arguments
- * @param lingerMilliseconds how long it may take to exit.
- * @default half a minute
  */
 export function runNode<Told>(
   args: readonly string[],
-  lingerMilliseconds: number = LINGER_MILLISECONDS,
+  { lingerMilliseconds = LINGER_MILLISECONDS, env = process.env }: RunNodeOptions = {},
 ): Promise<ToolResult<Told>> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [FROM_SOURCES, ...args], {
       cwd: PACKAGE_FOLDER,
+      env,
       stdio: ["inherit", "inherit", "inherit", "ipc"],
     });
     const pass = (signal: NodeJS.Signals): void => void child.kill(signal);

@@ -10,6 +10,8 @@ export interface TestRun {
   readonly jobs: number;
   /** Options for mocha. */
   readonly options: readonly string[];
+  /** Variables of our environment that the tests do not get. @default they get all */
+  readonly without?: readonly string[] | undefined;
 }
 
 /** The message of tests/reporter.ts at the end of a run: the numbers of tests, and the failed tests. */
@@ -34,7 +36,7 @@ export interface TestResult extends TestCounts {
 const NEW_OBJECTS_MB = 64;
 
 /** Runs tests with mocha. */
-export async function runTests({ title, files, jobs, options }: TestRun): Promise<TestResult> {
+export async function runTests({ title, files, jobs, options, without }: TestRun): Promise<TestResult> {
   const parallel =
     jobs > 1 && files.length > 1 ? ["--parallel", `--jobs=${Math.min(jobs, files.length)}`] : [];
   const { exitCode, told } = await runTool<TestCounts>({
@@ -42,6 +44,7 @@ export async function runTests({ title, files, jobs, options }: TestRun): Promis
     entry: "mocha/bin/mocha.js",
     nodeOptions: [`--max-semi-space-size=${NEW_OBJECTS_MB}`],
     args: [...options, ...parallel, ...files],
+    without,
   });
   if (told) return { ...told, exitCode };
   // If there are no counts, mocha did not reach the end of the report: a test file cannot be loaded, or mocha was killed.
