@@ -12,6 +12,8 @@ import { cut } from "../text/cut";
  * another one are ready.
  */
 const MOST_ROUNDS = 20;
+/** The object is named again after each so many rounds: Kubernetes keeps Events for an hour. */
+const REPEAT_ROUNDS = 1_000;
 /** The most objects that are counted. If there are more, those that were reconciled last count. */
 const MOST_COUNTED = 10_000;
 /** The most characters of a Warning that name children, and the most that name fields. An Event has room for about 1,000 in all. */
@@ -22,7 +24,7 @@ interface Count {
   readonly rounds: number;
   /** What the last one changed. */
   readonly changes: readonly ChildChange[];
-  /** The children before the round that is in progress, as JSON, by uid. Undefined unless that round may be one too many. */
+  /** The children before the round that is in progress, as JSON, by uid. Undefined unless that round may be one to report. */
   before?: ReadonlyMap<string, string>;
 }
 
@@ -36,14 +38,16 @@ export class Unrest {
   /** A reconcile of the object begins. @param children of the object as they are now */
   begins(key: string, children: () => readonly Child[]): void {
     const count = this.counts.get(key);
-    if (count?.rounds === MOST_ROUNDS - 1) count.before = jsonOf(children());
+    if (!count) return;
+    const next = count.rounds + 1;
+    if (next === MOST_ROUNDS || next % REPEAT_ROUNDS === 0) count.before = jsonOf(children());
   }
 
   /**
    * A reconcile of the object has ended.
    * @param isUndoing whether somebody else had changed a child
    * @param children of the object as they are now
-   * @returns a Warning, which may have values of Secrets in it, if the handler has just turned out to be such a one
+   * @returns a Warning, which may have values of Secrets in it, if the handler has turned out to be such a one
    */
   ended(
     key: string,
@@ -69,7 +73,7 @@ export class Unrest {
     if (!before || isNext) return undefined;
     const fields = cut(fieldsIn(before, jsonOf(children())).join(", "), LONGEST_LIST);
     const what = `${cut(describeChanges(changes, namespace), LONGEST_LIST)}${fields && ` (${fields})`}`;
-    const note = `${MOST_ROUNDS} times in a row the handler has answered other children, although only its own children had changed: ${what}. This goes on without end if the answer contains the time or a random value: let the handler answer the same for the same object`;
+    const note = `${rounds + 1} times in a row the handler has answered other children, although only its own children had changed: ${what}. This goes on without end if the answer contains the time or a random value: let the handler answer the same for the same object`;
     return { type: "Warning", reason: "AnswersDiffer", note };
   }
 }

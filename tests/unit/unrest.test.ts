@@ -60,6 +60,13 @@ describe("Unrest", () => {
     return Array.from({ length: count }, () => reconciled(...of)).flatMap((event) => event?.note ?? []);
   }
 
+  it("says again after each thousand rounds, because Events are kept for an hour", () => {
+    assert.deepEqual(
+      notes(2_500, "child").map((note) => Number.parseInt(note, 10)),
+      [20, 1_000, 2_000],
+    );
+  });
+
   it("says once which field differs in each answer", () => {
     assert.deepEqual(notes(50, "child"), [
       "20 times in a row the handler has answered other children, although only its own children had changed: patched " +
