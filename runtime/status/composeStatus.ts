@@ -73,8 +73,10 @@ export function composeStatus(
       : "observedGeneration" in kept && { observedGeneration: kept["observedGeneration"] }),
     ...(conditions.length > 0 && { conditions }),
   };
-  const isNothing = Object.keys(status).length === 0 && namesIn(owned).length === 0;
-  return isNothing || isAppliedAs(status, current, owned) ? undefined : status;
+  // After a rename of the operator nothing is ours yet, even if all of it is there.
+  const isOurs = namesIn(owned).length > 0;
+  const isApplied = isOurs ? isAppliedAs(status, current, owned) : Object.keys(status).length === 0;
+  return isApplied ? undefined : status;
 }
 
 function conditionsAfter(

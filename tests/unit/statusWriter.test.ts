@@ -183,6 +183,15 @@ describe("StatusWriter", () => {
     assert.deepEqual(Object.keys(status()).sort(), ["conditions", "observedGeneration"]);
   });
 
+  it("makes a status ours that another field manager wrote exactly so: the operator's former name", async () => {
+    const change = { fields: { phase: "done" }, memory: { seen: "a" }, ...verdict(READY) };
+    await write(change);
+    const [entry] = object.metadata.managedFields ?? [];
+    object.metadata.managedFields = [{ ...entry, manager: "argosy.former" }];
+    await write(change);
+    assert.equal(sent.length, 2);
+  });
+
   it("leaves fields and conditions of others alone, and does not make them ours", async () => {
     await write({ fields: { mine: 1 }, ...verdict(READY) });
     others({ theirs: 1 }, [condition("Theirs")]);
