@@ -37,19 +37,31 @@ export function isAppliedAs(wanted: unknown, there: unknown, fields: unknown): b
   );
 }
 
-/** A list whose entries are owned one by one: `k:` names an entry by its keys, `v:` by its value. */
+/**
+ * A list whose entries are owned one by one: `k:` names an entry by its keys, `v:` by its value. Entries with keys have an order,
+ * such as that of init containers, and an apply changes it.
+ */
 function isSameList(wanted: unknown[], there: unknown[], fields: JsonObject, keys: string[]): boolean {
   if (keys.length !== wanted.length) return false;
   const left = new Set(wanted);
   const [ours, all] = [new ListEntries(wanted), new ListEntries(there)];
-  return keys.every((key) => {
+  /** The entries with keys, each with what is there of it. */
+  const found = new Map<unknown, unknown>();
+  const isThere = (key: string) => {
     const named = readJson(key.slice(2));
     if (key.startsWith("v:")) return left.delete(named) && all.has(named);
     if (!key.startsWith("k:") || !isJsonObject(named)) return false;
     const inner = fields[key];
     const entry = isJsonObject(inner) && ours.withKeys(writtenOf(named, inner));
-    return entry && left.delete(entry) && isAppliedAs(entry, all.withKeys(named), inner);
-  });
+    if (!entry || !left.delete(entry)) return false;
+    found.set(entry, all.withKeys(named));
+    return isAppliedAs(entry, found.get(entry), inner);
+  };
+  if (!keys.every(isThere)) return false;
+  const entries = wanted.filter((entry) => found.has(entry)).map((entry) => found.get(entry));
+  const isFound = new Set(entries);
+  const inOrder = there.filter((entry) => isFound.has(entry));
+  return entries.every((entry, at) => entry === inOrder[at]);
 }
 
 /**

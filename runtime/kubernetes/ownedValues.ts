@@ -30,14 +30,18 @@ function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObjec
     return Array.isArray(there) ? [] : {};
   }
   const memberAt = membersOf(there);
-  const members = keys.flatMap((key): [string, unknown][] => {
+  const members = keys.flatMap((key) => {
     const member = memberAt(key);
     if (member === undefined) return [];
     const inner = fields[key];
     const innerOthers = others.flatMap((other) => (isJsonObject(other[key]) ? [other[key]] : []));
-    return [[key.slice(2), valuesAt(member, isJsonObject(inner) ? inner : {}, innerOthers)]];
+    const value = valuesAt(member, isJsonObject(inner) ? inner : {}, innerOthers);
+    return [{ name: key.slice(2), member, value }];
   });
-  return Array.isArray(there) ? members.map(([, value]) => value) : Object.fromEntries(members);
+  if (!Array.isArray(there)) return Object.fromEntries(members.map(({ name, value }) => [name, value]));
+  // Not in the order of `managedFields`, which is that of the alphabet.
+  const values = new Map(members.map(({ member, value }) => [member, value]));
+  return there.flatMap((member) => (values.has(member) ? [values.get(member)] : []));
 }
 
 /**

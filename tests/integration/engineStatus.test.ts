@@ -168,6 +168,16 @@ describe("the engine checks the status against the schema that the author gave",
           type: "object",
           properties: { wheels: { type: "integer" }, colour: { type: "string", default: "red" } },
         },
+        steps: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: { name: { type: "string" }, after: { type: "integer", default: 0 } },
+            required: ["name"],
+          },
+          "x-kubernetes-list-type": "map",
+          "x-kubernetes-list-map-keys": ["name"],
+        },
       },
     },
   });
@@ -190,6 +200,27 @@ describe("the engine checks the status against the schema that the author gave",
     const owned = entry?.fieldsV1 as { "f:status": { "f:parts": object } } | undefined;
     assert.deepEqual(owned?.["f:status"]["f:parts"], { "f:wheels": {} });
     assert.equal(writer.wouldChange(now, { fields: { parts } }), false);
+  });
+
+  it("and keeps the order of the handler's lists, which a verdict that is written alone must not change", async () => {
+    const steps = [{ name: "b" }, { name: "a" }];
+    const object = await bench.applied("ordered", saying({ steps }));
+    await bench.idle();
+    const { operator, fieldManager } = bench.operator;
+    const writer = new StatusWriter({ resource: resourceOf(operator.customResource), fieldManager });
+    const verdict = { verdict: { kind: "progressing", message: "on its way" } as const, generation: 1 };
+    const written = await writer.write(bench.api.client, await bench.api.get(object), { verdict });
+    assert.ok(written);
+    assert.deepEqual(statusOf(written)["steps"], [
+      { name: "b", after: 0 },
+      { name: "a", after: 0 },
+    ]);
+    assert.equal(writer.wouldChange(written, { fields: { steps } }), false);
+    const reversed = await writer.write(bench.api.client, written, { fields: { steps: steps.toReversed() } });
+    assert.deepEqual(reversed && statusOf(reversed)["steps"], [
+      { name: "a", after: 0 },
+      { name: "b", after: 0 },
+    ]);
   });
 
   it("and refuses the whole answer where a field is unknown: the API server would drop it in silence", async () => {
