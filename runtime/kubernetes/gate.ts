@@ -87,8 +87,8 @@ interface Turn {
  * Requests to one API server wait here for their turn. Requests of the class "lease" never wait. The others are bounded, all
  * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's requests of one
  * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
- * or report: they leave when nothing more urgent is on its way, apart from requests that take long. After the time of its class in
- * {@link LATER_MS}, such a request leaves beside more urgent ones, on a few places.
+ * or report: they leave when nothing more urgent is on its way, apart from requests that take long, or after the time of their
+ * class in {@link LATER_MS}. Beside more urgent ones they have a few places only.
  */
 export class Gate {
   private readonly now: () => number;
@@ -103,7 +103,7 @@ export class Gate {
     status: new Map(),
     tell: new Map(),
   };
-  /** By class, the requests on their way, in the order in which they left. Those that take long are left out. */
+  /** By class, the requests on their way. */
   private readonly onTheirWay: Record<Queued, Set<Waiting>> = {
     work: new Set(),
     instant: new Set(),
@@ -239,20 +239,13 @@ export class Gate {
    */
   private yieldsForMs(turn: Turn): number {
     const { queue } = turn;
-    const isPreceded = YIELDS_TO[queue]?.some((other) => this.countOnTheirWay(other) > 0);
-    if (!isPreceded) return 0;
-    if (this.countOnTheirWay(queue) >= this.mostThatYield) return Number.POSITIVE_INFINITY;
-    return Math.max(0, dueAt(turn) - this.now());
-  }
-
-  /** How many requests of a class are on their way, without those that take long. */
-  private countOnTheirWay(queue: Queued): number {
-    const requests = this.onTheirWay[queue];
-    for (const request of requests) {
-      if (this.now() - (request.leftAt ?? 0) < LONG_MS) break;
-      requests.delete(request);
-    }
-    return requests.size;
+    const preceding = (YIELDS_TO[queue] ?? []).flatMap((other) => [...this.onTheirWay[other]]);
+    if (preceding.length === 0) return 0;
+    // Requests that take long hold their places too.
+    if (this.onTheirWay[queue].size >= this.mostThatYield) return Number.POSITIVE_INFINITY;
+    const now = this.now();
+    const isAnyNew = preceding.some(({ leftAt = now }) => now - leftAt < LONG_MS);
+    return isAnyNew ? Math.max(0, dueAt(turn) - now) : 0;
   }
 
   private remove(queue: Queued, share: unknown, waiting: Waiting): void {

@@ -171,6 +171,22 @@ describe("Gate", () => {
     assert.equal(most, 2);
   });
 
+  it("leaves no more to them if they take long, as when a webhook for statuses hangs, or if the work does", async () => {
+    for (const doesWorkHang of [false, true]) {
+      open({ inFlight: 16 });
+      void request("work", { class: "work" });
+      for (let at = 0; at < 40; at++) void request(`status-${at}`, { class: "status" });
+      for (now = 0; now < 20_000; now += 500) {
+        void request(`work at ${now}`, { class: doesWorkHang ? "read" : "work" });
+        await settled();
+        await finish(onTheirWay.findIndex((sent) => sent.name === `work at ${now}`));
+        const count = onTheirWay.filter((sent) => sent.class === "status").length;
+        assert.ok(count <= 2, `${count} statuses after ${now} ms`);
+      }
+      gate.close(new Error("over"));
+    }
+  });
+
   it("never lets the lease wait", async () => {
     await busy();
     void request("lease", { class: "lease" });
