@@ -96,6 +96,10 @@ describe("the engine in a pod of its own", () => {
     const waits = (name: string) => submit(operator, `${namespace}-${name}`, hot, labels);
     for (const name of ["old", "pending", "running", "ended"]) await waits(name);
     await submit(operator, `${namespace}-nightly`, { ...hot, schedule: "nightly" }, labels);
+    // It says what the resync has found, and no other run does.
+    await submit(operator, `${namespace}-former`, hot, labels);
+    const formers = { "argosy.dev/former-uids": "00000000-0000-4000-8000-000000000000" };
+    await api.patch(bench.workflow(`${namespace}-former`), { metadata: { annotations: formers } });
     // Of another operator that watches the same object.
     await submit(operator, `${namespace}-watching`, hot, labels, "watching");
     await aSecond();
@@ -125,6 +129,7 @@ describe("the engine in a pod of its own", () => {
     );
     const left = [
       "nightly",
+      "former",
       "watching",
       "old",
       "pending",
@@ -139,7 +144,7 @@ describe("the engine in a pod of its own", () => {
     const there = await Promise.all(left.map((name) => api.find(workflow(name))));
     assert.deepStrictEqual(
       left.filter((_, index) => there[index]),
-      ["nightly", "watching", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
+      ["nightly", "former", "watching", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
     );
   });
 

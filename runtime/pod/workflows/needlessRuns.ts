@@ -4,6 +4,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { type KubernetesObject, keyOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
+import { formerUidsIn } from "../withoutWatches/formers";
 import { deleteRuns, isRunOf } from "./liveRuns";
 
 /** Where runs are deleted, and for which one. */
@@ -62,14 +63,15 @@ function waits(workflow: KubernetesObject): boolean {
 /**
  * Whether the Workflow is the operator's for that object, and for nothing else. Anybody can write the label, other operators write
  * it on their own runs for the object, and a trial is about no object.
- * A run that starts a schedule is not replaced by another: Argo copies the labels of a run that somebody resubmits.
+ * A run that starts a schedule is not replaced by another: Argo copies the labels of a run that somebody resubmits. Neither is one
+ * to which the resync says whose children are left: the resync submits no further run for an object that always has one.
  */
 function isFor(
   workflow: KubernetesObject,
   target: Extract<RunTarget, { kind: "object" }>,
   operator: Operator,
 ): boolean {
-  if (!isRunOf(workflow, operator)) return false;
+  if (!isRunOf(workflow, operator) || formerUidsIn(workflow).length > 0) return false;
   try {
     const other = runTargetOf(workflow, operator);
     if (other.kind !== "object" || other.due !== undefined) return false;
