@@ -239,13 +239,18 @@ export class Gate {
    */
   private yieldsForMs(turn: Turn): number {
     const { queue } = turn;
-    const preceding = (YIELDS_TO[queue] ?? []).flatMap((other) => [...this.onTheirWay[other]]);
-    if (preceding.length === 0) return 0;
+    const others = YIELDS_TO[queue] ?? [];
+    if (others.every((other) => this.onTheirWay[other].size === 0)) return 0;
     // Requests that take long hold their places too.
     if (this.onTheirWay[queue].size >= this.mostThatYield) return Number.POSITIVE_INFINITY;
     const now = this.now();
-    const isAnyNew = preceding.some(({ leftAt = now }) => now - leftAt < LONG_MS);
-    return isAnyNew ? Math.max(0, dueAt(turn) - now) : 0;
+    return others.some((other) => this.isAnyNew(other, now)) ? Math.max(0, dueAt(turn) - now) : 0;
+  }
+
+  /** Whether a request of the class has left within the last {@link LONG_MS}. */
+  private isAnyNew(queue: Queued, now: number): boolean {
+    for (const { leftAt = now } of this.onTheirWay[queue]) if (now - leftAt < LONG_MS) return true;
+    return false;
   }
 
   private remove(queue: Queued, share: unknown, waiting: Waiting): void {
