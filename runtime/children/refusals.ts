@@ -43,8 +43,8 @@ export function childConflict(
   return new ReconcileFailure(
     "ChildConflict",
     `${nameOf(child)} does not belong to this object: ${owner}. ${whyHeld(found) ?? remedyFor(found, managers, conflict)}`,
-    // The object belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it. If it
-    // is going already, somebody's finalizer may hold it for long, and its end is reported to whoever has its owner's name.
+    // The child belongs to a custom resource that was deleted and created again. The garbage collector will soon delete the child.
+    // If it is being deleted already, somebody's finalizer may hold it for long. The watch then reports its end to this object.
     isPredecessors && !found.metadata.deletionTimestamp ? { retryAfterSeconds: 1 } : {},
   );
 }

@@ -12,7 +12,7 @@ import { cut } from "../text/cut";
  * another one are ready.
  */
 const MOST_ROUNDS = 20;
-/** The object is named again after each so many rounds: Kubernetes keeps Events for an hour. */
+/** The Warning is repeated each time that this many rounds have passed, because Kubernetes keeps Events for an hour. */
 const REPEAT_ROUNDS = 1_000;
 /** The most objects that are counted. If there are more, those that were reconciled last count. */
 const MOST_COUNTED = 10_000;

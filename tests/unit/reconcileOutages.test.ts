@@ -85,7 +85,7 @@ describe("Reconciler, of an object for which the API server does not answer ever
     ],
     ["it was gone meanwhile", async () => world.reconciling.forget({ namespace: "shop", name: "widget" })],
   ] as const)
-    it(`counts requests that fail anew if ${what}`, async () => {
+    it(`begins to count failed requests again if ${what}`, async () => {
       let now = 0;
       const options = { outages: new Outages("ApiError", () => now) };
       const fail = async () => {

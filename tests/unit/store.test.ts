@@ -186,7 +186,7 @@ describe("Store", () => {
     assert.equal(find("a")?.uid, "second");
   });
 
-  it("keeps what we wrote after the object had left the selection of the watch, though the watch tells of that late", () => {
+  it("keeps our own write if the watch reports late that the object had left its selection before", () => {
     const sink = list(5, [item("a", 1)]);
     store.set(CONFIG_MAPS, item("a", 8, "ours"), "handled");
     // Somebody took its label away at version 7, and our write put the label back.

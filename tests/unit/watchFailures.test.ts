@@ -86,7 +86,7 @@ describe("what a reflector does after an error", () => {
     assert.deepEqual(await at([0, 60, 120, 600], refusal(500), "list"), Array(4).fill("retry"));
   });
 
-  it("begins to count anew after a list, and after the API server was away", async () => {
+  it("begins to count again after a list, and after the API server was away", async () => {
     for (const end of [() => failures.listed(), () => outcome(AWAY, "list")]) {
       await at([0, 60], refusal(500), "list");
       await end();
