@@ -99,16 +99,12 @@ export class Outages {
   }
 }
 
-/** Nobody answers at the API server's address, whatever is asked for: https://nodejs.org/api/errors.html#common-system-errors */
-const UNCONNECTED = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"];
-
 /**
  * Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about what was asked for,
- * and neither does a connection that could not be made.
+ * and neither does a request that could not even be sent.
  */
 function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
-  if (error instanceof ApiUnreachableError)
-    return !UNCONNECTED.includes((error.cause as NodeJS.ErrnoException).code ?? "");
+  if (error instanceof ApiUnreachableError) return error.isSent;
   if (isUncached(error)) return true;
   return error instanceof ApiError && error.code >= 500 && (isBusy(error) || isUnasked(error));
 }

@@ -80,13 +80,15 @@ export function isMisfit(error: unknown): error is ApiError {
 export const RIGHT_MISSING = /\bcannot \w+ (resource|path)\b/;
 
 /**
- * There was no answer: the connection failed or broke, the answer took too long, or our own credentials cannot be read. The request may
- * have been done.
+ * There was no answer: the connection failed or broke, the answer took too long, or our own credentials cannot be read. A request that
+ * was sent may have been done.
  */
 export class ApiUnreachableError extends Error {
+  /** @param isSent false if there was no connection by which the request could be sent. @default true */
   constructor(
     readonly request: string,
     override readonly cause: Error,
+    readonly isSent = true,
   ) {
     super(`${request}: ${cause.message}`);
     this.name = "ApiUnreachableError";

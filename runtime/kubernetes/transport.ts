@@ -167,7 +167,7 @@ export class HttpTransport {
       if (connection.certificateAuthority !== this.trusted.authority) this.trusted = trustOf(connection);
       return { token: await connection.token?.(), secureContext: this.trusted.secureContext };
     } catch (error) {
-      throw new ApiUnreachableError(requestText(request), error as Error);
+      throw new ApiUnreachableError(requestText(request), error as Error, false);
     }
   }
 
@@ -183,6 +183,7 @@ export class HttpTransport {
     if (this.closed) throw this.closed;
     const body = request.body === undefined ? undefined : writeJson(request.body);
     return new Promise((resolve, reject) => {
+      let isSent = false;
       let isHeldBack = false;
       const options: RequestOptions & Pick<ConnectionOptions, "secureContext"> = {
         ...this.target,
@@ -211,14 +212,14 @@ export class HttpTransport {
       );
       outgoing.on("error", (error) => {
         if (!request.signal?.aborted && !isHeldBack) this.settling.wasAway();
-        const stale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
-        reject(
-          new ApiUnreachableError(requestText(request), stale ? new StaleConnectionError(error) : error),
-        );
+        const isStale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+        const cause = isStale ? new StaleConnectionError(error) : error;
+        reject(new ApiUnreachableError(requestText(request), cause, isSent));
       });
       const send = () => {
         try {
           leave();
+          isSent = true;
           outgoing.end(body);
         } catch (error) {
           isHeldBack = true;

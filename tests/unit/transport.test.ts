@@ -117,6 +117,7 @@ describe("HttpTransport", () => {
     reconnect({ certificateAuthority: makeIdentity("api.test").certificate });
     const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
     assert.match((error.cause as NodeJS.ErrnoException).code ?? "", /CERT|SIGNATURE/);
+    assert.equal(error.isSent, false);
     assert.equal(api.calls.length, 0);
     reconnect({ certificateAuthority: makeIdentity("other").certificate, skipVerification: true });
     await transport.send(PODS);
@@ -146,6 +147,7 @@ describe("HttpTransport", () => {
     reconnect({ token: unreadable });
     const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
     assert.equal(error.message, "GET /api/v1/pods: no token there");
+    assert.equal(error.isSent, false);
     assert.equal(api.calls.length, 0);
   });
 
@@ -186,6 +188,7 @@ describe("HttpTransport", () => {
     const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
     assert.equal((error.cause as NodeJS.ErrnoException).code, "ECONNREFUSED");
     assert.match(error.message, /^GET \/api\/v1\/pods: .*ECONNREFUSED/);
+    assert.equal(error.isSent, false);
     api = await TestApiServer.start();
   });
 
@@ -194,7 +197,7 @@ describe("HttpTransport", () => {
       response.writeHead(200, { "content-length": "100" }).write("{");
       setImmediate(() => api.cut());
     };
-    await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    assert.ok((await errorOf(ApiUnreachableError, () => transport.send(PODS))).isSent);
   });
 
   it("takes an answer that is not JSON for none", async () => {
@@ -207,6 +210,7 @@ describe("HttpTransport", () => {
     api.answer = () => {};
     const error = await withShortTimeouts(() => errorOf(ApiUnreachableError, () => transport.send(PODS)));
     assert.match(error.message, /no answer within 65 s/);
+    assert.equal(error.isSent, true);
   });
 
   it("gives up a server that it does not reach: another one may be at that address", async () => {
@@ -216,6 +220,7 @@ describe("HttpTransport", () => {
       const unreached = new HttpTransport({ server: `https://127.0.0.1:${server.port}` });
       const error = await withShortTimers(() => errorOf(ApiUnreachableError, () => unreached.send(PODS)));
       assert.match(error.message, /^GET \/api\/v1\/pods: no connection within 10 s$/);
+      assert.equal(error.isSent, false);
       unreached.close();
     } finally {
       server.end();
