@@ -55,10 +55,11 @@ export class Contests {
    * @returns whether this makes the object contested
    */
   drifted(key: string): boolean {
-    const contest = this.contests.get(key) ?? this.begin(key);
+    const known = this.contests.get(key);
+    const contest = known && !this.isOld(known) ? known : this.begin(key);
     // If several children drift together, that counts once.
     if (contest.drifted) return false;
-    contest.rounds = this.isOld(contest) ? 0 : contest.rounds + 1;
+    contest.rounds++;
     contest.drifted = true;
     return contest.rounds === this.options.patience + 1;
   }
@@ -81,6 +82,7 @@ export class Contests {
   /** We have changed nothing for a while, so no round precedes the drift. */
   private begin(key: string): Contest {
     const contest = { changedAt: this.now(), drifted: false, rounds: -1 };
+    this.contests.delete(key);
     this.contests.set(key, contest);
     this.forgetOld();
     return contest;

@@ -96,6 +96,24 @@ describe("Contests", () => {
     assert.equal(contests.delayMs("a"), 1_000);
   });
 
+  it("still knows of drift that came long after our last change, when other objects change meanwhile", () => {
+    contests.changed("a");
+    now += 100_000;
+    contests.drifted("a");
+    contests.changed("b");
+    assert.equal(contests.changed("a"), true);
+  });
+
+  it("begins anew for an object that was quiet, although an earlier drift of another one still waits", () => {
+    contests.changed("b");
+    contests.drifted("b");
+    fight(3, "a");
+    contests.changed("a");
+    now += 2_001;
+    assert.equal(contests.drifted("a"), false);
+    assert.equal(contests.delayMs("a"), 0);
+  });
+
   it("remembers nothing of objects that have been quiet", () => {
     for (let object = 0; object < 1_000; object++) contests.changed(`object-${object}`);
     now += 10_000;
