@@ -6,6 +6,7 @@ import { type KubernetesObject, keyOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
 import { formerUidsIn } from "../withoutWatches/formers";
 import { deleteRuns, isRunOf } from "./liveRuns";
+import { isSuspended } from "./stuckRuns";
 
 /** Where runs are deleted, and for which one. */
 export interface NeedlessRunsOptions {
@@ -18,10 +19,10 @@ export interface NeedlessRunsOptions {
 }
 
 /**
- * Deletes the Workflows of the same object that wait for the end of this one, except the newest. The newest will see all changes
- * for which the others were made. So an object that changes all the time has one run and a few that wait, not hundreds. The newest
- * stays even if a run that has just ended saw the last change too: that run may have failed, and a change within the same
- * second makes no Workflow of its own (POD_EVENT_FILTER).
+ * Deletes the Workflows of the same object that wait for the end of this one, except the newest that nobody has suspended. The
+ * newest will see all changes for which the others were made. So an object that changes all the time has one run and a few that
+ * wait, not hundreds. The newest stays even if a run that has just ended saw the last change too: that run may have failed, and a
+ * change within the same second makes no Workflow of its own (POD_EVENT_FILTER).
  *
  * Only Workflows with the object's uid as a label are deleted. The Sensor and the resync write that label. A Workflow that
  * somebody submits by hand is run.
@@ -48,9 +49,11 @@ export async function deleteNeedlessRuns(
   return needless.length - spared.length;
 }
 
-function newestFirst({ metadata: one }: KubernetesObject, { metadata: other }: KubernetesObject): number {
+/** Those that somebody has suspended come last: until they are resumed, they see no change. */
+function newestFirst(one: KubernetesObject, other: KubernetesObject): number {
   // RFC 3339 in UTC sorts as text.
-  return (other.creationTimestamp ?? "").localeCompare(one.creationTimestamp ?? "");
+  const place = (run: KubernetesObject) => `${isSuspended(run) ? 0 : 1} ${run.metadata.creationTimestamp}`;
+  return place(other).localeCompare(place(one));
 }
 
 /** Whether the Workflow has not begun: the controller has not seen it yet, or it waits for the object's lock. */
