@@ -7,6 +7,7 @@ import { discover } from "../../kubernetes/discovery";
 import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../../kubernetes/objects";
 import { isListed } from "../../kubernetes/resource";
 import { MANAGER_PREFIX } from "../../names";
+import { SHORTEST_WAIT_MS } from "../../reconcile/errors";
 import type { ReconcileReport } from "../../reconcile/report";
 import { LOOK_MS, Patience } from "../withoutWatches/patience";
 import { OneObject, type OneObjectOptions } from "./oneObject";
@@ -149,11 +150,9 @@ export class ObjectRun {
   private async comesAgain(report: ReconcileReport): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
-    if (skipped === "API server away") {
-      if (!(await this.patience.wait(LOOK_MS))) return false;
-      this.object.forget();
-      return true;
-    }
+    if (skipped === "API server away") return this.waitToLookAgain(LOOK_MS);
+    if (failure?.retryAfterSeconds !== undefined && !failure.permanent)
+      return this.waitToLookAgain(Math.max(SHORTEST_WAIT_MS, failure.retryAfterSeconds * 1000));
     if (failure || skipped !== undefined) return false;
     const dueAt = performance.now() + Math.max(SOON_MS, againAfterMs ?? Number.POSITIVE_INFINITY);
     const { until } = this.patience;
@@ -166,6 +165,13 @@ export class ObjectRun {
     // A handler that wants to be asked again wants to see the state at that time.
     this.object.forget();
     return true;
+  }
+
+  /** Waits before another try, which reads everything again. False if that would be too late. */
+  private async waitToLookAgain(ms: number): Promise<boolean> {
+    const isInTime = await this.patience.wait(ms);
+    if (isInTime) this.object.forget();
+    return isInTime;
   }
 
   /**

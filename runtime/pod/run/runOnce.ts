@@ -37,8 +37,8 @@ export interface RunOnceOptions extends ObjectRunOptions {
  * Does what the pod's Workflow asks for: reconciles the object that it names, with the same code as a resident runner,
  * or tries the handler on an example.
  *
- * `requeueAfterSeconds` is honoured if that time falls within the run's patience. A later time is remembered and left
- * to the next resync.
+ * `requeueAfterSeconds`, and the `retryAfterSeconds` of a failure, are honoured if that time falls within the run's patience. A later
+ * time is left to the next resync.
  */
 export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   const { client, transport, handlerReady, namespace, workflow: name, traces } = given;

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import type { ErrorAnswer } from "../../runtime/handler/contract";
+import { ObjectRun, type ObjectRunOptions } from "../../runtime/pod/run/objectRun";
+import type { OneObjectOptions } from "../../runtime/pod/run/oneObject";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { FakeCluster } from "./support/fakeCluster";
+import { CONFIG_MAPS, configMap, operator, WIDGETS, widget } from "./support/objects";
+
+const NAME = { namespace: "shop", name: "widget" };
+
+describe("the run of an object in a pod of its own", () => {
+  let cluster: FakeCluster;
+  let reports: ReconcileReport[];
+  /** What the handler answers first. Afterwards it answers a child. */
+  let failures: ErrorAnswer["error"][];
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    cluster.put(widget());
+    [reports, failures] = [[], []];
+  });
+
+  async function finish(more: Partial<ObjectRunOptions> = {}) {
+    const options = { operator: operator(), client: cluster.client(), namespace: "argosy", instance: "pod" };
+    const parts = {
+      resource: WIDGETS,
+      kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
+      pool: {
+        ask: async () => {
+          const error = failures.shift();
+          return { answer: error ? { error } : { children: [configMap()] }, length: 100, log: "" };
+        },
+      },
+      fence: { assert: () => {}, problem: undefined },
+      runName: () => undefined,
+      program: undefined,
+      formerUids: [],
+    };
+    const target = { kind: "object", name: NAME, uid: "widget-uid", due: undefined } as const;
+    const onReport = (report: ReconcileReport) => void reports.push(report);
+    const { exitCode } = await new ObjectRun(target, { ...options, onReport, ...more }, parts).finish();
+    return [exitCode, reports.map(({ attempt, result }) => `${attempt} ${result}`)];
+  }
+
+  it("asks the handler again soon, if that wants so after a failure", async () => {
+    failures = [
+      { message: "not yet", retryAfterSeconds: 0 },
+      { message: "not yet", retryAfterSeconds: 1 },
+    ];
+    assert.deepEqual(await finish(), [0, ["1 failed", "2 failed", "3 succeeded"]]);
+    assert.ok(cluster.find("ConfigMap", { namespace: "shop", name: "settings" }));
+  });
+
+  for (const [what, failure, more] of [
+    ["says no time", { message: "no" }, {}],
+    ["says a time that comes after the run", { message: "no", retryAfterSeconds: 60 }, {}],
+    [
+      "says a time, and the run waits for nothing",
+      { message: "no", retryAfterSeconds: 1 },
+      { patienceMs: 0 },
+    ],
+    ["fails for good", { message: "no", retryAfterSeconds: 1, permanent: true }, {}],
+  ] as const)
+    it(`leaves the handler to the next resync if it ${what}`, async () => {
+      failures = [failure];
+      assert.deepEqual(await finish(more), [1, ["1 failed"]]);
+    });
+});
