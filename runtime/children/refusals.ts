@@ -130,7 +130,7 @@ export function deletionRefused(
   const why = change
     ? ` It must be deleted and created again, since the change was refused: ${brief(change)}.`
     : "";
-  const message = `the API server refused to delete ${kind} ${formatName(name)}: ${error.message}.${why}`;
+  const message = `the API server refused to delete ${kind} ${formatName(name)}: ${withoutStop(error.message)}.${why}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
 
@@ -168,9 +168,14 @@ const SAID_AT_THE_END = 200;
  * that may not change, the API server quotes the whole template.
  */
 function brief(said: string): string {
-  const message = said.replace(/\.$/, "");
+  const message = withoutStop(said);
   if (message.length <= LONGEST_SAID) return message;
   return `${message.slice(0, LONGEST_SAID - SAID_AT_THE_END)} … ${message.slice(-SAID_AT_THE_END)}`;
+}
+
+/** A policy or a webhook ends its message with a full stop. A sentence that has this message as its part has its own. */
+function withoutStop(message: string): string {
+  return message.replace(/\.$/, "");
 }
 
 /** The message without the rules that the role has already. There may be so many of them that nobody would read on. */

@@ -71,7 +71,7 @@ describe("ChildWriter, which lets go of a child", () => {
     it("is still known if its deletion is refused, also as a conflict although nobody has written, and says why", async () => {
       for (const code of [403, 409, 422]) {
         refusals = 1;
-        bench.cluster.refusals.set(DELETE, new ApiError(code, { message: "not on Fridays" }, "DELETE"));
+        bench.cluster.refusals.set(DELETE, new ApiError(code, { message: "not on Fridays." }, "DELETE"));
         const { reason, message } = await failureOf(bench.apply(next()));
         assert.equal(reason, "ChildRefused");
         assert.equal(
