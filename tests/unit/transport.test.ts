@@ -299,10 +299,10 @@ describe("HttpTransport", () => {
   it("sends nothing again after it was closed, although the server had asked for that", async () => {
     api.answer = (_, response) => json(response, { kind: "Status" }, 429, { "retry-after": "1" });
     const ended = assert.rejects(transport.send(PODS), /connection .* was closed/);
-    await eventually(() => assert.ok(api.calls.length === 1, "the request has come"));
+    await eventually(() => assert.equal(reports.length, 1));
     transport.close();
     await ended;
-    assert.equal(api.calls.length, 1);
+    assert.deepEqual([reports.length, api.calls.length], [1, 1]);
   });
 
   it("opens no connection after it was closed, neither for a stream nor after a wait for the token", async () => {
