@@ -126,7 +126,7 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
    */
   readonly argoEvents?: ArgoMode;
   /**
-   * The same for Argo Workflows. With "adopt", set instanceId to that of the existing controller.
+   * The same for Argo Workflows. With "adopt", set instanceId and initlessPods to those of the existing controller.
    * @default "install"
    */
   readonly argoWorkflows?: ArgoMode;
@@ -135,6 +135,13 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
    * @default "argosy"
    */
   readonly instanceId?: string;
+  /**
+   * Whether Argo makes the pods of runs without an init container of its own (Argo's `initlessPod`, which is beta), so that they
+   * begin about a second sooner. The cluster needs image volumes, which Kubernetes has by default from 1.35 on. With
+   * argoWorkflows "adopt", this must be the setting of the existing controller.
+   * @default false
+   */
+  readonly initlessPods?: boolean;
   /**
    * With argoEvents "adopt": the version of the event bus, a JetStream version that the existing controller is configured for.
    * @default that of Argosy's own controller

@@ -48,6 +48,7 @@ export const PLATFORM_ARGUMENTS = fields(
       "the value of a label",
       'The default is "argosy". Give "" for none.',
     ).default("argosy"),
+    initlessPods: off,
     jetStreamVersion: pattern(/^[\w.-]+$/, "a version", 'Give one, for example "2.10.29".').optional(),
     archive: archive.optional(),
     monitoring: monitoring.optional(),
@@ -77,6 +78,13 @@ export const PLATFORM_ARGUMENTS = fields(
   // Without an instance id, our controller and the existing one would both handle every Workflow that has no label.
   if (args.instanceId === "" && argoWorkflows === "share") {
     report(["instanceId"], 'is "", and argoWorkflows is "share"', 'Give one, for example "argosy".');
+  }
+  if (args.initlessPods && argoWorkflows === "none") {
+    report(
+      ["initlessPods"],
+      'is true, and argoWorkflows is "none"',
+      "Leave it out: no run has a pod of its own.",
+    );
   }
   if (args.jetStreamVersion !== undefined && argoEvents !== "adopt") {
     const complaint = `is "${args.jetStreamVersion}", and argoEvents is "${argoEvents}"`;

@@ -4,7 +4,7 @@ import { announce } from "../definition/announcement";
 import { checkOperators } from "../definition/checkOperators";
 import type { LoadOptions } from "../definition/loadOperator";
 import { loadOperators as loadFrom } from "../definition/loadOperators";
-import { checkImageVolumes } from "../preflight/checkImageVolumes";
+import { checkImageVolumes, type ImageVolumesNeed } from "../preflight/checkImageVolumes";
 import { checkInstallation } from "../preflight/checkInstallation";
 import { together } from "../preflight/lookInCluster";
 import type { Operator } from "../runtime/program";
@@ -321,15 +321,25 @@ function checked(
   cluster: Cluster,
 ): Promise<void> {
   const clusterRole = installationNameOf(installation);
-  const withImage = operators.filter(({ files }) => files !== undefined).map(({ name }) => name);
   return checkInCluster(component, cluster, async (look) =>
     together(
       await Promise.all([
         checkInstallation(look, { installation, clusterRole, program: thisProgram() }),
-        checkImageVolumes(look, withImage),
+        checkImageVolumes(look, imageVolumesNeed(operators)),
       ]),
     ),
   );
+}
+
+/** Files that come from images are mounted as image volumes. */
+function imageVolumesNeed(operators: readonly Operator[]): ImageVolumesNeed | undefined {
+  const names = operators.filter(({ files }) => files !== undefined).map(({ name }) => name);
+  if (names.length === 0) return undefined;
+  return {
+    reason: `files of ${names.join(", ")} names an image`,
+    purpose: `files of ${names.join(", ")}`,
+    remedy: "Leave files out, or build an image of the handler with its files: image",
+  };
 }
 
 /** Events from outside need Argo Events, and a bus that loses no event. */

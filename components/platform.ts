@@ -7,7 +7,8 @@ import { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
 
 /** What operators need to know of a platform that is made from these arguments. */
 export function platformOf(args: CompletePlatformArgs): Platform {
-  const { namespace, argoEvents, argoWorkflows, instanceId, jetStreamVersion, archive, monitoring } = args;
+  const { namespace, argoEvents, argoWorkflows, instanceId, initlessPods, jetStreamVersion } = args;
+  const { archive, monitoring } = args;
   return {
     argosyVersion: ARGOSY_VERSION,
     namespace,
@@ -15,6 +16,7 @@ export function platformOf(args: CompletePlatformArgs): Platform {
     jetStreamVersion,
     argoWorkflows: argoWorkflows !== "none",
     instanceId: argoWorkflows === "none" ? "" : instanceId,
+    ...(initlessPods && { initlessPods }),
     ...(archive && { archivesRuns: true }),
     ...(monitoring?.namespace !== undefined && { prometheusNamespace: monitoring.namespace }),
   };
@@ -29,7 +31,11 @@ const FIELDS = {
   argoWorkflows: "boolean",
   instanceId: "string",
 } as const satisfies Partial<Record<keyof Platform, string>>;
-const OPTIONAL_FIELDS = { archivesRuns: "boolean", prometheusNamespace: "string" } as const;
+const OPTIONAL_FIELDS = {
+  initlessPods: "boolean",
+  archivesRuns: "boolean",
+  prometheusNamespace: "string",
+} as const;
 
 /** Whether a value is an existing platform. Only an existing platform has a version, and arguments for a new one have none. */
 export function isPlatform(value: unknown): value is Platform {

@@ -1,3 +1,4 @@
+import { checkImageVolumes } from "./checkImageVolumes";
 import { makerOf } from "./checkInstallation";
 import { type Findings, type Found, type Look, together } from "./lookInCluster";
 
@@ -13,6 +14,13 @@ const MONITORING_KINDS = [
   { option: "alertRules", kind: "PrometheusRule", crd: "prometheusrules.monitoring.coreos.com" },
 ] as const;
 
+/** The Workflow controller mounts Argo's program from an image into such pods. */
+const INITLESS_PODS = {
+  reason: "initlessPods is true",
+  purpose: "initlessPods",
+  remedy: "Leave initlessPods out",
+} as const;
+
 /** How a half of Argo comes into the cluster, as `ArgoPlatform` has it. */
 type Mode = "install" | "share" | "adopt" | "none";
 
@@ -22,6 +30,8 @@ export interface ExpectedPlatform {
   readonly program: string;
   readonly argoEvents: Mode;
   readonly argoWorkflows: Mode;
+  /** Whether pods have no init container of Argo's own. @default false */
+  readonly initlessPods?: boolean;
   /** The Secret with the archive's user and password. @default no archive */
   readonly archive?: { readonly secret: string };
   readonly monitoring?: { readonly podMonitor?: boolean; readonly alertRules?: boolean };
@@ -39,6 +49,7 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
     ...MONITORING_KINDS.filter(({ option }) => platform.monitoring?.[option]).map(async (kind) =>
       checkMonitoring(kind, await look.crd(kind.crd)),
     ),
+    checkImageVolumes(look, platform.initlessPods ? INITLESS_PODS : undefined),
     checkArchive(look, platform),
   ]);
   return together(all);

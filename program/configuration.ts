@@ -29,6 +29,7 @@ export const ARGUMENT_OF = {
   argoEvents: "platform.argoEvents",
   argoWorkflows: "platform.argoWorkflows",
   instanceId: "platform.instanceId",
+  initlessPods: "platform.initlessPods",
   jetStreamVersion: "platform.jetStreamVersion",
   eventBusReplicas: "eventBus.replicas",
   eventBusStorage: "eventBus.storage",

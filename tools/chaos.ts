@@ -19,6 +19,7 @@ interface Options {
   readonly podObjects: number;
   readonly faults?: string;
   readonly nodeFaults?: true;
+  readonly initlessPods?: true;
   readonly from?: string;
   readonly context?: string;
   readonly kubeconfig?: string;
@@ -58,6 +59,10 @@ export function main(args: readonly string[]): Promise<number> {
       "use this if this machine is the cluster's only node and its control plane, and you are root",
     )
     .option(
+      "--initless-pods",
+      "pods of runs without an init container of Argo's; the cluster needs image volumes",
+    )
+    .option(
       "--from <commit>",
       "begin with this commit of the program; the first upgrade installs the present commit",
     )
@@ -71,6 +76,7 @@ export function main(args: readonly string[]): Promise<number> {
 
 async function chaos(options: Options, signal: AbortSignal): Promise<number> {
   const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, from, keep } = options;
+  const initlessPods = options.initlessPods ?? false;
   if (changes + podChanges === 0) {
     throw new CommandError("error: --changes and --pod-changes are both 0: give one of them a number.", 2);
   }
@@ -85,6 +91,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
     changes: { resident: changes, pod: podChanges },
     objects: { resident: objects, pod: podObjects },
     nodeFaults: nodeFaults ?? false,
+    initlessPods,
     ...(faults !== undefined && { only: faults }),
     ...(from !== undefined && { from }),
     keep: keep ?? false,
@@ -109,11 +116,12 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
 
 /** The command that repeats the run. */
 function commandOf(options: Options): string {
-  const { seed, changes, podChanges, objects, podObjects, faults, nodeFaults, from } = options;
+  const { seed, changes, podChanges, objects, podObjects, faults, nodeFaults, initlessPods, from } = options;
   const words = [
     `--seed ${seed} --changes ${changes} --pod-changes ${podChanges} --objects ${objects} --pod-objects ${podObjects}`,
     ...(faults === undefined ? [] : [`--faults ${JSON.stringify(faults)}`]),
     ...(nodeFaults ? ["--node-faults"] : []),
+    ...(initlessPods ? ["--initless-pods"] : []),
     ...(from === undefined ? [] : [`--from ${from}`]),
   ];
   return `npm run chaos -- ${words.join(" ")}`;

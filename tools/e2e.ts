@@ -14,6 +14,7 @@ export const STEPS = [
   "network",
   "operations",
   "peaks",
+  "initlessPods",
   "takeover",
   "destroy",
   "upgrade",

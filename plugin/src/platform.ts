@@ -66,7 +66,8 @@ export interface Platform {
   /** How Argo Events comes into the cluster. Default: "install". */
   argoEvents?: ArgoMode;
   /**
-   * How Argo Workflows comes into the cluster. With "adopt", give the instanceId of the existing controller. Default: "install".
+   * How Argo Workflows comes into the cluster. With "adopt", give instanceId and initlessPods of the existing controller.
+   * Default: "install".
    */
   argoWorkflows?: ArgoMode;
   /**
@@ -74,6 +75,11 @@ export interface Platform {
    * Default: "argosy".
    */
   instanceId?: string;
+  /**
+   * Whether Argo makes the pods of runs without an init container of its own, so that they begin about a second sooner. The
+   * cluster needs image volumes. With argoWorkflows "adopt", this must be the setting of the existing controller. Default: false.
+   */
+  initlessPods?: boolean;
   /**
    * With argoEvents "adopt": the version of the event bus, a JetStream version that the existing controller is configured for.
    */
@@ -113,6 +119,7 @@ export interface ExistingPlatform {
   jetStreamVersion: string;
   argoWorkflows: boolean;
   instanceId: string;
+  initlessPods?: boolean;
   archivesRuns?: boolean;
   prometheusNamespace?: string;
 }

@@ -154,6 +154,23 @@ describe("bad input is refused before anything is registered:", () => {
       }
     });
 
+    it("with pods that need image volumes, which it does not have", async () => {
+      const platform = {
+        argoEvents: "none",
+        argoWorkflows: "share",
+        initlessPods: true,
+        controllerNamespace: "argosy-system",
+        program: "shop/dev",
+      } as const;
+      const look = fakeLook({ crds, keepsImageVolumes: false });
+      const { problems } = await checkPlatform(look, platform);
+      assert.match(
+        problems.join("\n"),
+        /^initlessPods is true, and the cluster has no image volumes\. .*Leave/,
+      );
+      assert.deepEqual((await checkPlatform(look, { ...platform, initlessPods: false })).problems, []);
+    });
+
     it("to be installed but there", async () => {
       const problems = await problemsOf("install", "install");
       assert.equal(problems.length, 1);

@@ -28,6 +28,7 @@ const OPTIONS = {
   stack: "chaos",
   executions: ["resident", "pod"],
   image: "node:22",
+  initlessPods: false,
   ledger: "http://ledger:8080/",
 } as const;
 const leftBehind = () => readdirSync(tmpdir()).filter((name) => name.startsWith("argosy-chaos-"));

@@ -10,9 +10,12 @@ import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definit
 import { POD_LAYOUT } from "../../runtime/pod/layout";
 import { operatorOptions, PLACEMENT } from "./operatorManifests";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
+import { samplePlatform } from "./support/platform";
 import { build, containersOf, RULES, SCHEDULED, type Spec } from "./support/workflowTemplates";
 
 const TOKEN = POD_LAYOUT.serviceAccount;
+/** On a platform whose pods have no init container of Argo's own. */
+const INITLESS = operatorOptions({ platform: samplePlatform({ initlessPods: true }) });
 const INSTANCE_ID = "workflows.argoproj.io/controller-instanceid";
 
 describe("an operator's Workflow manifests", () => {
@@ -169,6 +172,13 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     });
   });
 
+  it("lets Argo's container come first in a pod without an init container, because all others wait for it", () => {
+    const own = build({ execution: "pod" }, INITLESS).specOf("template").templates[0];
+    assert.deepStrictEqual(JSON.parse(own.podSpecPatch ?? ""), {
+      "$setElementOrder/containers": ["supervisor", "kit", "main", "handler"].map((name) => ({ name })),
+    });
+  });
+
   it("brings every volume that is mounted with the template itself", () => {
     for (const rules of [[], RULES]) {
       const own = build({ execution: "pod", rules }).specOf("template");
@@ -248,17 +258,24 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   });
 
   it("has Argo's own containers keep to it too, whatever the Workflow controller's configuration says", () => {
+    const initless = build({ execution: "pod" }, INITLESS);
     for (const key of ["template", "resync-template"]) {
-      const patch = JSON.parse(specOf(key).podSpecPatch ?? "{}") as Record<string, readonly Container[]>;
-      const { initContainers = [], containers = [] } = patch;
-      const named = [...initContainers, ...containers].map(({ name }) => name);
-      assert.deepEqual(named, ["init", "wait"]);
-      for (const { securityContext } of [...initContainers, ...containers]) {
-        assert.deepStrictEqual(securityContext, {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ["ALL"] },
-        });
+      for (const [spec, expected] of [
+        [specOf(key), ["init", "wait"]],
+        // A patch of a container that Argo does not make would add one without an image.
+        [initless.specOf(key), ["supervisor"]],
+      ] as const) {
+        const patch = JSON.parse(spec.podSpecPatch ?? "{}") as Record<string, readonly Container[]>;
+        const { initContainers = [], containers = [] } = patch;
+        const named = [...initContainers, ...containers].map(({ name }) => name);
+        assert.deepEqual(named, expected);
+        for (const { securityContext } of [...initContainers, ...containers]) {
+          assert.deepStrictEqual(securityContext, {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ["ALL"] },
+          });
+        }
       }
     }
   });

@@ -27,6 +27,7 @@ describe("the arguments of a platform", () => {
       argoEvents: "install",
       argoWorkflows: "install",
       instanceId: "argosy",
+      initlessPods: false,
       jetStreamVersion: "2.10.29",
       placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
       protect: false,
@@ -68,6 +69,11 @@ describe("the arguments of a platform", () => {
     assert.deepEqual(fieldsOf({ instanceId: "", argoWorkflows: "share" }), ["instanceId"]);
     assert.deepEqual(fieldsOf({ instanceId: "", argoEvents: "share" }), []);
     assert.deepEqual(fieldsOf({ instanceId: "", argoWorkflows: "adopt" }), []);
+  });
+
+  it("have no pods of runs to change without Argo Workflows", () => {
+    assert.deepEqual(fieldsOf({ initlessPods: true, argoWorkflows: "none" }), ["initlessPods"]);
+    assert.deepEqual(fieldsOf({ initlessPods: true, argoWorkflows: "adopt" }), []);
   });
 
   it("want an archive only of a Workflow controller of our own, and a JetStream version only of another", () => {

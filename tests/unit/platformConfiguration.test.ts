@@ -7,6 +7,7 @@ import {
   buildArgoEventsConfiguration,
   JETSTREAM_VERSION,
 } from "../../components/manifests/platform/argoEvents";
+import type { PlatformOptions } from "../../components/manifests/platform/options";
 import { buildWorkflowConfiguration } from "../../components/manifests/platform/workflowController";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { platformOptions } from "./support/platform";
@@ -23,8 +24,8 @@ function glued(data: Record<string, string>): string {
     .join("");
 }
 
-const workflowConfiguration = (instanceId = "argosy") =>
-  parse(glued(dataOf(buildWorkflowConfiguration(platformOptions({ instanceId })))), { version: "1.1" });
+const workflowConfiguration = (options: Partial<PlatformOptions> = {}) =>
+  parse(glued(dataOf(buildWorkflowConfiguration(platformOptions(options)))), { version: "1.1" });
 
 describe("the Workflow controller's configuration", () => {
   it("is what the controller reads once its keys are glued together", () => {
@@ -62,14 +63,19 @@ describe("the Workflow controller's configuration", () => {
     });
   });
 
+  it("has pods without an init container only if they are wanted", () => {
+    assert.deepStrictEqual(workflowConfiguration({ initlessPods: true }).initlessPod, { enabled: true });
+    assert.ok(!("initlessPod" in workflowConfiguration({ initlessPods: false })));
+  });
+
   it("has the instance id as a text, whatever YAML 1.1 takes it for", () => {
     for (const instanceId of ["yes", "on", "null", "007", "1e3", "1.30", "0x1F", "1_000"]) {
-      assert.strictEqual(workflowConfiguration(instanceId).instanceID, instanceId);
+      assert.strictEqual(workflowConfiguration({ instanceId }).instanceID, instanceId);
     }
   });
 
   it("has no instance id where there is none", () => {
-    assert.ok(!("instanceID" in workflowConfiguration("")));
+    assert.ok(!("instanceID" in workflowConfiguration({ instanceId: "" })));
   });
 });
 

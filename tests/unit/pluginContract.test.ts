@@ -209,7 +209,7 @@ describe("the contract of the plugin", () => {
   it("gives a platform with all that a platform tells", () => {
     const archive = { host: "db", database: "argo", secret: "db" };
     const monitoring = { namespace: "monitoring" };
-    const platform = platformOf(completePlatformArgs({ archive, monitoring }, "test"));
+    const platform = platformOf(completePlatformArgs({ initlessPods: true, archive, monitoring }, "test"));
     const { properties = {} } = SCHEMA.types["argosy:index:ExistingPlatform"] ?? {};
     assert.deepEqual(Object.keys(properties).sort(), Object.keys(platform).sort());
   });

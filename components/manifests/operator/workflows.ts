@@ -78,9 +78,6 @@ function podSeconds(operator: Operator): number {
   return PENDING_SECONDS + 2 * runSeconds(operator);
 }
 
-/** The container of Argo's own that waits for the end of the others (argo-workflows, workflow/common/common.go). */
-const WAIT = "wait";
-
 /** A run in a pod of its own. */
 function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
   const hasKit = needsKit(operator, options);
@@ -124,10 +121,11 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         // two containers do not depend on each other: each waits for the other by itself, and if one failed, a dependency would
         // keep the other from ever starting.
         containerSet: { containers },
-        // The kubelet starts the containers one after another in the order of the pod, and Argo puts its own first
-        // (argo-workflows, workflow/controller/workflowpod.go).
         podSpecPatch: JSON.stringify({
-          "$setElementOrder/containers": [...containers.map(({ name }) => ({ name })), { name: WAIT }],
+          "$setElementOrder/containers": startOrder(
+            containers.map(({ name }) => name),
+            options,
+          ).map((name) => ({ name })),
         }),
         outputs: {
           parameters: [ANSWER, TIMINGS].map(({ name, path }) => ({ name, valueFrom: { path, default: "" } })),
@@ -168,7 +166,7 @@ export function buildResyncTemplate(
           name: "resync",
           pendingTimeout: `${PENDING_SECONDS}s`,
           // The kubelet counts it from the moment at which the pod has a node. It covers a container that is killed as a whole, as
-          // by a kernel that has no memory left for it: Argo's executor in it cannot tell the container `wait` any more. In a run,
+          // by a kernel that has no memory left for it: Argo's executor in it cannot tell Argo any more. In a run,
           // the other container tells. With the deadline above alone, the next resync after ten minutes would be skipped. An image
           // that takes longer to pull is there for the next resync.
           activeDeadlineSeconds: RESYNC_SECONDS + RESYNC_START_SECONDS,
@@ -276,15 +274,36 @@ function runArguments({ uses, schedules = {} }: Operator) {
 }
 
 /**
- * Changes of the pods for which a Workflow has no field. The pods have no service links, as resident ones have none. Argo's own
- * two containers keep the `restricted` Pod Security Standard even under a Workflow controller that is not ours and whose
- * configuration does not mention them (argo-workflows, workflow/controller/workflowpod.go, initContainers, `wait`).
+ * The containers that Argo adds to a Workflow's pod: `init` prepares the others, and `wait` waits for their end. Without an init
+ * container, `supervisor` does both (argo-workflows, workflow/controller/workflowpod_layout.go).
  */
-const POD_PATCH = {
-  enableServiceLinks: false,
-  initContainers: [{ name: "init", securityContext: CONTAINER_SECURITY }],
-  containers: [{ name: "wait", securityContext: CONTAINER_SECURITY }],
-};
+function argoContainers({ platform }: OperatorOptions) {
+  return platform.initlessPods ? { beside: "supervisor" } : { init: "init", beside: "wait" };
+}
+
+/**
+ * The names of a pod's containers in the order in which the kubelet starts them, one after another. Argo's container comes last
+ * if nothing waits for it, and first if it prepares the others. Argo puts it first in any case.
+ */
+function startOrder(names: readonly string[], options: OperatorOptions): readonly string[] {
+  const { init, beside } = argoContainers(options);
+  return init === undefined ? [beside, ...names] : [...names, beside];
+}
+
+/**
+ * Changes of the pods for which a Workflow has no field. The pods have no service links, as resident ones have none. Argo's own
+ * containers keep the `restricted` Pod Security Standard even under a Workflow controller that is not ours and whose
+ * configuration does not mention them.
+ */
+function podPatch(options: OperatorOptions) {
+  const { init, beside } = argoContainers(options);
+  const secure = (name: string) => [{ name, securityContext: CONTAINER_SECURITY }];
+  return {
+    enableServiceLinks: false,
+    ...(init !== undefined && { initContainers: secure(init) }),
+    containers: secure(beside),
+  };
+}
 
 /** Fields of the WorkflowTemplates whose Workflows make pods. */
 function podFields(operator: Operator, part: "run" | "resync", options: OperatorOptions) {
@@ -295,7 +314,7 @@ function podFields(operator: Operator, part: "run" | "resync", options: Operator
     // The logs of a failed run stay as long as its Workflow.
     podGC: { strategy: "OnPodSuccess", deleteDelayDuration: "60s" },
     securityContext: POD_SECURITY,
-    podSpecPatch: JSON.stringify(POD_PATCH),
+    podSpecPatch: JSON.stringify(podPatch(options)),
     ...place,
     ...(priorityClassName !== undefined && { podPriorityClassName: priorityClassName }),
   };

@@ -25,6 +25,11 @@ export interface Platform {
   /** The instance id of the Workflow controller, which handles only Workflows that have this id as a label. "" for none. */
   readonly instanceId: string;
   /**
+   * Whether Argo makes the pods of runs without an init container of its own.
+   * @default false
+   */
+  readonly initlessPods?: boolean;
+  /**
    * Whether the Workflow controller archives runs. If so, the recorded runs of resident operators are archived as well.
    * @default false
    */
@@ -50,6 +55,8 @@ export interface PlatformOptions extends WorkloadOptions {
   readonly argoEvents: ArgoMode;
   /** How Argo Workflows comes into the cluster. argo-server is installed if the controller is. */
   readonly argoWorkflows: ArgoMode;
+  /** Whether the Workflow controller makes pods without an init container of Argo's own. @default false */
+  readonly initlessPods?: boolean;
   /** Where our Workflow controller archives runs. @default none */
   readonly archive?: ArchiveOptions;
   /** Which parts of the monitoring are created. @default none */

@@ -113,12 +113,13 @@ export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";
  * the controller joins them. An unknown key ends the controller (argo-workflows, config/controller.go, config/config.go).
  */
 export function buildWorkflowConfiguration(options: PlatformOptions): ConfigMap {
-  const { controllerNamespace, instanceId, archive, parallelism = PARALLELISM } = options;
+  const { controllerNamespace, instanceId, initlessPods, archive, parallelism = PARALLELISM } = options;
   const configuration = {
     ...(instanceId !== "" && { instanceID: instanceId }),
     ...CONFIGURATION,
     parallelism,
-    // The containers init and wait. The image is given on the command line.
+    ...(initlessPods && { initlessPod: { enabled: true } }),
+    // Argo's own containers. The image is given on the command line.
     executor: { securityContext: SECURITY, resources: resourcesOf("argoExecutor", options) },
     ...(archive && { persistence: buildPersistence(archive) }),
   };

@@ -15,6 +15,8 @@ interface InstallationOptions {
   readonly runners: number;
   /** How long recorded runs are kept, in seconds. @default as in a stack */
   readonly runsKept?: number;
+  /** Whether pods have no init container of Argo's own. @default false */
+  readonly initlessPods?: boolean;
 }
 
 /** Every form that can be measured on a cluster. The peers' forms need their images. */
@@ -24,10 +26,12 @@ export async function allForms(
   options: InstallationOptions,
 ): Promise<Form[]> {
   const resident = await rendered({ ...memcached, execution: "resident" }, options);
-  const pod = await rendered({ ...memcached, execution: "pod" }, options);
+  const ofPods = { ...memcached, execution: "pod" } as const;
+  const pod = await rendered(ofPods, options);
+  const initlessPod = await rendered(ofPods, { ...options, initlessPods: true });
   return [
     tutorialForm(resident, memcached),
-    ...argosyForms({ resident, pod }),
+    ...argosyForms({ resident, pod, initlessPod }),
     ...peerForms(images),
     barePodForm(),
   ];
@@ -36,9 +40,10 @@ export async function allForms(
 /** The objects that `pulumi up` creates for one operator, in the benchmark's namespaces, without its CRD. */
 async function rendered(
   operator: Operator,
-  { runners: replicas, runsKept }: InstallationOptions,
+  { runners: replicas, runsKept, initlessPods = false }: InstallationOptions,
 ): Promise<Manifest[]> {
-  const platform = { namespace: OPERATOR_NAMESPACE, controllerNamespace: CONTROLLER_NAMESPACE };
+  const namespaces = { namespace: OPERATOR_NAMESPACE, controllerNamespace: CONTROLLER_NAMESPACE };
+  const platform = { ...namespaces, initlessPods };
   const kept = runsKept !== undefined && { runsKeptSeconds: runsKept };
   const program = () => new Operators("bench", { handlers: [operator], replicas, ...kept, platform });
   const { resources } = await runProgram(program, { project: "bench", stack: "bench", values: {} });

@@ -11,13 +11,15 @@ const EVENT_KINDS = ["EventBus", "Sensor", "EventSource"];
 export interface ArgosyManifests {
   readonly resident: readonly Manifest[];
   readonly pod: readonly Manifest[];
+  /** The form "pod" on a platform whose pods have no init container of Argo's own. */
+  readonly initlessPod: readonly Manifest[];
 }
 
 /** The path of recorded runs, and of runs in pods. */
 export const WORKFLOWS_PATH = `/apis/argoproj.io/v1alpha1/namespaces/${OPERATOR_NAMESPACE}/workflows`;
 
 /** Argosy as `pulumi up` installs it: resident, resident without its own watch, and with a pod for each run. */
-export function argosyForms({ resident, pod }: ArgosyManifests): Form[] {
+export function argosyForms({ resident, pod, initlessPod }: ArgosyManifests): Form[] {
   const cluster = { size: 0, further: [WORKFLOWS_PATH] };
   const form = (name: FormName, manifests: readonly Manifest[]) => ({
     name,
@@ -26,6 +28,7 @@ export function argosyForms({ resident, pod }: ArgosyManifests): Form[] {
   });
   return [
     { ...form("pod", pod), isSlow: true, stages: POD_STAGES },
+    { ...form("initless-pod", initlessPod), isSlow: true, stages: POD_STAGES },
     { ...form("resident", resident), isSlow: false, stages: RESIDENT_STAGES },
     { ...form("resident-by-events", resident.map(heedingEvents)), isSlow: false, stages: RESIDENT_STAGES },
   ];

@@ -8,6 +8,7 @@ import { positiveInteger } from "../../../cli/options";
 import { progress } from "../../../cli/terminal";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import { connectionFromKubeconfig } from "../../../preflight/kubeconfig";
+import { lookInCluster } from "../../../preflight/lookInCluster";
 import { BenchmarkError } from "../benchmark";
 import { describeMachine } from "../report";
 import { allForms } from "./allForms";
@@ -34,8 +35,8 @@ interface Options extends InClusterWork {
 }
 
 const HELP = `
-Forms: tutorial (the published Memcached tutorial: seven pods for each event), pod, resident (recording its runs),
-resident-by-events (the same without the runner's own watch: the way over Argo alone), kopf, controller-runtime (as it is
+Forms: tutorial (the published Memcached tutorial: seven pods for each event), pod, initless-pod (the same without an init
+container of Argo's: the cluster needs image volumes), resident (recording its runs), resident-by-events (the same without the runner's own watch: the way over Argo alone), kopf, controller-runtime (as it is
 out of the box, and raised), bare-pod (a pod without an operator, for scale).
 
 The peers run from images that you build and that the cluster can have; without one its forms are left out. For kind:
@@ -134,11 +135,21 @@ async function compare(
   const leftOut = options.forms
     .filter((name) => !forms.some((form) => form.name === name))
     .map((name) => `${name}: no image is given (--${name === "kopf" ? "kopf" : "controller-runtime"}-image)`);
+  const needsVolumes = forms.findIndex(({ name }) => name === "initless-pod");
+  if (needsVolumes >= 0 && !(await hasImageVolumes(options))) {
+    forms.splice(needsVolumes, 1);
+    leftOut.push("initless-pod: the cluster has no image volumes");
+  }
   for (const line of leftOut) progress(`left out: ${line}`);
   const outcome = await runInCluster({ ...ground, forms, workOf: (form) => workOf(form, options) });
   const format = options.json ? formatInClusterJson : formatInCluster;
   process.stdout.write(`${format({ ...outcome, leftOut, machines })}\n`);
   return outcome.failures.length === 0 ? 0 : 1;
+}
+
+/** The API server of a cluster without them would leave Argo's program out of the pods. */
+async function hasImageVolumes({ kubeconfig, context }: Options): Promise<boolean> {
+  return (await lookInCluster({ kubeconfig, context }, (look) => look.keepsImageVolumes())) ?? false;
 }
 
 async function soak(

@@ -6,6 +6,7 @@ import type { Stage } from "./stages";
 export const formNames = [
   "tutorial",
   "pod",
+  "initless-pod",
   "resident",
   "resident-by-events",
   "kopf",

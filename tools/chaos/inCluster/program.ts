@@ -99,6 +99,8 @@ export class Program {
       readonly ledger: string;
       /** An image of Node. */
       readonly image: string;
+      /** Whether the pods of runs have no init container of Argo's own. */
+      readonly initlessPods: boolean;
       /** Installs the versions in a folder: see {@link installVersions}. */
       readonly install: (folder: string) => Versions;
     },
@@ -142,7 +144,8 @@ export class Program {
   private take(version: string): void {
     takeProgram(version, this.folder);
     const { config } = parse(readFileSync(path.join(version, SETTINGS_FILE), "utf8"));
-    const settings = stringify({ config: { ...config, ...SETTINGS } });
+    const { initlessPods } = this.options;
+    const settings = stringify({ config: { ...config, ...SETTINGS, ...(initlessPods && { initlessPods }) } });
     writeFileSync(path.join(this.folder, `Pulumi.${this.options.stack}.yaml`), settings);
   }
 

@@ -43,6 +43,8 @@ export interface ChaosOptions {
   readonly project: string;
   /** Node. */
   readonly image: string;
+  /** Whether the pods of runs have no init container of Argo's own. */
+  readonly initlessPods: boolean;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;
 }
@@ -92,7 +94,7 @@ export interface ChaosResult {
  * @throws OccupiedError if the cluster is not empty enough, ChaosOptionError, both before anything is created
  */
 export async function runInCluster(options: ChaosOptions): Promise<ChaosResult> {
-  const { progress, signal, keep, image } = options;
+  const { progress, signal, keep, image, initlessPods } = options;
   const executions = (["resident", "pod"] as const).filter((execution) => options.changes[execution] > 0);
   const administrator = new Administrator(options.connection);
   try {
@@ -104,7 +106,7 @@ export async function runInCluster(options: ChaosOptions): Promise<ChaosResult> 
     const { project, from } = options;
     progress("packing and installing the program");
     const program = new Program({
-      ...{ stack: STACK, executions, ledger: ledger.url, image },
+      ...{ stack: STACK, executions, ledger: ledger.url, image, initlessPods },
       install: (folder) => installVersions(project, folder, from),
     });
     const stack = new ChaosStack(program, STACK, signal);
