@@ -39,7 +39,7 @@ describe("pods of runs without an init container of Argo's", function () {
     assert.equal(initContainers, undefined);
     assert.deepEqual(
       containers.map(({ name }) => name),
-      ["supervisor", "main", "handler"],
+      ["supervisor", "kit", "main", "handler"],
     );
     for (const { name, securityContext } of containers) {
       assert.deepEqual({ ...securityContext, ...CONTAINER_SECURITY }, securityContext, name);
@@ -56,7 +56,7 @@ describe("pods of runs without an init container of Argo's", function () {
   it("report a handler that crashes, and end", async () => {
     await session().api.create(FORM.object("initless-crash", CRASHES));
     const { message } = await readyIs(FORM, "initless-crash", { status: "False" });
-    assert.match(message, /the cellar is flooded/);
+    assert.match(message, /ended with exit code 3/);
     await session().api.delete(FORM.object("initless-crash", CRASHES));
   });
 
