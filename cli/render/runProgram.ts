@@ -1,7 +1,7 @@
 import { devNull } from "node:os";
 import type * as Pulumi from "@pulumi/pulumi";
-import { noteNoPromiseStacks } from "./promiseStacks";
 import type { StackConfiguration } from "./stackConfiguration";
+import { noteNoPromiseStacks, noteNoResourceStacks } from "./stackTraces";
 
 /** A resource as the program has registered it. */
 export interface RegisteredResource {
@@ -98,6 +98,7 @@ function sdkOf(folder: string | undefined): typeof Pulumi {
   const paths = [...(folder === undefined ? [] : [folder]), __dirname];
   const sdk = require(require.resolve("@pulumi/pulumi", { paths }));
   noteNoPromiseStacks(promisesOf(paths));
+  noteNoResourceStacks(sdk);
   return sdk;
 }
 

@@ -32,3 +32,15 @@ export function noteNoPromiseStacks(sdk: unknown): void {
 function isDebuggable(sdk: unknown): sdk is Debuggable {
   return typeof (sdk as Partial<Debuggable> | undefined)?.debuggablePromise === "function";
 }
+
+/**
+ * Lets Pulumi's SDK record no stack trace for each resource. It tells the trace only to Pulumi's engine. With the source maps of a
+ * program in TypeScript the traces take a tenth of a program's time. In versions without such a function, nothing changes.
+ *
+ * @param sdk the copy of the SDK that runs the program
+ */
+export function noteNoResourceStacks(sdk: unknown): void {
+  const { Resource } = sdk as { readonly Resource?: { stackTrace?: unknown } };
+  // The SDK itself says so of a trace that is too short.
+  if (typeof Resource?.stackTrace === "function") Resource.stackTrace = () => [];
+}

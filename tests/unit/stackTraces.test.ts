@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { noteNoPromiseStacks } from "../../cli/render/promiseStacks";
+import * as pulumi from "@pulumi/pulumi";
 import { runProgram } from "../../cli/render/runProgram";
+import { noteNoPromiseStacks, noteNoResourceStacks } from "../../cli/render/stackTraces";
 import { errorOf } from "./support/failures";
 
 /** A module like that of the SDK. @param debugPromiseLeaks whether its traces are printed */
@@ -12,7 +13,7 @@ function sdkThat(debugPromiseLeaks: boolean) {
   };
 }
 
-const PLACE = /^\s+at .*promiseStacks\.test/m;
+const PLACE = /^\s+at .*stackTraces\.test/m;
 
 describe("the promises of Pulumi's SDK", () => {
   it("note no stack trace, and all else", () => {
@@ -71,3 +72,37 @@ describe("the promises of Pulumi's SDK", () => {
     assert.match(error.stack ?? "", PLACE);
   });
 });
+
+describe("the resources of Pulumi's SDK", () => {
+  it("note no stack trace, in the installed version", async () => {
+    const stackTraces: unknown[] = [];
+    const monitorOf = pulumi.runtime as unknown as { getMonitor(): Monitor };
+    const program = () => {
+      const monitor = monitorOf.getMonitor();
+      const register = monitor.registerResource.bind(monitor);
+      monitor.registerResource = (request, callback) => {
+        stackTraces.push(request.toObject().stacktrace?.framesList);
+        return register(request, callback);
+      };
+      return new pulumi.ComponentResource("shop:index:Shelf", "shelf");
+    };
+    await runProgram(program, { project: "shop", stack: "dev", values: {} });
+    assert.deepEqual(stackTraces.at(-1), []);
+  });
+
+  it("may note none in another version", () => {
+    for (const sdk of [{}, { Resource: {} }]) {
+      const before = structuredClone(sdk);
+      noteNoResourceStacks(sdk);
+      assert.deepEqual(sdk, before);
+    }
+  });
+});
+
+/** The part of the SDK that tells Pulumi's engine of resources. */
+interface Monitor {
+  registerResource(
+    request: { toObject(): { readonly stacktrace?: { readonly framesList: unknown } } },
+    callback: unknown,
+  ): unknown;
+}
