@@ -23,7 +23,7 @@ describe("the reporter of the tests", function () {
       "run.cjs": `
         const { endTests, runTests } = require("${PACKAGE_FOLDER}/tools/testRun.ts");
         const files = process.argv.slice(2);
-        runTests({ title: "tests", files, jobs: 2, options: ["--no-config"] }).then(endTests);`,
+        runTests({ title: "tests", files, jobs: 1, options: ["--no-config"] }).then(endTests);`,
       "lingers.test.js": "it('leaves a timer', () => void setInterval(() => {}, 1000));",
     });
   });
@@ -47,47 +47,42 @@ describe("the reporter of the tests", function () {
     return { stdout, status, last: stdout.trimEnd().split("\n").at(-1) };
   }
 
-  for (const [how, options] of [
-    ["one after the other", []],
-    ["side by side", ["--parallel", "--jobs=2"]],
-  ] as const) {
-    it(`reports files that run ${how}: a failure whole and with its file, the result last`, () => {
-      const { stdout, status, last } = run([...options], ["fine", "broken"]);
-      assert.equal(status, 1);
-      assert.equal(last, "1 passed, 1 failed, 1 skipped");
-      assert.match(stdout, /1\) \S*broken\.test\.js\n\s+a suite\n\s+is broken:/);
-      assert.match(stdout, /Error: no disk/);
-      assert.match(stdout, /Error: no power/);
-      assert.equal(stdout.match(/Error: no disk/g)?.length, 1);
-    });
+  function assertFailure(stdout: string): void {
+    assert.match(stdout, /1\) \S*broken\.test\.js\n\s+a suite\n\s+is broken:/);
+    assert.match(stdout, /Error: no power/);
+    assert.equal(stdout.match(/Error: no disk/g)?.length, 1);
   }
 
-  it("gives the result to npm test, which says it once, last, and ends with it", () => {
-    const args = ["--conditions=@argosy-dev/source", "tools/bootstrap.mjs", "test"];
-    const { stdout, status } = spawnSync(process.execPath, [...args, "tests/unit/lines.test.ts"], {
-      cwd: PACKAGE_FOLDER,
-      encoding: "utf8",
-      timeout: TIMEOUT_MS,
-    });
-    assert.equal(status, 0);
-    assert.deepEqual(stdout.match(/^\d+ passed, .*$/gm), [stdout.trimEnd().split("\n").at(-1)]);
-    assert.match(stdout, /\n[1-9]\d* passed, 0 failed, 0 skipped\n$/);
+  it("reports files that run one after the other: a failure whole and with its file, the result last", () => {
+    const { stdout, status, last } = run([], ["fine", "broken"]);
+    assert.deepEqual([status, last], [1, "1 passed, 1 failed, 1 skipped"]);
+    assertFailure(stdout);
   });
 
-  it("tells which file leaves something running", () => {
-    const { stdout, status, last } = run(["--parallel", "--jobs=2"], ["lingers", "fine"], {
-      ARGOSY_TEST_LINGER_MS: "1000",
+  describe("of files that run side by side", () => {
+    const files = ["fine", "broken", "lingers", "unloadable", "ends"];
+    let result: ReturnType<typeof run>;
+    before(() => {
+      result = run(["--parallel", "--jobs=2"], files, { ARGOSY_TEST_LINGER_MS: "1000" });
     });
-    assert.deepEqual([status, last], [1, "2 passed, 1 failed, 1 skipped"]);
-    assert.match(stdout, /lingers\.test\.js\n.*\n\s+AssertionError.*: is left running after the last test/);
-    assert.match(stdout, /Timeout/);
-  });
 
-  it("counts a file that cannot be loaded, or that ends its process, as failed, and goes on", () => {
-    const { stdout, status, last } = run(["--parallel", "--jobs=2"], ["unloadable", "ends", "fine"]);
-    assert.deepEqual([status, last], [2, "1 passed, 2 failed, 1 skipped"]);
-    assert.match(stdout, /unloadable\.test\.js/);
-    assert.match(stdout, /ends\.test\.js/);
+    it("reports a failure whole and with its file, the result last", () => {
+      assert.deepEqual([result.status, result.last], [4, "2 passed, 4 failed, 1 skipped"]);
+      assertFailure(result.stdout);
+    });
+
+    it("tells which file leaves something running", () => {
+      assert.match(
+        result.stdout,
+        /lingers\.test\.js\n.*\n\s+AssertionError.*: is left running after the last test/,
+      );
+      assert.match(result.stdout, /Timeout/);
+    });
+
+    it("counts a file that cannot be loaded, or that ends its process, as failed, and goes on", () => {
+      assert.match(result.stdout, /unloadable\.test\.js/);
+      assert.match(result.stdout, /ends\.test\.js/);
+    });
   });
 
   it("gives which tests failed and why: what they printed may be minutes ago, so it is said again, last", () => {
@@ -102,6 +97,7 @@ describe("the reporter of the tests", function () {
     const [failure, numbers] = stdout.trimEnd().split("\n").slice(-2);
     assert.match(failure ?? "", /^failed: \S*broken\.test\.js > a suite > is broken: no disk$/);
     assert.equal(numbers, "1 passed, 1 failed, 1 skipped");
+    assert.deepEqual(stdout.match(/^\d+ passed, .*$/gm), [numbers]);
   });
 
   it("has the last word in `npm test`, once, with the numbers of all tests", () => {
