@@ -59,17 +59,19 @@ const STORAGE = { outsideEvents: { storage: "1Gi" } };
 describe("OutsideEvents", function () {
   this.timeout(60_000);
   let sample: SampleProgram;
-  before(() => {
+  /** The run of a program that says nothing else. Most tests look at it. */
+  let plain: Run;
+  before(async () => {
     sample = sampleProgram(SAMPLES);
+    plain = await runWith(STORAGE);
   });
   after(() => removeFolder(sample.root));
 
-  const runWith = (args: Partial<OperatorsArgs> = STORAGE): Promise<Run> =>
-    run(operatorsProgram(sample, args));
+  const runWith = (args: Partial<OperatorsArgs>): Promise<Run> => run(operatorsProgram(sample, args));
   const isOutside = ({ metadata }: Manifest) =>
     String(metadata.labels?.["app.kubernetes.io/name"]) === "argosy-outside";
   const outsideOf = async (args?: Partial<OperatorsArgs>) =>
-    (await runWith(args)).manifests.filter(isOutside);
+    (args ? await runWith(args) : plain).manifests.filter(isOutside);
   const find = (manifests: readonly Manifest[], kind: string, name: string): Manifest => {
     const found = manifests.find((each) => each.kind === kind && each.metadata.name === name);
     assert.ok(found, `there is no ${kind} ${name}`);
@@ -217,7 +219,7 @@ describe("OutsideEvents", function () {
   });
 
   it("let the runner delete what has lasted long enough, and no runner else", async () => {
-    const { manifests } = await runWith();
+    const { manifests } = plain;
     const deletes = (operator: string) =>
       manifests.some(
         ({ kind, metadata, ...role }) =>
@@ -246,7 +248,7 @@ describe("OutsideEvents", function () {
   });
 
   it("come after the CRDs: what they create must be known", async () => {
-    const { registrations } = await runWith();
+    const { registrations } = plain;
     const outside = registrations.find(({ type }) => type === "argosy:index:OutsideEvents");
     assert.ok(outside);
     const intake = registrations.find(({ name }) => name === "argosy-outside-intake");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import path from "node:path";
-import { addFiles, loadDefinition, removeFolder, widgetDefinition } from "./operatorFolder";
+import { stringify } from "yaml";
+import { removeFolder } from "./operatorFolder";
 import { changesBetween } from "./support/changes";
 import { type Run, run } from "./support/program";
 import {
@@ -15,39 +15,41 @@ import {
 /** What a preview would show for one change of an author's. */
 describe("one change is one difference:", () => {
   const [gear, press] = EVERY_FORM as [Sample, Sample];
+  const folders: string[] = [];
   let sample: SampleProgram;
   let original: Run;
 
-  beforeEach(async () => {
-    sample = sampleProgram([gear, press]);
+  before(async () => {
+    sample = withFiles({});
     original = await run(operatorsProgram(sample));
   });
-  afterEach(() => removeFolder(sample.root));
+  after(() => folders.forEach(removeFolder));
 
-  /** The same operators, read again from their folders. */
-  function reloaded(): SampleProgram {
-    const definitions = sample.definitions.map(({ folder, name }) => {
-      const { name: _, files: __, ...definition } = name === "gear" ? gear : press;
-      return loadDefinition(folder, { ...widgetDefinition, ...definition });
-    });
-    return { ...sample, definitions };
+  /** The same operators in a folder of their own. @param files what else their folders have, by their names */
+  function withFiles(files: Readonly<Record<string, Sample["files"]>>): SampleProgram {
+    const program = sampleProgram([gear, press].map((each) => ({ ...each, files: files[each.name] ?? {} })));
+    folders.push(program.root);
+    return program;
+  }
+
+  /** What such files change. */
+  async function changesOf(files: Readonly<Record<string, Sample["files"]>>): Promise<string[]> {
+    return changesBetween(original, await run(operatorsProgram(withFiles(files))));
   }
 
   it("nothing changed is nothing", async () => {
-    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), []);
+    assert.deepEqual(await changesOf({}), []);
   });
 
   it("an edited handler is its ConfigMap, and the runner that mounts it", async () => {
-    addFiles(path.join(sample.root, "gear"), { "main.py": "print('otherwise')\n" });
-    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
+    assert.deepEqual(await changesOf({ gear: { "main.py": "print('otherwise')\n" } }), [
       "replace argosy-gear-handler-files",
       "update argosy-gear-runner",
     ]);
   });
 
   it("an edited handler in a pod of its own is its ConfigMap, and the template that mounts it", async () => {
-    addFiles(path.join(sample.root, "press"), { "main.py": "print('otherwise')\n" });
-    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
+    assert.deepEqual(await changesOf({ press: { "main.py": "print('otherwise')\n" } }), [
       "replace argosy-press-handler-files",
       "update argosy-press-template",
     ]);
@@ -55,8 +57,7 @@ describe("one change is one difference:", () => {
 
   it("a new field of a CRD is the CRD", async () => {
     const properties = { spec: { type: "object", properties: { teeth: { type: "integer" } } } };
-    addFiles(path.join(sample.root, "gear"), { "crd.yaml": crdOf("gear", properties) });
-    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
+    assert.deepEqual(await changesOf({ gear: { "crd.yaml": stringify(crdOf("gear", properties)) } }), [
       "update argosy-gears.shop.example.com",
     ]);
   });

@@ -46,6 +46,10 @@ describe("the options of what Argosy makes", function () {
   after(() => removeFolder(sample.root));
 
   const made = (args: Partial<OperatorsArgs>): Promise<Run> => run(operatorsProgram(sample, args));
+  let plain: Run;
+  before(async () => {
+    plain = await made({});
+  });
   const workloadsOf = (manifests: readonly Manifest[]) =>
     manifests.filter(({ kind }) => PARTS.includes(kind));
   const named = (manifests: readonly Manifest[], kind: string, name: string) => {
@@ -96,7 +100,6 @@ describe("the options of what Argosy makes", function () {
   });
 
   it("reach every pod, those of Argo's included, and leave selectors and names alone", async () => {
-    const plain = await made({});
     const { manifests } = await made({ placement: everything("all") });
     const workloads = workloadsOf(manifests);
     for (const { kind, metadata, spec } of workloads) {
@@ -188,7 +191,7 @@ describe("the options of what Argosy makes", function () {
       data: Record<string, string>;
     };
     assert.match(data["executor"] ?? "", /768Mi/);
-    const defaults = JSON.stringify(workloadsOf((await made({})).manifests));
+    const defaults = JSON.stringify(workloadsOf(plain.manifests));
     assert.match(defaults, /--max-old-space-size=160/);
     assert.match(defaults, /--max-old-space-size=48/);
   });
