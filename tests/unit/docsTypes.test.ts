@@ -56,6 +56,8 @@ function programOf(files: ReadonlyMap<string, string>): ts.Program {
   const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
   // A block without an import is a file of its own too.
   const host = ts.createCompilerHost({ ...options, moduleDetection: ts.ModuleDetectionKind.Force });
+  // As tsc does: of comments it reads only what types depend on, and the SDKs have many.
+  host.jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeErrors;
   const { readFile, fileExists } = host;
   host.readFile = (name) => files.get(name) ?? readFile(name);
   host.fileExists = (name) => files.has(name) || fileExists(name);
