@@ -45,9 +45,9 @@ describe("a program of a user's own is rendered", () => {
     );
   }
 
-  it("where its resources are made while its file is loaded", () => {
+  it("where its resources are made while its file is loaded", async () => {
     const typed = `const value: string = "top";\n`;
-    assertValue("top", renderAlone(programOf({ "index.ts": IMPORT + typed + configMap("value") })));
+    assertValue("top", await renderHere(programOf({ "index.ts": IMPORT + typed + configMap("value") })));
   });
 
   it("where it exports a function, which has the stack's configuration", async () => {
