@@ -4,10 +4,10 @@ import { useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { ApiError, isApiError } from "../kubernetes/errors";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { type KubernetesObject, type ObjectName, withoutManagedFields } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { LISTING_PATIENCE_MS } from "../watch/watchFailures";
-import { asGiven, missingNote, refusalNote, type Take, type UsedProblem, type UsedSource } from "./used";
+import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource } from "./used";
 
 /**
  * Used objects that are read from the API server each time they are needed, for a run in a pod of its own, which has no watches.
@@ -41,7 +41,7 @@ export class DirectUse implements UsedSource {
     const resource = await this.find(key);
     if (!resource || (resource.namespaced && namespace === undefined)) return undefined;
     const object = await this.client.get(resource, resource.namespaced ? { namespace, name } : { name });
-    return object && asGiven(object);
+    return object && withoutManagedFields(object);
   }
 
   async list(key: string, reference: LabelReference, take: Take): Promise<void> {
@@ -52,7 +52,7 @@ export class DirectUse implements UsedSource {
     if (resource.namespaced && namespace === undefined) return;
     const selection = { labelSelector, ...(resource.namespaced && namespace && { namespace }) };
     await this.client.list(resource, selection, (items) => {
-      for (const item of items) take(asGiven(item));
+      for (const item of items) take(withoutManagedFields(item));
     });
   }
 

@@ -2,9 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { jsonOf } from "../json/flaw";
 import type { KubernetesClient } from "../kubernetes/client";
 import { builtIn } from "../kubernetes/discovery";
-import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import {
+  formatName,
+  type KubernetesObject,
+  type ObjectName,
+  withoutManagedFields,
+} from "../kubernetes/objects";
 import { Allowance } from "../watch/allowance";
-import { asGiven } from "./used";
 
 /** The Secrets that {@link PolledObjects} read, and the callbacks that they call. */
 export interface PolledObjectsOptions {
@@ -124,7 +128,7 @@ export class PolledObjects {
     const given = found && this.options.isGiven(key, found) ? found : undefined;
     const id = idOf(key, name);
     const before = this.known.get(id);
-    const object = given && asGiven(given);
+    const object = given && withoutManagedFields(given);
     const length = (object && jsonOf(object)?.length) ?? 0;
     const polled = { version: versionOf(object), object, length, at: performance.now() };
     this.forget(id);

@@ -5,11 +5,12 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { isSecretKind } from "../kubernetes/kinds";
+import { withoutManagedFields } from "../kubernetes/objects";
 import { isServedAlike, type Resource } from "../kubernetes/resource";
 import { type NotSynced, Scopes, type ScopesOptions } from "../watch/scopes";
 import { SoughtKinds } from "../watch/soughtKinds";
 import { type Change, Store } from "../watch/store";
-import { asGiven, whyNotGiven } from "./used";
+import { whyNotGiven } from "./used";
 import { factsOf, type UsedFacts } from "./usedFacts";
 
 /** The operator whose uses {@link UseWatches} watch, and the callbacks that they call. Each use is named by its key. */
@@ -143,7 +144,7 @@ export class UseWatches {
         isSecretKind(use) && whyNotGiven(object, use, operator) !== undefined
           ? undefined
           : factsOf(object, isMetadataOnly),
-      kept: asGiven,
+      kept: withoutManagedFields,
       onChange: (change) => onChange(key, change),
     });
     const scopes = new Scopes({

@@ -228,13 +228,6 @@ export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): s
   return `the API server cannot list ${kind}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
 }
 
-/** An object in the form that its handler gets. */
-export function asGiven({ metadata, ...content }: KubernetesObject): KubernetesObject {
-  const { managedFields: _, ...rest } = metadata;
-  const { apiVersion, kind, ...others } = content;
-  return { apiVersion, kind, metadata: rest, ...others };
-}
-
 /** By namespace and name. */
 export function byName(a: KubernetesObject, b: KubernetesObject): number {
   const [one, other] = [formatName(a.metadata), formatName(b.metadata)];
