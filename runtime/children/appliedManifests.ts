@@ -1,6 +1,7 @@
 import { fingerprint } from "../json/fingerprint";
 import { readJson } from "../json/json";
 import { appliesNothing } from "../kubernetes/appliesNothing";
+import { applyEntry } from "../kubernetes/managedFields";
 import {
   type JsonObject,
   type KubernetesObject,
@@ -9,7 +10,6 @@ import {
 } from "../kubernetes/objects";
 import { ownedValues } from "../kubernetes/ownedValues";
 import type { StoredObject } from "../watch/storedObject";
-import { applyEntry } from "./ownership";
 
 /** Fingerprints of the manifest that we applied last to a child, and of the fields that we owned right afterwards. */
 interface Applied {

@@ -2,6 +2,7 @@ import { applyManifest, MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts } from "../kubernetes/conflicts";
 import { type ApiError, isApiError, isMisfit } from "../kubernetes/errors";
+import { applyEntry } from "../kubernetes/managedFields";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { Child, ChildStore } from "./childStore";
@@ -9,7 +10,7 @@ import { deleteOwned } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
 import { isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
-import { applyEntry, conflictWith, provenOwner } from "./ownership";
+import { conflictWith, provenOwner } from "./ownership";
 import { adoptionRefused, childConflict, deletionRefused, marksTaken } from "./refusals";
 import { neverAgain, rehearsalOf } from "./rehearsal";
 

@@ -1,11 +1,11 @@
 import type { Watch } from "../definition/definition";
 import { isRecord } from "../json/json";
 import { isNeverGiven, isSecretKind, secretDataOf } from "../kubernetes/kinds";
+import { applyEntries } from "../kubernetes/managedFields";
 import {
   groupOf,
   type JsonObject,
   type KubernetesObject,
-  type ManagedFieldsEntry,
   type Manifest,
   type ObjectMeta,
   type ObjectName,
@@ -132,7 +132,7 @@ export function provenOwner(
   managers: readonly string[],
 ): Owner | undefined {
   const { metadata } = object;
-  const owned = ourEntries(object, managers).map(({ fieldsV1 }) => metadataIn(fieldsV1));
+  const owned = applyEntries(object, managers).map(({ fieldsV1 }) => metadataIn(fieldsV1));
   const reference = metadata.ownerReferences?.find(
     ({ apiVersion, kind: name, uid }) =>
       name === kind.kind &&
@@ -151,11 +151,6 @@ export function provenOwner(
   // If somebody else changed the owner's name on it, the child would be treated as that owner's.
   const isOurs = isOwned("labels", OWNER_UID_LABEL) && isOwned("annotations", OWNER_ANNOTATION);
   return uid && name && isOurs ? ownerOf(uid, namespace, name) : undefined;
-}
-
-/** The entry of one field manager: the fields of the object that this manager applied. */
-export function applyEntry(object: KubernetesObject, manager: string): ManagedFieldsEntry | undefined {
-  return ourEntries(object, [manager])[0];
 }
 
 /** Why an object must not be touched. */
@@ -200,7 +195,7 @@ export function conflictWith(
 
 /** Whether one of our entries owns the label that all our children have. The garbage collector leaves that label in place. */
 export function bearsOurMark(object: KubernetesObject, managers: readonly string[]): boolean {
-  return ourEntries(object, managers).some(
+  return applyEntries(object, managers).some(
     ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
   );
 }
@@ -226,14 +221,7 @@ export function isWatchedBy(
 export function isOwnWork(object: KubernetesObject, managers: readonly string[]): boolean {
   const isRecord =
     groupOf(object.apiVersion) === "argoproj.io" && object.metadata.labels?.[OPERATOR_LABEL] !== undefined;
-  return isRecord || managers.some((manager) => applyEntry(object, manager) !== undefined);
-}
-
-function ourEntries({ metadata }: KubernetesObject, managers: readonly string[]): ManagedFieldsEntry[] {
-  return (metadata.managedFields ?? []).filter(
-    ({ manager, operation, subresource }) =>
-      operation === "Apply" && !subresource && manager !== undefined && managers.includes(manager),
-  );
+  return isRecord || applyEntries(object, managers).length > 0;
 }
 
 function metadataIn(fields: JsonObject | undefined): JsonObject | undefined {

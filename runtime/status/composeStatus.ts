@@ -1,6 +1,7 @@
 import { pointerOf } from "../json/json";
 import { isAppliedAs } from "../kubernetes/appliesNothing";
 import type { JsonPatchOperation } from "../kubernetes/client";
+import { applyEntry } from "../kubernetes/managedFields";
 import {
   type Condition,
   conditionsIn,
@@ -55,7 +56,7 @@ export function composeStatus(
 ): Status | undefined {
   const { fields, conditions: own, memory, verdict } = change;
   const current = (object["status"] ?? {}) as Status;
-  const entry = statusEntry(object, fieldManager);
+  const entry = applyEntry(object, fieldManager, "status");
   const owned = fieldsOf(entry);
   const kept = (ownedValues(object, entry) as { readonly status?: Status } | undefined)?.status ?? {};
   const given = handlersFields(fields ?? kept);
@@ -112,17 +113,6 @@ export function clearingOf(object: KubernetesObject, fieldManager: string): Json
     .filter((field) => !theirs.includes(field))
     .map((field) => ({ op: "remove" as const, path: pointerOf(["status", field]) }));
   return [{ op: "test", path: "/metadata/uid", value: uid }, ...removals];
-}
-
-/** Our entry of `managedFields` for the status. */
-function statusEntry(
-  { metadata: { managedFields } }: KubernetesObject,
-  fieldManager: string,
-): ManagedFieldsEntry | undefined {
-  return managedFields?.find(
-    ({ manager, operation, subresource }) =>
-      manager === fieldManager && operation === "Apply" && subresource === "status",
-  );
 }
 
 /** The fields of the status that an entry of `managedFields` owns. */

@@ -1,12 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import {
-  applyEntry,
-  canReference,
-  conflictWith,
-  ownedManifest,
-  provenOwner,
-} from "../../runtime/children/ownership";
+import { canReference, conflictWith, ownedManifest, provenOwner } from "../../runtime/children/ownership";
 import { readJson, writeJson } from "../../runtime/json/json";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import type {
@@ -245,19 +239,6 @@ function withEntry(object: KubernetesObject, change: Partial<ManagedFieldsEntry>
   const [entry] = object.metadata.managedFields ?? [];
   return { ...object, metadata: { ...object.metadata, managedFields: [{ ...entry, ...change }] } };
 }
-
-describe("applyEntry", () => {
-  const find = (entry: ManagedFieldsEntry) =>
-    applyEntry(observed("ConfigMap", {}, { managedFields: [{ manager: "kubectl" }, entry] }), MANAGER);
-
-  it("finds what we have applied, and nothing else of ours", () => {
-    const entry: ManagedFieldsEntry = { manager: MANAGER, operation: "Apply" };
-    assert.equal(find(entry), entry);
-    assert.equal(find({ ...entry, operation: "Update" }), undefined);
-    assert.equal(find({ ...entry, subresource: "status" }), undefined);
-    assert.equal(find({ ...entry, manager: "argosy/other" }), undefined);
-  });
-});
 
 describe("conflictWith", () => {
   const ours = applied(ownedManifest(configMap(), widget(), CONFIG_MAPS, "argosy.shop"), MANAGER);
