@@ -69,6 +69,12 @@ export interface OperatorIdentity {
   readonly name: string;
 }
 
+/** The identity of an operator, and the names that it had before. An `Operator` has them. */
+export interface OperatorNames extends OperatorIdentity {
+  /** Without a dot it is a name in the same installation; "shop.cache" is one in the installation "shop". */
+  readonly formerNames: readonly string[];
+}
+
 /** The identity as one word: "argosy.memcached". It fits into a label and into the name of a finalizer. */
 export function identityOf({ installation, name }: OperatorIdentity): string {
   return `${installation}.${name}`;
@@ -113,13 +119,8 @@ export function operatorOfLease(lease: string): OperatorIdentity | undefined {
   return installation === undefined || name === undefined ? undefined : { installation, name };
 }
 
-/**
- * The identities that an operator had before it was renamed, in the order in which its definition gives them. A former name
- * without a dot is a name in the same installation.
- */
-export function formerIdentitiesOf(
-  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
-): OperatorIdentity[] {
+/** The identities that an operator had before it was renamed, in the order in which its definition gives them. */
+export function formerIdentitiesOf(operator: OperatorNames): OperatorIdentity[] {
   return operator.formerNames.map((former) => {
     const [name = "", installation = operator.installation] = former.split(".").reverse();
     return { installation, name };
@@ -127,9 +128,7 @@ export function formerIdentitiesOf(
 }
 
 /** The operator's identity, and then those that it had before: see {@link formerIdentitiesOf}. */
-export function allIdentitiesOf(
-  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
-): readonly [OperatorIdentity, ...OperatorIdentity[]] {
+export function allIdentitiesOf(operator: OperatorNames): readonly [OperatorIdentity, ...OperatorIdentity[]] {
   return [operator, ...formerIdentitiesOf(operator)];
 }
 
@@ -147,9 +146,7 @@ export function memoryPrefixOf(operator: OperatorIdentity): string {
 }
 
 /** The field managers that an operator had before it was renamed. */
-export function formerManagersOf(
-  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
-): string[] {
+export function formerManagersOf(operator: OperatorNames): string[] {
   return formerIdentitiesOf(operator).map(fieldManagerOf);
 }
 

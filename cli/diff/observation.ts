@@ -1,4 +1,4 @@
-import { childStoreOf } from "../../runtime/children/childStore";
+import { ChildStore } from "../../runtime/children/childStore";
 import { ChildWriter } from "../../runtime/children/childWriter";
 import type { Operator } from "../../runtime/definition/definition";
 import type { HandlerEvent } from "../../runtime/handler/contract";
@@ -6,7 +6,6 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { type Memory, memoryOf } from "../../runtime/memory/memory";
-import { fieldManagerOf, formerManagersOf } from "../../runtime/names";
 import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
 import type { WritingOptions } from "../../runtime/reconcile/objectChildren";
 import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
@@ -43,9 +42,8 @@ export class Observation {
     listed: ListedChildren,
   ) {
     const { operator, resource: ownerKind, childResources, client } = options;
-    const [fieldManager, formerManagers] = [fieldManagerOf(operator), formerManagersOf(operator)];
-    const store = childStoreOf(operator, { client, ownerKind });
-    const writer = new ChildWriter({ store, ownerKind, fieldManager, formerManagers });
+    const store = new ChildStore({ client, operator, ownerKind });
+    const writer = new ChildWriter({ store, operator, ownerKind });
     for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
     const sweep = new Sweep({ operator, childResources, store, writer });
     this.writing = { children: store, writer, sweep };

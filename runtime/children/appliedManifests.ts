@@ -9,6 +9,7 @@ import {
   withoutManagedFields,
 } from "../kubernetes/objects";
 import { ownedValues } from "../kubernetes/ownedValues";
+import { fieldManagerOf, formerManagersOf, type OperatorNames } from "../names";
 import type { StoredObject } from "../watch/storedObject";
 
 /** Fingerprints of the manifest that we applied last to a child, and of the fields that we owned right afterwards. */
@@ -21,15 +22,14 @@ interface Applied {
 export class AppliedManifests {
   /** By the uid of the child. */
   private readonly applied = new Map<string, Applied>();
+  private readonly fieldManager: string;
+  private readonly formerManagers: readonly string[];
 
-  /**
-   * @param fieldManager the field manager that applies children
-   * @param formerManagers those of the operator's former names
-   */
-  constructor(
-    private readonly fieldManager: string,
-    private readonly formerManagers: readonly string[],
-  ) {}
+  /** @param operator that applies the children */
+  constructor(operator: OperatorNames) {
+    this.fieldManager = fieldManagerOf(operator);
+    this.formerManagers = formerManagersOf(operator);
+  }
 
   /** A fingerprint of the fields that we own in an object, with their values. */
   ownedIn(object: KubernetesObject): string {

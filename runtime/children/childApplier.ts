@@ -5,11 +5,12 @@ import { type ApiError, isApiError, isMisfit } from "../kubernetes/errors";
 import { applyEntry } from "../kubernetes/managedFields";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { fieldManagerOf, formerManagersOf, type OperatorNames } from "../names";
 import type { Child, ChildStore } from "./childStore";
 import { deleteOwned } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
-import { isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
+import { isMarked, managersOf, markManagerOf, marksIn } from "./marks";
 import { conflictWith, provenOwner } from "./ownership";
 import { adoptionRefused, childConflict, deletionRefused, marksTaken } from "./refusals";
 import { neverAgain, rehearsalOf } from "./rehearsal";
@@ -20,11 +21,9 @@ export type ChildVerb = "created" | "patched" | "recreated" | "adopted" | "delet
 /** What a {@link ChildApplier} works with. */
 export interface ChildApplierOptions {
   readonly store: ChildStore;
+  readonly operator: OperatorNames;
   /** The custom resource's kind. */
   readonly ownerKind: Resource;
-  readonly fieldManager: string;
-  /** The field managers of the operator's former names. */
-  readonly formerManagers: readonly string[];
 }
 
 /** The object whose children are written. */
@@ -67,10 +66,16 @@ type Target =
  * existing object is written only in the version that was seen. If it has changed since, the applier looks again first.
  */
 export class ChildApplier {
+  private readonly fieldManager: string;
+  private readonly formerManagers: readonly string[];
+  /** All our field managers, including those of former names. */
   private readonly managers: readonly string[];
 
   constructor(private readonly options: ChildApplierOptions) {
-    this.managers = ownManagers(options.fieldManager, options.formerManagers);
+    const { operator } = options;
+    this.fieldManager = fieldManagerOf(operator);
+    this.formerManagers = formerManagersOf(operator);
+    this.managers = managersOf(operator);
   }
 
   /**
@@ -163,11 +168,12 @@ export class ChildApplier {
       return await this.send(child, seen ?? MUST_NOT_EXIST, scope);
     } catch (error) {
       if (!seen || !isApiError(error, 422) || isAnotherObject(error)) throw error;
-      const { formerManagers, ownerKind } = this.options;
+      const { formerManagers } = this;
       const found =
         formerManagers.length > 0 && (await scope.client.get(child.resource, child.manifest.metadata));
       const former = found && formerManagers.find((manager) => applyEntry(found, manager));
-      if (!former || provenOwner(found, ownerKind, this.managers)?.uid !== child.ownerUid) throw error;
+      if (!former || provenOwner(found, this.options.ownerKind, this.managers)?.uid !== child.ownerUid)
+        throw error;
       const { object } = await this.send(child, seenOf(found.metadata), scope, former).catch(() => {
         throw error;
       });
@@ -183,7 +189,7 @@ export class ChildApplier {
     child: DesiredChild,
     condition: Condition,
     { client }: WriteScope,
-    fieldManager = this.options.fieldManager,
+    fieldManager = this.fieldManager,
   ) {
     const { store } = this.options;
     const { resource, manifest } = child;
@@ -197,7 +203,7 @@ export class ChildApplier {
   /** Restores the marks of a child that is never updated, and changes nothing else in it. */
   private async restoreMarks(child: DesiredChild, seen: Seen, { client }: WriteScope): Promise<ChildVerb> {
     const { resource, manifest } = child;
-    const fieldManager = markManagerOf(this.options.fieldManager);
+    const fieldManager = markManagerOf(this.fieldManager);
     const marks = conditional(marksIn(manifest), seen);
     const { object } = await this.options.store.write(resource, manifest.metadata, undefined, () =>
       client.apply(resource, marks, { fieldManager, force: true }),
@@ -212,7 +218,8 @@ export class ChildApplier {
     object: KubernetesObject,
     { client }: WriteScope,
   ): Promise<void> {
-    const { store, ownerKind, formerManagers } = this.options;
+    const { store, ownerKind } = this.options;
+    const { formerManagers } = this;
     let current: KubernetesObject | undefined = object;
     const conflicts = new Conflicts();
     while (current) {

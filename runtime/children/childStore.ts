@@ -6,7 +6,7 @@ import {
   withoutManagedFields,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, formerManagersOf, MANAGER_PREFIX, type OperatorIdentity } from "../names";
+import { identityOf, type OperatorNames } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, storeKey } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
@@ -14,7 +14,7 @@ import { AppliedManifests } from "./appliedManifests";
 import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";
 import { HeldReports } from "./heldReports";
-import { isMarked, ownManagers } from "./marks";
+import { isMarked, managersOf } from "./marks";
 import { marksOf, type Owner, provenOwner } from "./ownership";
 import { whyNotReady } from "./readiness";
 
@@ -35,14 +35,12 @@ export type Child = StoredObject<ChildFacts>;
 /** What a {@link ChildStore} holds, and who is called. */
 export interface ChildStoreOptions {
   readonly client: Pick<KubernetesClient, "get">;
-  /** The kind of the custom resources that own the children. */
+  /** The operator that applies the children. */
+  readonly operator: OperatorNames;
   readonly ownerKind: Resource;
-  /** The field manager that applies children. */
-  readonly fieldManager: string;
-  /** The field managers of the operator's former names. */
-  readonly formerManagers: readonly string[];
-  /** A child of `owner` has changed, other than by our own write. */
-  readonly onChange: (owner: Owner, news: ChildNews) => void;
+  /** The kind of the custom resources that own the children. */
+  /** A child of `owner` has changed, other than by our own write. @default nobody is called */
+  readonly onChange?: (owner: Owner, news: ChildNews) => void;
   /** @see StoreOptions.mostKept */
   readonly mostKept?: number | undefined;
 }
@@ -73,10 +71,10 @@ export class ChildStore {
   private readonly reports = new HeldReports();
 
   constructor(private readonly options: ChildStoreOptions) {
-    const { client, ownerKind, fieldManager, formerManagers, mostKept } = options;
-    const managers = ownManagers(fieldManager, formerManagers);
+    const { client, operator, ownerKind, mostKept } = options;
+    const managers = managersOf(operator);
     this.managers = managers;
-    this.applied = new AppliedManifests(fieldManager, formerManagers);
+    this.applied = new AppliedManifests(operator);
     this.store = new Store<ChildFacts>({
       client,
       factsOf: (object) => {
@@ -224,10 +222,10 @@ export class ChildStore {
   }
 
   private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
-    const { apiVersion, kind } = this.options.ownerKind;
+    const { operator, ownerKind } = this.options;
+    const { apiVersion, kind } = ownerKind;
     const { name, namespace } = object.metadata;
-    const identity = this.options.fieldManager.slice(MANAGER_PREFIX.length);
-    const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identity);
+    const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identityOf(operator));
     const marked = { apiVersion, kind, metadata: { name, ...marks } };
     const isReady = whyNotReady(object) === undefined;
     return { owner, owned: this.applied.ownedIn(object), isMarked: isMarked(object, marked), isReady };
@@ -245,19 +243,6 @@ export class ChildStore {
     // The children in the first list were there before us, and every object is looked at then anyway.
     if (source === "handled" || source === "initial") return;
     if (isLingering(before, after)) this.leaving.add(after.uid);
-    for (const [owner, news] of newsOf(change, isByUs, this.managers)) this.options.onChange(owner, news);
+    for (const [owner, news] of newsOf(change, isByUs, this.managers)) this.options.onChange?.(owner, news);
   }
-}
-
-/**
- * The store of an operator's children.
- * @param options `onChange`: see {@link ChildStoreOptions}. @default nobody is called
- */
-export function childStoreOf(
-  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
-  options: Pick<ChildStoreOptions, "client" | "ownerKind" | "mostKept"> &
-    Partial<Pick<ChildStoreOptions, "onChange">>,
-): ChildStore {
-  const [fieldManager, formerManagers] = [fieldManagerOf(operator), formerManagersOf(operator)];
-  return new ChildStore({ onChange: () => {}, ...options, fieldManager, formerManagers });
 }

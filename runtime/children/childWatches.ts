@@ -6,7 +6,7 @@ import { isApiError } from "../kubernetes/errors";
 import { isServedAlike, kindKey, type Resource } from "../kubernetes/resource";
 import { Scopes, type ScopesOptions } from "../watch/scopes";
 import { SoughtKinds } from "../watch/soughtKinds";
-import { type ChildStore, type ChildStoreOptions, childStoreOf } from "./childStore";
+import { ChildStore, type ChildStoreOptions } from "./childStore";
 import { childSelectorOf } from "./marks";
 import type { Owner } from "./ownership";
 
@@ -16,7 +16,7 @@ export interface ChildWatchesOptions extends Pick<ScopesOptions, "answersOthers"
   readonly operator: Operator;
   /** The kind of the objects that own the children. */
   readonly ownerKind: Resource;
-  readonly onChange: ChildStoreOptions["onChange"];
+  readonly onChange: NonNullable<ChildStoreOptions["onChange"]>;
   /** Called when a kind was listed in a namespace for the first time: objects that wait for it can be reconciled. */
   readonly onSynced: () => void;
   /** Called once when the cluster no longer serves a kind of which these owners have children. */
@@ -43,7 +43,7 @@ export class ChildWatches {
 
   constructor(private readonly options: ChildWatchesOptions) {
     const { client, operator, ownerKind, onChange, onSynced, onInterruption, answersOthers } = options;
-    this.store = childStoreOf(operator, { client, ownerKind, onChange });
+    this.store = new ChildStore({ client, operator, ownerKind, onChange });
     this.scopes = new Scopes({
       client,
       namespaces: operator.namespaces,

@@ -4,7 +4,7 @@ import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope
 import type { Child } from "./childStore";
 import { deleteOwned } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
-import { ownManagers } from "./marks";
+import { managersOf } from "./marks";
 import { Outages } from "./outages";
 import { provenOwner } from "./ownership";
 import { childRefused, deletionRefused } from "./refusals";
@@ -41,7 +41,7 @@ export class ChildWriter {
   constructor(private readonly options: ChildWriterOptions) {
     this.applier = new ChildApplier(options);
     this.outages = new Outages("ChildRefused", options.now);
-    this.managers = ownManagers(options.fieldManager, options.formerManagers);
+    this.managers = managersOf(options.operator);
   }
 
   /**

@@ -6,7 +6,7 @@ import {
   fieldManagerOf,
   formerManagersOf,
   identityOf,
-  type OperatorIdentity,
+  type OperatorNames,
 } from "../names";
 
 /** The field manager that restores the marks of a child which is never updated. */
@@ -14,22 +14,14 @@ export function markManagerOf(fieldManager: string): string {
   return `${fieldManager}/marks`;
 }
 
-/** All field managers that are an operator's own on its children. */
-export function ownManagers(fieldManager: string, formerManagers: readonly string[]): string[] {
-  return [fieldManager, ...formerManagers].flatMap((manager) => [manager, markManagerOf(manager)]);
-}
-
 /** All field managers that are an operator's own on its children, those of its former names too. */
-export function managersOf(
-  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
-): string[] {
-  return ownManagers(fieldManagerOf(operator), formerManagersOf(operator));
+export function managersOf(operator: OperatorNames): string[] {
+  const managers = [fieldManagerOf(operator), ...formerManagersOf(operator)];
+  return managers.flatMap((manager) => [manager, markManagerOf(manager)]);
 }
 
 /** Selects all children of an operator, those under its former names too. */
-export function childSelectorOf(
-  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
-): string {
+export function childSelectorOf(operator: OperatorNames): string {
   return `${CHILD_OF_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`;
 }
 

@@ -2,7 +2,7 @@ import { ChildWriter } from "../children/childWriter";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { type Memories, statusMemories } from "../memory/memories";
 import type { MemoryObjects } from "../memory/memoryObjects";
-import { fieldManagerOf, formerManagersOf } from "../names";
+import { fieldManagerOf } from "../names";
 import { EventWriter, type EventWriterOptions } from "../outbox/eventWriter";
 import { Teller, type TellerOptions } from "../outbox/teller";
 import type { DeparturesOptions } from "../reconcile/departures";
@@ -38,12 +38,10 @@ export function newReconcileParts(options: ReconcilePartsOptions): ReconcilePart
   const { operator, resource, children, objects, memoryObjects, sight } = options;
   const { instance, read, record, onEventDropped: onDrop } = options;
   const fieldManager = fieldManagerOf(operator);
-  const formerManagers = formerManagersOf(operator);
   const writer = new ChildWriter({
     store: children,
+    operator,
     ownerKind: resource,
-    fieldManager,
-    formerManagers,
     isNamespaced: operator.namespaces !== "all",
   });
   const learn = (object: KubernetesObject) => objects.learn(object);

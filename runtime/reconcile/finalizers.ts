@@ -10,13 +10,10 @@ import {
   elsewhereFinalizerOf,
   finalizerManagerOf,
   finalizerOf,
-  type OperatorIdentity,
+  type OperatorNames,
 } from "../names";
 import { ObjectGoneError } from "./errors";
 import type { ObjectEvent } from "./outcome";
-
-/** The parts of an operator that finalizers need. */
-type Finalizing = OperatorIdentity & { readonly formerNames: readonly string[] };
 
 const MOST_TRIES = 10;
 
@@ -35,7 +32,7 @@ export class Finalizers {
 
   constructor(
     private readonly resource: Resource,
-    private readonly operator: Finalizing,
+    private readonly operator: OperatorNames,
   ) {
     const all = allIdentitiesOf(operator);
     this.handler = all.map(finalizerOf);

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
 import { isListed } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
-import { annotated, formerManagersOf, PAUSED_ANNOTATION } from "../names";
+import { annotated, PAUSED_ANNOTATION } from "../names";
 import { Asking, type AskingOptions } from "./asking";
 import { Convergence, type ConvergenceOptions } from "./convergence";
 import { Departures, type DeparturesOptions } from "./departures";
@@ -79,7 +79,7 @@ export class Reconciler {
     const isOurs = !departures;
     const sweep = new Sweep({ operator, childResources, store: children, writer });
     const finalizers = isOurs ? new Finalizers(resource, operator) : undefined;
-    const remembering = new Remembering({ ...options, isOurs }, isOurs ? formerManagersOf(operator) : []);
+    const remembering = new Remembering({ ...options, isOurs });
     const remember: WritingOptions["remember"] = (...what) => remembering.now(...what);
     const writing = { children, writer, sweep, remember };
     const observed = new ObservedChildren({ children, isFollowed: options.isFollowed });

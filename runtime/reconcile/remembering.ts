@@ -11,6 +11,7 @@ import { isListed, type Resource } from "../kubernetes/resource";
 import type { Memories } from "../memory/memories";
 import { type Footprint, isSameMemory, type Memory, NOTHING, remembered } from "../memory/memory";
 import { memoryAfter, memoryOfPart, type Progress } from "../memory/rememberedChildren";
+import { formerManagersOf, type OperatorNames } from "../names";
 import type { StatusChange } from "../status/composeStatus";
 import type { Verdict } from "../status/conditions";
 import type { KnownObjects } from "../watch/customResources";
@@ -18,7 +19,7 @@ import type { ReconcileReport } from "./report";
 
 /** What {@link Remembering} works with. */
 export interface RememberingOptions {
-  readonly operator: Pick<Operator, "namespaces">;
+  readonly operator: Pick<Operator, "namespaces"> & OperatorNames;
   /** The custom resource's kind. */
   readonly resource: Resource;
   readonly children: ChildStore;
@@ -52,11 +53,13 @@ export interface Made {
  * - A verdict goes along with a status that is written anyway, and names the record of the run.
  */
 export class Remembering {
-  /** @param formerManagers the field managers of the operator's former names */
-  constructor(
-    private readonly options: RememberingOptions,
-    private readonly formerManagers: readonly string[],
-  ) {}
+  /** The field managers under which the operator may have written the objects before it was renamed. */
+  private readonly formerManagers: readonly string[];
+
+  constructor(private readonly options: RememberingOptions) {
+    const { operator, isOurs } = options;
+    this.formerManagers = isOurs ? formerManagersOf(operator) : [];
+  }
 
   /**
    * Remembers a reconcile that made every child as desired.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { markManagerOf, ownManagers } from "../../runtime/children/marks";
+import { managersOf, markManagerOf } from "../../runtime/children/marks";
 import { bearsOurMark, ownedManifest, provenOwner } from "../../runtime/children/ownership";
 import type { UpdatePolicy } from "../../runtime/definition/definition";
 import { isRace } from "../../runtime/kubernetes/conflicts";
@@ -8,12 +8,22 @@ import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { CHILD_OF_LABEL } from "../../runtime/names";
 import { ObjectGoneError } from "../../runtime/reconcile/errors";
-import { applied, CONFIG_MAPS, configMap, entryOf, MANAGER, WIDGETS, widget } from "./support/objects";
+import {
+  applied,
+  CONFIG_MAPS,
+  configMap,
+  entryOf,
+  IDENTITY,
+  MANAGER,
+  WIDGETS,
+  widget,
+} from "./support/objects";
 import {
   APPLY,
   DELETE,
   desired,
   FORMER,
+  FORMER_NAME,
   failureOf,
   foreign,
   NAME,
@@ -293,7 +303,7 @@ describe("ChildWriter", () => {
 
     for (const manager of [FORMER, markManagerOf(FORMER)])
       it(`gets our label for that of a former name of ours (${manager}), and nothing else is changed of it`, async () => {
-        bench.begin({ formerManagers: [FORMER] });
+        bench.begin({ formerNames: [FORMER_NAME] });
         const { manifest } = once(false);
         const labels = { ...manifest.metadata.labels, [CHILD_OF_LABEL]: "argosy.store" };
         const metadata = { ...manifest.metadata, labels };
@@ -306,7 +316,13 @@ describe("ChildWriter", () => {
         );
         assert.equal(await bench.apply(once(true)), undefined);
         // It is ours by the new name alone.
-        assert.ok(provenOwner(bench.there() as KubernetesObject, WIDGETS, ownManagers(MANAGER, [])));
+        assert.ok(
+          provenOwner(
+            bench.there() as KubernetesObject,
+            WIDGETS,
+            managersOf({ ...IDENTITY, formerNames: [] }),
+          ),
+        );
       });
 
     it("is looked for if it was lost from the watch, and not created if it is gone", async () => {

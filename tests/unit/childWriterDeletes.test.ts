@@ -7,6 +7,7 @@ import {
   DELETE,
   desired,
   FORMER,
+  FORMER_NAME,
   failureOf,
   foreign,
   NAME,
@@ -230,7 +231,7 @@ describe("ChildWriter, which lets go of a child", () => {
     /** The child as the operator applied it under its former name. */
     const former = () => applied(desired({ key: "1", old: "1" }).manifest, FORMER);
     beforeEach(() => {
-      bench.begin({ formerManagers: [FORMER] });
+      bench.begin({ formerNames: [FORMER_NAME] });
       bench.store.learn(CONFIG_MAPS, [bench.cluster.put(former())]);
     });
     const managers = () => bench.there()?.metadata.managedFields?.map(({ manager }) => manager);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { childStoreOf } from "../../runtime/children/childStore";
+import { ChildStore } from "../../runtime/children/childStore";
 import { ownedManifest } from "../../runtime/children/ownership";
 import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
@@ -35,7 +35,7 @@ describe("what a run learns of an object's children, if it is the first one of a
         return "5";
       },
     } as unknown as KubernetesClient;
-    const children = childStoreOf(operator(), { client, ownerKind: WIDGETS });
+    const children = new ChildStore({ client, operator: operator(), ownerKind: WIDGETS });
     const ready = { type: "Ready", status: "False", reason, message: "", lastTransitionTime: "" };
     await learnChildren(widget({}, { status: { observedGeneration: 2, conditions: [ready] } }), {
       operator: operator(),
@@ -69,7 +69,7 @@ describe("what a run learns of an object's children, if one kind cannot be liste
         return "5";
       },
     } as unknown as KubernetesClient;
-    const children = childStoreOf(operator(), { client, ownerKind: WIDGETS });
+    const children = new ChildStore({ client, operator: operator(), ownerKind: WIDGETS });
     children.learn(GAUGES, known);
     await learnChildren(widget({}, { status: { observedGeneration: 3 } }), {
       operator: operator(),

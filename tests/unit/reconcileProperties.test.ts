@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ChildStore } from "../../runtime/children/childStore";
 import { ChildWriter } from "../../runtime/children/childWriter";
-import { ownManagers } from "../../runtime/children/marks";
+import { managersOf } from "../../runtime/children/marks";
 import { provenOwner } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
 import { formatName, type KubernetesObject, type Manifest } from "../../runtime/kubernetes/objects";
 import { statusMemories } from "../../runtime/memory/memories";
-import { fieldManagerOf, finalizersOf, formerManagersOf } from "../../runtime/names";
+import { fieldManagerOf, finalizersOf } from "../../runtime/names";
 import type { Outcome } from "../../runtime/reconcile/outcome";
 import { Statuses } from "../../runtime/status/statuses";
 import { StatusWriter } from "../../runtime/status/statusWriter";
@@ -135,9 +135,8 @@ class WholeWorld extends ReconcileWorld {
   /** The runner starts again, and its watches have listed everything. */
   restart(isRenamed: boolean): void {
     if (isRenamed) this.names.unshift(`shop${this.names.length}`);
-    const [fieldManager, formerManagers] = [fieldManagerOf(this.operator), formerManagersOf(this.operator)];
-    const shared = { ownerKind: WIDGETS, fieldManager, formerManagers };
-    this.store = new ChildStore({ ...shared, client: this.cluster.client(), onChange: () => {} });
+    const shared = { ownerKind: WIDGETS, operator: this.operator };
+    this.store = new ChildStore({ ...shared, client: this.cluster.client() });
     this.childWriter = new ChildWriter({ ...shared, store: this.store });
     this.reported();
   }
@@ -203,7 +202,7 @@ class WholeWorld extends ReconcileWorld {
 
   /** Everything is as it was answered, under the present name of the operator, but for children that wait. */
   assertAsAnswered(waiting: ReadonlySet<string>): void {
-    const managers = ownManagers(fieldManagerOf(this.operator), []);
+    const managers = managersOf({ ...this.operator, formerNames: [] });
     const wanted = new Map(this.answered.map((child) => [nameOf(child), child]));
     for (const object of this.there()) {
       const { name } = object.metadata;

@@ -1,5 +1,5 @@
 import { resourceOf } from "../../argo/runTarget";
-import { type ChildStore, childStoreOf } from "../../children/childStore";
+import { ChildStore } from "../../children/childStore";
 import { childSelectorOf } from "../../children/marks";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
@@ -33,8 +33,9 @@ export async function listChildrenOfAll({
   patience = new Patience(),
 }: Omit<ListOfAllOptions, "namespace">): Promise<ChildStore> {
   // The facts suffice, so no content is kept.
-  const children = childStoreOf(operator, {
+  const children = new ChildStore({
     client,
+    operator,
     ownerKind: resourceOf(operator.customResource),
     mostKept: 0,
   });

@@ -1,4 +1,4 @@
-import { type ChildStore, childStoreOf } from "../../children/childStore";
+import { ChildStore } from "../../children/childStore";
 import type { Operator } from "../../definition/definition";
 import { newReconcileParts } from "../../engine/reconcileParts";
 import type { DueSchedule, HandlerEvent, Used } from "../../handler/contract";
@@ -95,7 +95,7 @@ export class OneObject {
   constructor(private readonly options: OneObjectOptions) {
     const { client, resource, kinds, operator, instance, pool, runName } = options;
     this.direct = new DirectUse(operator, client);
-    this.children = childStoreOf(operator, { client, ownerKind: resource, onChange: this.following.wake });
+    this.children = new ChildStore({ client, operator, ownerKind: resource, onChange: this.following.wake });
     this.finalizers = new Finalizers(resource, operator);
     this.waiting = new Waiting({
       operator,

@@ -9,7 +9,7 @@ import type {
   ObjectMeta,
 } from "../../../runtime/kubernetes/objects";
 import type { ReflectorSink } from "../../../runtime/watch/reflector";
-import { CONFIG_MAPS, configMap, entryOf, MANAGER, WIDGETS, widget } from "./objects";
+import { CONFIG_MAPS, configMap, entryOf, IDENTITY, MANAGER, WIDGETS, widget } from "./objects";
 
 /** When we applied. */
 export const SECOND = "2026-11-21T10:00:00Z";
@@ -90,8 +90,7 @@ export class ChildStoreBench {
         },
       },
       ownerKind: WIDGETS,
-      fieldManager: MANAGER,
-      formerManagers: [],
+      operator: { ...IDENTITY, formerNames: [] },
       onChange: (owner, news) => void this.told.push(`${owner.uid}${described(news)}`),
       mostKept,
     });

@@ -7,14 +7,17 @@ import { ownedManifest } from "../../../runtime/children/ownership";
 import type { UpdatePolicy } from "../../../runtime/definition/definition";
 import { ReconcileFailure } from "../../../runtime/failure";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../../runtime/kubernetes/objects";
-import { identityOf } from "../../../runtime/names";
+import { fieldManagerOf, identityOf } from "../../../runtime/names";
 import { ObjectGoneError } from "../../../runtime/reconcile/errors";
 import { childrenIn } from "./fakeChildren";
 import { FakeCluster } from "./fakeCluster";
 import { CONFIG_MAPS, configMap, IDENTITY, observed, widget } from "./objects";
 
 export const NAME = { namespace: "shop", name: "settings" };
-export const FORMER = "argosy/argosy.store";
+/** A name that the operator had before. */
+export const FORMER_NAME = "store";
+/** Its field manager then. */
+export const FORMER = fieldManagerOf({ ...IDENTITY, name: FORMER_NAME });
 export const APPLY = "apply ConfigMap settings";
 export const DELETE = "delete ConfigMap settings";
 export const OWNER = widget();
