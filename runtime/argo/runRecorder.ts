@@ -7,6 +7,7 @@ import type { OperatorIdentity } from "../names";
 import type { Recorder, RunRecord } from "../outbox/recorder";
 import type { ReconcileReport } from "../reconcile/report";
 import { withoutRepeats } from "../text/notices";
+import { Recent } from "../work/recent";
 import { buildRecordedRun, isRecorded, type RecordedRun, type RecordingPlace } from "./recordedRun";
 import { Retention } from "./retention";
 import { runName } from "./runName";
@@ -62,14 +63,14 @@ export class RunRecorder implements Recorder {
   dropped = 0;
   private readonly successes: Retention;
   private readonly failures: Retention;
-  /** Until when a failure with this name is known to be recorded, on the monotonic clock. */
-  private readonly known = new Map<string, number>();
-  private readonly now: () => number;
+  /** The failures that are known to be recorded, by the names of their records. */
+  private readonly known: Recent<true>;
   private readonly notice: (text: string) => void;
 
   constructor(private readonly options: RunRecorderOptions) {
     this.notice = withoutRepeats((text) => options.onNotice?.(text));
-    this.now = options.now ?? (() => performance.now());
+    const { now = () => performance.now() } = options;
+    this.known = new Recent({ keptMs: SAME_FAILURE_MS, most: MOST_REMEMBERED, now });
     this.successes = retentionOf("successes", options);
     this.failures = retentionOf("failures", options);
   }
@@ -104,7 +105,7 @@ export class RunRecorder implements Recorder {
    * @throws ApiError, ApiUnreachableError if it must be tried again
    */
   readonly write = async (record: RunRecord): Promise<boolean> => {
-    if (this.isKnown(record.name)) {
+    if (this.known.get(record.name)) {
       this.coalesced++;
       return true;
     }
@@ -119,7 +120,7 @@ export class RunRecorder implements Recorder {
       else return this.refused(error as Error);
     }
     retention.count();
-    if (record.isFailure) this.remember(record.name);
+    if (record.isFailure) this.known.set(record.name, true);
     return true;
   };
 
@@ -150,22 +151,6 @@ export class RunRecorder implements Recorder {
     const { id, namespace, uid, generation, failure, changes } = report;
     const which = failure ? [failure.reason, withoutNumbers(failure.message), changes] : [id];
     return runName(this.options.operator.name, report, [namespace, uid, generation, ...which]);
-  }
-
-  private isKnown(name: string): boolean {
-    const until = this.known.get(name);
-    return until !== undefined && until > this.now();
-  }
-
-  private remember(name: string): void {
-    const now = this.now();
-    this.known.delete(name);
-    this.known.set(name, now + SAME_FAILURE_MS);
-    // The map is in the order of insertion, so the first entries end first.
-    for (const [old, until] of this.known) {
-      if (until > now && this.known.size <= MOST_REMEMBERED) break;
-      this.known.delete(old);
-    }
   }
 }
 

@@ -10,6 +10,7 @@ import { identityOf, type OperatorNames } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, storeKey } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
+import { dropOldest } from "../work/dropOldest";
 import { AppliedManifests } from "./appliedManifests";
 import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";
@@ -37,8 +38,8 @@ export interface ChildStoreOptions {
   readonly client: Pick<KubernetesClient, "get">;
   /** The operator that applies the children. */
   readonly operator: OperatorNames;
-  readonly ownerKind: Resource;
   /** The kind of the custom resources that own the children. */
+  readonly ownerKind: Resource;
   /** A child of `owner` has changed, other than by our own write. @default nobody is called */
   readonly onChange?: (owner: Owner, news: ChildNews) => void;
   /** @see StoreOptions.mostKept */
@@ -138,8 +139,7 @@ export class ChildStore {
   /** The child with that name may be there without its marks: see {@link isUnsure}. */
   becomeUnsure(resource: Resource, name: ObjectName): void {
     this.unsure.add(storeKey(resource, name));
-    const [oldest] = this.unsure;
-    if (this.unsure.size > MOST_UNSURE && oldest !== undefined) this.unsure.delete(oldest);
+    dropOldest(this.unsure, MOST_UNSURE);
   }
 
   /** Whether an apply of the manifest would change nothing. False if that is not known. */

@@ -6,6 +6,7 @@ import { changedFields } from "../kubernetes/changedFields";
 import type { ObjectEvent } from "../reconcile/outcome";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { cut } from "../text/cut";
+import { dropOldest } from "../work/dropOldest";
 
 /**
  * This many rounds may be well founded: a handler may lead its children step by step, or answer in one child how many replicas of
@@ -66,10 +67,7 @@ export class Unrest {
     // Children that wait for each other are changed one after another, although the handler answers the same.
     const isNext = waits && !changes.some((one) => last.some((other) => isSameChild(one, other)));
     this.counts.set(key, { rounds: isNext ? 1 : rounds + 1, changes });
-    if (this.counts.size > MOST_COUNTED) {
-      const [oldest = ""] = this.counts.keys();
-      this.counts.delete(oldest);
-    }
+    dropOldest(this.counts, MOST_COUNTED);
     if (!before || isNext) return undefined;
     const fields = cut(fieldsIn(before, jsonOf(children())).join(", "), LONGEST_LIST);
     const what = `${cut(describeChanges(changes, namespace), LONGEST_LIST)}${fields && ` (${fields})`}`;

@@ -7,6 +7,7 @@ import { EVENTS, eventAbout, LONGEST_NOTE } from "../kubernetes/events";
 import { clean } from "../text/clean";
 import { cutBytes } from "../text/cut";
 import { Pace } from "../work/pace";
+import { Recent } from "../work/recent";
 
 const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 /** At most 200 Warnings at once, and then one a second. A flood must not fill etcd, which keeps each for an hour. */
@@ -33,13 +34,14 @@ export class TooManyWarningsError extends Error {}
  * the Event's name follows from its content.
  */
 export class EventWarnings {
-  private readonly uids = new Map<string, { readonly uid: string; readonly until: number }>();
+  /** Those of CRDs, by their names. */
+  private readonly uids: Recent<string>;
   private readonly pace: Pace;
-  private readonly now: () => number;
 
   constructor(private readonly options: EventWarningsOptions) {
-    this.now = options.now ?? (() => performance.now());
-    this.pace = new Pace(PACE, this.now);
+    const { now = () => performance.now() } = options;
+    this.pace = new Pace(PACE, now);
+    this.uids = new Recent({ keptMs: UID_KEPT_MS, now });
   }
 
   /**
@@ -76,11 +78,11 @@ export class EventWarnings {
 
   private async uidOf(crd: string): Promise<string> {
     const known = this.uids.get(crd);
-    if (known && known.until > this.now()) return known.uid;
+    if (known !== undefined) return known;
     const found = await this.options.client.get(CRDS, { name: crd });
     if (!found) throw new Error(`there is no CRD ${crd}`);
     const { uid } = found.metadata;
-    this.uids.set(crd, { uid, until: this.now() + UID_KEPT_MS });
+    this.uids.set(crd, uid);
     return uid;
   }
 }

@@ -8,6 +8,7 @@ import { withRun } from "../status/conditions";
 import { clean } from "../text/clean";
 import { cutBytes } from "../text/cut";
 import { Pace } from "../work/pace";
+import { Recent } from "../work/recent";
 
 /** What an {@link EventWriter} needs of a client. */
 export type EventClient = Pick<KubernetesClient, "create" | "mergePatch">;
@@ -36,19 +37,18 @@ const MOST_SERIES = 1_000;
 
 interface Series {
   readonly name: string;
-  readonly until: number;
   count: number;
 }
 
 /** Writes Kubernetes Events. Equal ones about one object are counted in one Event. The rate of each type is bounded. */
 export class EventWriter {
-  private readonly series = new Map<string, Series>();
+  private readonly series: Recent<Series>;
   private readonly pace: Pace;
-  private readonly now: () => number;
 
   constructor(private readonly options: EventWriterOptions) {
-    this.now = options.now ?? (() => performance.now());
-    this.pace = new Pace(PACE, this.now);
+    const { now = () => performance.now() } = options;
+    this.pace = new Pace(PACE, now);
+    this.series = new Recent({ keptMs: SAME_EVENT_MS, most: MOST_SERIES, now });
   }
 
   /**
@@ -74,7 +74,7 @@ export class EventWriter {
     const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
     const now = microTimeOf(new Date());
     const known = this.series.get(key);
-    if (known && known.until > this.now()) {
+    if (known) {
       const count = known.count + 1;
       const series = { count, lastObservedTime: now };
       try {
@@ -92,17 +92,7 @@ export class EventWriter {
     const { type, reason, action = "Reconcile" } = event;
     const content = { name, type, reason, note: withRun(note, event.run), action, controller, instance };
     await client.create(EVENTS, eventAbout(object, content));
-    this.remember(key, { name, until: this.now() + SAME_EVENT_MS, count: 1 });
-  }
-
-  private remember(key: string, series: Series): void {
-    this.series.delete(key);
-    this.series.set(key, series);
-    // The map is in the order of insertion, so the first entries end first.
-    for (const [old, { until }] of this.series) {
-      if (until > this.now() && this.series.size <= MOST_SERIES) break;
-      this.series.delete(old);
-    }
+    this.series.set(key, { name, count: 1 });
   }
 }
 

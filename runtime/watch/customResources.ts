@@ -2,6 +2,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { getUnlessGone } from "../kubernetes/namespaces";
 import { isNewer, type KubernetesObject, type ObjectName, withoutManagedFields } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { dropOldest } from "../work/dropOldest";
 import { factsOf, type ObjectFacts, type WatchedObjects } from "./objectFacts";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
@@ -109,7 +110,7 @@ export class CustomResources implements KnownObjects {
     const { uid, resourceVersion } = object.metadata;
     // An object that the watch has not reported yet is not taken in. Otherwise its creation would be missed.
     if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "answer");
-    else remember(this.ahead, uid, resourceVersion);
+    else this.writtenAhead(uid, resourceVersion);
   }
 
   invalidate(name: ObjectName): void {
@@ -211,13 +212,19 @@ export class CustomResources implements KnownObjects {
     });
   }
 
+  /** We wrote an object that the watch has not brought yet. */
+  private writtenAhead(uid: string, version: string): void {
+    this.ahead.delete(uid);
+    this.ahead.set(uid, version);
+    dropOldest(this.ahead, MOST_REMEMBERED);
+  }
+
   /** The object with that uid is gone, or no longer one of those that are watched. */
   private leave(uid: string): void {
     this.uids.delete(uid);
     this.ahead.delete(uid);
     this.removed.add(uid);
-    const [oldest] = this.removed;
-    if (this.removed.size > MOST_REMEMBERED && oldest !== undefined) this.removed.delete(oldest);
+    dropOldest(this.removed, MOST_REMEMBERED);
   }
 
   private enter(stored: StoredObject<ObjectFacts>): void {
@@ -230,11 +237,4 @@ export class CustomResources implements KnownObjects {
     if (isNewer(written, stored.resourceVersion)) this.store.invalidate(stored);
     else this.ahead.delete(stored.uid);
   }
-}
-
-function remember(versions: Map<string, string>, uid: string, version: string): void {
-  versions.delete(uid);
-  versions.set(uid, version);
-  const [oldest] = versions.keys();
-  if (versions.size > MOST_REMEMBERED && oldest !== undefined) versions.delete(oldest);
 }

@@ -1,3 +1,5 @@
+import { dropOldest } from "./dropOldest";
+
 /** The causes of a run, the most informative first. */
 export const CAUSES = [
   /** The engine's own watch reported a change of the object. */
@@ -44,8 +46,7 @@ export class Arrivals {
     const known = this.noted.get(key);
     if (known && CAUSES.indexOf(known.cause) <= CAUSES.indexOf(cause)) return;
     this.noted.set(key, { cause, at: this.now() });
-    const [oldest] = this.noted.keys();
-    if (this.noted.size > MOST_NOTED && oldest !== undefined) this.noted.delete(oldest);
+    dropOldest(this.noted, MOST_NOTED);
   }
 
   /** The run of an object begins. @param readyAt since when the object waited for its turn */

@@ -1,4 +1,5 @@
 import { isNewer, keyOf, nameOf, type ObjectName } from "../../kubernetes/objects";
+import { dropOldest } from "../../work/dropOldest";
 import { PathProgress } from "./pathProgress";
 
 /** How {@link Announcements} are compared, and the callback that they call. */
@@ -110,7 +111,6 @@ export class Announcements {
   private put(key: string, open: Omit<Open, "since">): void {
     this.open.delete(key);
     this.open.set(key, { ...open, since: performance.now() });
-    const [oldest] = this.open.keys();
-    if (this.open.size > MOST_OPEN && oldest !== undefined) this.open.delete(oldest);
+    dropOldest(this.open, MOST_OPEN);
   }
 }
