@@ -9,6 +9,7 @@ import {
   type Manifest,
   type ObjectMeta,
   type ObjectName,
+  SERVER_METADATA,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import {
@@ -27,18 +28,6 @@ import { isSelected } from "../watch/watched";
 export interface Owner extends ObjectName {
   readonly uid: string;
 }
-
-/** Fields of the server that a handler may have copied from an observed child. An apply must not contain them. */
-const SERVER_FIELDS = [
-  "uid",
-  "resourceVersion",
-  "generation",
-  "creationTimestamp",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-  "managedFields",
-  "selfLink",
-] as const;
 
 /**
  * Whether Kubernetes lets `object` own such a child by reference. An owner with a namespace can own only what is in that
@@ -67,7 +56,8 @@ export function ownedManifest(
 ): Manifest {
   const { status: _, metadata: answered, ...content } = withSecretData(child);
   const metadata: ObjectMeta = { ...answered };
-  for (const field of SERVER_FIELDS) delete (metadata as unknown as Record<string, unknown>)[field];
+  // A handler may have copied them from an observed child. An apply must not contain them.
+  for (const field of SERVER_METADATA) delete (metadata as unknown as Record<string, unknown>)[field];
   delete metadata.namespace;
   delete metadata.ownerReferences;
   const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { isRecord, ownValue } from "../json/json";
+import { SERVER_METADATA } from "./objects";
 
 /** A field in which an object differs from what it is to become. */
 export interface FieldChange {
@@ -10,18 +11,6 @@ export interface FieldChange {
   /** Undefined: the field would be removed. */
   readonly wanted?: unknown;
 }
-
-/** Fields that only the API server writes, so that a child's manifest does not set them. */
-const SERVER_METADATA = [
-  "managedFields",
-  "resourceVersion",
-  "generation",
-  "uid",
-  "creationTimestamp",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-  "selfLink",
-];
 
 /**
  * The fields in which an object would differ from the live one, in the order of the live object. Entries of lists are compared by

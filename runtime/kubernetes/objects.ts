@@ -41,6 +41,18 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[];
 }
 
+/** The fields of metadata that only the API server writes. */
+export const SERVER_METADATA: readonly string[] = [
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "managedFields",
+  "selfLink",
+];
+
 /** A manifest as an author writes it or a handler answers it: identity and content, without the server's fields. */
 export interface Manifest {
   apiVersion: string;
