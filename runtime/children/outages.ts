@@ -1,5 +1,5 @@
 import { type FailureReason, ReconcileFailure } from "../failure";
-import { ApiError, ApiUnreachableError, isBusy, isUnasked, isUncached } from "../kubernetes/errors";
+import { ApiError, ApiUnreachableError, isBusy, isUncached, isUndecided } from "../kubernetes/errors";
 import { cut } from "../text/cut";
 import type { WriteScope } from "./childApplier";
 
@@ -106,5 +106,5 @@ export class Outages {
 function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
   if (error instanceof ApiUnreachableError) return error.isSent;
   if (isUncached(error)) return true;
-  return error instanceof ApiError && error.code >= 500 && (isBusy(error) || isUnasked(error));
+  return error instanceof ApiError && error.code >= 500 && isUndecided(error);
 }

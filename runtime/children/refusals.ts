@@ -4,12 +4,11 @@ import { isRace } from "../kubernetes/conflicts";
 import {
   ApiError,
   isApiError,
-  isBusy,
   isMisfit,
   isNamespaceMissing,
   isNamespaceTerminating,
   isTooLarge,
-  isUnasked,
+  isUndecided,
   RIGHT_MISSING,
 } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
@@ -140,9 +139,9 @@ export function isRightMissing(error: unknown): boolean {
   return isApiError(refusal, 403) && RIGHT_MISSING.test(refusal.message);
 }
 
-/** Whether the API server refuses the request. A race is no refusal, and neither is a busy server, or a webhook that is away. */
+/** Whether the API server refuses the request. A race is no refusal. */
 function isRefusal(error: unknown): error is ApiError {
-  return error instanceof ApiError && !isBusy(error) && !isUnasked(error) && !isRace(error);
+  return error instanceof ApiError && !isUndecided(error) && !isRace(error);
 }
 
 /** Where the right to a child is declared. The API server's message names the missing right. */

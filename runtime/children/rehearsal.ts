@@ -1,6 +1,6 @@
 import { fingerprintForName } from "../json/fingerprint";
 import { isRecord } from "../json/json";
-import { ApiError, isBusy, isUnasked } from "../kubernetes/errors";
+import { ApiError, isUndecided } from "../kubernetes/errors";
 import type { Manifest } from "../kubernetes/objects";
 
 /**
@@ -25,11 +25,10 @@ export function rehearsalName(name: string): string {
 /**
  * The refusal of a child that cannot be changed and would not be accepted again either.
  * @param refused the refusal of the change
- * @param error what the rehearsal failed with. An API server that is busy or out of reach refuses nothing, nor does a
- *   webhook that cannot be asked
+ * @param error what the rehearsal failed with. If nobody has decided about that, this is no refusal
  */
 export function neverAgain(refused: ApiError, error: unknown): unknown {
-  if (!(error instanceof ApiError) || isBusy(error) || isUnasked(error)) return error;
+  if (!(error instanceof ApiError) || isUndecided(error)) return error;
   // The API server quotes all of a Job's template. Nobody reads what follows such a quotation.
   const message = `it must be deleted and created again, but it is not deleted, since the API server would refuse the new one: ${error.message}. The change was refused: ${refused.message}`;
   return new ApiError(refused.code, { ...refused.status, message }, refused.request);

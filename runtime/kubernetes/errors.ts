@@ -153,10 +153,15 @@ export function isUncached(error: unknown): boolean {
 
 /**
  * Whether the API server cannot call a webhook that must allow the request (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go). Nobody has refused the request.
+ * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go).
  */
-export function isUnasked(error: unknown): boolean {
+function isUnasked(error: unknown): boolean {
   return isApiError(error, 500) && /^Internal error occurred: failed calling webhook /.test(error.message);
+}
+
+/** Whether nobody has decided about the request: the API server is busy, or cannot call a webhook that must allow the request. */
+export function isUndecided(error: unknown): boolean {
+  return isBusy(error) || isUnasked(error);
 }
 
 /** Whether nothing can be created because the namespace is being deleted. */
