@@ -5,6 +5,7 @@ import type { ObjectName } from "../kubernetes/objects";
 import { NotLeadingError } from "../leadership/term";
 import type { WorkResult } from "../work/backoff";
 import { Schedule } from "../work/schedule";
+import { within } from "../work/within";
 import { Workers } from "../work/workers";
 import type { RunRecord } from "./recorder";
 import type { Message, Teller, Unreported } from "./teller";
@@ -122,13 +123,7 @@ export class Outbox {
     for (const uid of this.pending.keys()) this.schedule.add(uid);
     this.workers.wake();
     if (!this.clientFor || this.waiting === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, graceMs);
-      this.onEmpty.push(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    await within(graceMs, new Promise<void>((resolve) => this.onEmpty.push(resolve)));
   }
 
   /** The objects about which something waits to be reported. */

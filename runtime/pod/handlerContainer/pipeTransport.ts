@@ -5,6 +5,7 @@ import type {
   HandlerProcessListener,
   HandlerTransport,
 } from "../../handler/handlerTransport";
+import { within } from "../../work/within";
 import { removeName } from "./namedPipe";
 import { PipeProcess } from "./pipeProcess";
 import { type RunnerLife, ShellSession } from "./shellSession";
@@ -163,13 +164,7 @@ export class PipeTransport implements HandlerTransport {
 
   /** Resolves when a session has begun or ended, or after `timeoutMs`. */
   private change(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.changed.push(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    return within(timeoutMs, new Promise<void>((resolve) => this.changed.push(resolve)));
   }
 
   private tellChange(): void {
