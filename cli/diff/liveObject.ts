@@ -1,8 +1,8 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
+import { isWatchedBy } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { isWatched } from "../../runtime/pod/withoutWatches/watchedObjects";
 import { CommandError, UsageError } from "../commandError";
 import type { InstalledOperator } from "../inspect/installed";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
@@ -29,7 +29,7 @@ export async function liveObject(
   const object = await readTarget(client, target);
   const operator = operatorOf(object, operators, name);
   const deployed = asDeployed(operator, installed, options.installation).operator;
-  if (!isWatched(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
+  if (!isWatchedBy(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
   checkHandles(deployed, object.metadata.namespace);
   // The object was found in the version that the cluster prefers.
   const { plural, namespaced } = target.resource;

@@ -1,12 +1,12 @@
 import { checkCommand } from "../../definition/commandOnPath";
 import { resourceOf } from "../../runtime/argo/runTarget";
+import { isWatchedBy } from "../../runtime/children/ownership";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { scopesOf } from "../../runtime/kubernetes/resource";
-import { ServedKinds } from "../../runtime/pod/withoutWatches/servedKinds";
-import { isWatched, withServedKind } from "../../runtime/pod/withoutWatches/watchedObjects";
+import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { labelSelectorOf } from "../../runtime/watch/watched";
 import { handlerEnvironment } from "../handlerEnvironment";
 import { localHandler } from "../localHandler";
@@ -88,7 +88,7 @@ export async function liveObjects(
   }
   const key = ({ metadata: { namespace = "", name } }: KubernetesObject) => `${namespace}/${name}`;
   return found
-    .filter((object) => isWatched(object, operator))
+    .filter((object) => isWatchedBy(object, operator))
     .sort((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 

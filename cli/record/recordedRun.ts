@@ -7,7 +7,7 @@ import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OPERATOR_LABEL } from "../../runtime/names";
-import { withServedKind } from "../../runtime/pod/withoutWatches/watchedObjects";
+import { withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { readUsed } from "../../runtime/reconcile/trial";
 import { CommandError, UsageError } from "../commandError";
 import { findRun, outputOf } from "../inspect/runs";

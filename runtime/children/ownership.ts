@@ -1,4 +1,4 @@
-import type { Watch } from "../definition/definition";
+import type { Operator } from "../definition/definition";
 import { isRecord } from "../json/json";
 import { isNeverGiven, isSecretKind, secretDataOf } from "../kubernetes/kinds";
 import { applyEntries } from "../kubernetes/managedFields";
@@ -19,10 +19,12 @@ import {
   CHILD_OF_LABEL,
   KEEP_ANNOTATION,
   OPERATOR_LABEL,
+  type OperatorNames,
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
 } from "../names";
 import { isSelected } from "../watch/watched";
+import { managersOf } from "./marks";
 
 /** The custom resource that owns a child, as named on the child. */
 export interface Owner extends ObjectName {
@@ -191,16 +193,18 @@ export function bearsOurMark(object: KubernetesObject, managers: readonly string
 }
 
 /**
- * Whether an operator with `watch` watches an object: the object has these labels, the operator did not make it itself, and it is
- * not a Secret that no handler is given.
- * @param managers all field managers of the operator
+ * Whether an operator looks after an object: after every custom resource of its own. Of others' objects, after those that have the
+ * labels of its `watch`, that it did not make itself, and that are no Secrets which no handler is given.
  */
 export function isWatchedBy(
   object: KubernetesObject,
-  labels: Watch["labels"],
-  managers: readonly string[],
+  operator: OperatorNames & Pick<Operator, "watch">,
 ): boolean {
-  return isSelected(object, labels) && !isOwnWork(object, managers) && !isNeverGiven(object);
+  const { watch } = operator;
+  if (!watch) return true;
+  return (
+    isSelected(object, watch.labels) && !isOwnWork(object, managersOf(operator)) && !isNeverGiven(object)
+  );
 }
 
 /**

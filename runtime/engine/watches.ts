@@ -1,6 +1,5 @@
 import type { ChildStore } from "../children/childStore";
 import { ChildWatches } from "../children/childWatches";
-import { managersOf } from "../children/marks";
 import { isWatchedBy } from "../children/ownership";
 import type { Operator, Watch } from "../definition/definition";
 import type { ReconcileFailure } from "../failure";
@@ -277,10 +276,9 @@ export class Watches {
     };
   }
 
-  private watched({ labels, on }: Watch): WatchedObjects {
-    const managers = managersOf(this.options.operator);
+  private watched({ on }: Watch): WatchedObjects {
     return {
-      isWatched: (object) => isWatchedBy(object, labels, managers),
+      isWatched: (object) => isWatchedBy(object, this.options.operator),
       partsOf: (object) => partsOf(object, on),
       isReady: (object) => this.memories?.isReady(object) ?? false,
     };

@@ -1,5 +1,6 @@
 import { resourceOf } from "../../argo/runTarget";
 import type { ChildStore } from "../../children/childStore";
+import { isWatchedBy } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import { type Reference, referencesOf } from "../../definition/references";
 import type { KubernetesClient } from "../../kubernetes/client";
@@ -10,7 +11,6 @@ import { annotated, PAUSED_ANNOTATION } from "../../names";
 import { Finalizers } from "../../reconcile/finalizers";
 import { labelSelectorOf } from "../../watch/watched";
 import { KIND_PATIENCE_MS, Patience } from "../withoutWatches/patience";
-import { isWatched } from "../withoutWatches/watchedObjects";
 import type { JudgedObject } from "../workflows/silentRuns";
 import { listByNamespace } from "./listByNamespace";
 import { ListedUse } from "./listedUse";
@@ -136,7 +136,7 @@ class Look {
 
   private take(object: KubernetesObject): void {
     const { operator, onError } = this.options;
-    if (!isWatched(object, operator)) return;
+    if (!isWatchedBy(object, operator)) return;
     this.watched.add(object.metadata.uid);
     try {
       this.judge(object);

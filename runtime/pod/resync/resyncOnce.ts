@@ -4,7 +4,7 @@ import { WORKFLOW_TEMPLATES, workflowTemplateOf } from "../../argo/workflows";
 import { formatName, type KubernetesObject } from "../../kubernetes/objects";
 import { programFingerprint } from "../withoutWatches/footprint";
 import { Patience } from "../withoutWatches/patience";
-import { withServedKind } from "../withoutWatches/watchedObjects";
+import { withServedKind } from "../withoutWatches/servedKinds";
 import { type QuietRun, quietRun, wakeForgottenRuns } from "../workflows/forgottenRuns";
 import { deleteRuns, eachLiveRun, LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
 import { RunReporter } from "../workflows/runReporter";

@@ -1,4 +1,5 @@
 import { ChildStore } from "../../children/childStore";
+import { isWatchedBy } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import { newReconcileParts } from "../../engine/reconcileParts";
 import type { DueSchedule, HandlerEvent, Used } from "../../handler/contract";
@@ -22,7 +23,6 @@ import { childrenFingerprint, contentFingerprint, usedFingerprint } from "../wit
 import { learnChildren } from "../withoutWatches/learnChildren";
 import { readMemories } from "../withoutWatches/readMemories";
 import { type ServedKinds, sayMissingKind } from "../withoutWatches/servedKinds";
-import { isWatched } from "../withoutWatches/watchedObjects";
 import { Following } from "./following";
 import type { RunFence } from "./runFence";
 import type { RunTrace } from "./runTrace";
@@ -225,7 +225,7 @@ export class OneObject {
 
   /** The object, if it is our own or matches the operator's watch. */
   private ifWatched(object: KubernetesObject | undefined): KubernetesObject | undefined {
-    return object && isWatched(object, this.options.operator) ? object : undefined;
+    return object && isWatchedBy(object, this.options.operator) ? object : undefined;
   }
 
   /** How the run leaves the object, for the next resync. */

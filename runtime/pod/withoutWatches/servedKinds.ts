@@ -3,6 +3,7 @@ import { ReconcileFailure } from "../../failure";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { discover, findResource, UnknownKindError } from "../../kubernetes/discovery";
 import { ApiError, isApiError } from "../../kubernetes/errors";
+import { apiVersionOf } from "../../kubernetes/objects";
 import { isSameKind, kindKey, type Resource } from "../../kubernetes/resource";
 import type { Outcome } from "../../reconcile/outcome";
 import { KIND_PATIENCE_MS, Patience } from "./patience";
@@ -63,6 +64,19 @@ export class ServedKinds {
 function notSaid(kind: string, { message }: ApiError): ReconcileFailure {
   const text = `the API server does not say how it serves ${kind}: ${message}. Repair what serves this kind: the object is reconciled again at the next resync.`;
   return new ReconcileFailure("KindNotListed", text);
+}
+
+/**
+ * The operator with its kind as the API serves it: a definition knows neither plural nor scope of a kind that is not its
+ * own, nor Kubernetes' own.
+ * @throws UnknownKindError if the cluster does not serve the kind
+ */
+export async function withServedKind(operator: Operator, client: KubernetesClient): Promise<Operator> {
+  const { customResource, watch } = operator;
+  if (!watch) return operator;
+  const apiVersion = apiVersionOf(customResource);
+  const { plural, namespaced } = await findResource(client, apiVersion, customResource.kind);
+  return { ...operator, customResource: { ...customResource, plural, namespaced } };
 }
 
 /**
