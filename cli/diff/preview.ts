@@ -198,13 +198,14 @@ class TriedObject {
   private scope(): ChildrenScope {
     const { client, object, mask } = this;
     const { namespace } = object.metadata;
-    const scope = {
+    return {
       client,
+      unhurried: client,
       namespace,
-      masked: (text: string) => mask.text(text),
+      masked: (text) => mask.text(text),
       confirmOwner: async () => {},
+      timeline: new Timeline(),
     };
-    return { ...scope, unhurried: scope, timeline: new Timeline() };
   }
 
   private async ask(

@@ -24,8 +24,8 @@ export interface WritingOptions {
 
 /** On whose behalf children are written: see `Reconciliation`. */
 export interface ChildrenScope extends WriteScope {
-  /** The same scope, for children for which nothing in the reconcile waits. */
-  readonly unhurried: WriteScope;
+  /** The client for children for which nothing in the reconcile waits. */
+  readonly unhurried: KubernetesClient;
   readonly timeline: Timeline;
 }
 
@@ -120,8 +120,8 @@ class Writing {
       const isLast = group === groups.at(-1);
       const scopeOf = (child: DesiredChild): WriteScope => {
         const isUnhurried = isLast && whyNotReady(child.manifest) === undefined;
-        const { client, namespace, masked } = isUnhurried ? scope.unhurried : scope;
-        const confirmOwner = () => scope.confirmOwner();
+        const { namespace, masked, confirmOwner } = scope;
+        const client = isUnhurried ? scope.unhurried : scope.client;
         const beforeReplacement = () => this.beforeReplacement(child);
         return { client, namespace, masked, confirmOwner, beforeReplacement };
       };

@@ -32,6 +32,13 @@ export class Reconciliation implements WriteScope {
   readonly namespace: string | undefined;
   readonly timeline: Timeline;
   readonly masked = (text: string) => this.options.scrubber.text(text);
+  readonly confirmOwner = async (): Promise<void> => {
+    const { resource, objects } = this.options;
+    const now = await this.client.get(resource, this.object.metadata);
+    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
+      throw new ObjectGoneError();
+    objects.learn(now);
+  };
 
   constructor(
     private readonly object: KubernetesObject,
@@ -78,24 +85,10 @@ export class Reconciliation implements WriteScope {
   }
 
   /**
-   * The same scope, for children that are ready as soon as they exist. Their requests wait while children are written that take
-   * time to become ready, of this object or of others.
+   * The client for children that are ready as soon as they exist. Their requests wait while children are written that take time to
+   * become ready, of this object or of others.
    */
-  get unhurried(): WriteScope {
-    const { client, namespace, masked } = this;
-    return {
-      client: client.with({ class: "instant" }),
-      namespace,
-      masked,
-      confirmOwner: () => this.confirmOwner(),
-    };
-  }
-
-  async confirmOwner(): Promise<void> {
-    const { resource, objects } = this.options;
-    const now = await this.client.get(resource, this.object.metadata);
-    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
-      throw new ObjectGoneError();
-    objects.learn(now);
+  get unhurried(): KubernetesClient {
+    return this.client.with({ class: "instant" });
   }
 }
