@@ -14,8 +14,8 @@ import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/object
 import type { Memory } from "../../runtime/memory/memory";
 import { wasCreated } from "../../runtime/memory/rememberedChildren";
 import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
-import { type ChildrenScope, type Written, writeChildren } from "../../runtime/reconcile/objectChildren";
 import { Timeline } from "../../runtime/reconcile/timeline";
+import { type ChildrenScope, type Written, writeChildren } from "../../runtime/reconcile/writeChildren";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { StillListingError } from "../../runtime/watch/scopes";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";

@@ -13,12 +13,12 @@ import type { Asking } from "./asking";
 import type { Draft } from "./draft";
 import type { Finalizers } from "./finalizers";
 import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
-import { type WritingOptions, writeChildren } from "./objectChildren";
 import type { ObservedChildren } from "./observedChildren";
 import type { Reconciliation } from "./reconciliation";
 import type { Made, Remembering } from "./remembering";
 import type { Scrubber } from "./scrubber";
 import { type Timetable, timetableOf } from "./timetable";
+import { type WritingOptions, writeChildren } from "./writeChildren";
 
 /** What {@link Convergence} works with. */
 export interface ConvergenceOptions {

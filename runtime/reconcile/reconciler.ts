@@ -16,7 +16,6 @@ import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
 import { type Mandate, whyEnded } from "./mandate";
 import { UnconfirmedEvents } from "./newEvents";
-import type { WritingOptions } from "./objectChildren";
 import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
 import type { Outcome } from "./outcome";
 import { Reconciliation } from "./reconciliation";
@@ -24,6 +23,7 @@ import { Remembering, type RememberingOptions } from "./remembering";
 import { Scrubber } from "./scrubber";
 import { Sweep } from "./sweep";
 import { lastWriteOf, Timeline } from "./timeline";
+import type { WritingOptions } from "./writeChildren";
 
 /** What {@link Reconciler} works with. */
 export interface ReconcilerOptions
@@ -114,11 +114,11 @@ export class Reconciler {
       name: name.name,
     };
     const draft = new Draft({ ...about, attempt }, mandate);
-    /** Asks whether the API server answers for the object. Undefined: it has not even been read. */
-    let asking: KubernetesClient | undefined;
+    /** Undefined as long as the object has not even been read. */
+    let client: KubernetesClient | undefined;
     try {
       const object = await timeline.step("read", () => objects.readToReconcile(name));
-      asking = mandate.client.with({ class: "work", fence: mandate.assert });
+      client = mandate.client.with({ class: "work", fence: mandate.assert });
       writtenAt = object && lastWriteOf(object);
       if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
       const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
@@ -131,12 +131,12 @@ export class Reconciler {
         draft.events.push(...this.unconfirmed.take(name, memory.told));
         const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
         const reconciliation = new Reconciliation(object, mandate, options);
-        asking = reconciliation.client;
+        client = reconciliation.client;
         await this.handle(object, memory, reconciliation, draft);
         this.outages.ended(keyOf(name));
       }
     } catch (error) {
-      await this.fail(error, name, draft, mandate, asking);
+      await this.fail(error, name, draft, mandate, client);
     }
     return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
   }
@@ -188,9 +188,9 @@ export class Reconciler {
     name: ObjectName,
     draft: Draft,
     mandate: Mandate,
-    asking: KubernetesClient | undefined,
+    client: KubernetesClient | undefined,
   ): Promise<void> {
-    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, asking);
+    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, client);
     const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? error, name.namespace);
     const { report, again } = consequence;
     // A write may have been done although nobody was told.
@@ -201,11 +201,13 @@ export class Reconciler {
   }
 
   /** What {@link Outages.met} says of an error. */
-  private outageOf(error: unknown, name: ObjectName, asking: KubernetesClient | undefined) {
+  private outageOf(error: unknown, name: ObjectName, client: KubernetesClient | undefined) {
     const key = keyOf(name);
-    // The API server answers for the object, whatever it answers.
-    const confirmOwner = async () => void (await asking?.get(this.options.resource, name));
-    if (asking) return this.outages.met(error, key, { confirmOwner, masked: (text) => this.masked(text) });
+    if (client) {
+      // The API server answers for the object, whatever it answers.
+      const confirmOwner = async () => void (await client.get(this.options.resource, name));
+      return this.outages.met(error, key, { confirmOwner, masked: (text) => this.masked(text) });
+    }
     // Not even the object was read: what failed before failed because the API server was away.
     this.outages.ended(key);
     return undefined;
