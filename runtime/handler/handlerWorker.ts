@@ -40,13 +40,13 @@ interface Question {
 /**
  * One running handler process and the conversation with it: one line in, one line out, one at a time.
  *
- * **Guarantees.** A line becomes the answer to the request whose id it echoes, and to no other (tests/unit/handlerWorker,
- * tests/unit/fuzz/processes). A line with the id of an earlier request is discarded. A line with any other id, or none,
- * ends the process and fails the request that waits.
+ * Guarantee (tests/unit/handlerWorker.test.ts, tests/unit/fuzz/processes.test.ts): a line becomes the answer to the request whose id
+ * it echoes, and to no other. A line with the id of an earlier request is discarded. A line with any other id, or none, ends the
+ * process and fails the request that waits.
  *
- * **Assumptions.** The process cannot guess an id: each has 122 random bits.
+ * Assumption: the process cannot guess an id, since each has 122 random bits.
  *
- * **Caveats.** A process may still answer the right request with another object's children: nobody can see that.
+ * Caveat: a process may still answer the right request with another object's children: nobody can see that.
  */
 export class HandlerWorker {
   private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES, textOf);

@@ -5,7 +5,8 @@ import { canReference } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import { isExpired } from "../../events/eventMarks";
 import { isRecord } from "../../json/json";
-import { conditionsIn, type KubernetesObject, type ManagedFieldsEntry } from "../../kubernetes/objects";
+import { applyEntry } from "../../kubernetes/managedFields";
+import { conditionsIn, type KubernetesObject } from "../../kubernetes/objects";
 import { kindKey } from "../../kubernetes/resource";
 import { type Memory, memoryIn, memoryOf } from "../../memory/memory";
 import { fieldManagerOf } from "../../names";
@@ -105,10 +106,7 @@ export class Needs {
   verdictAt(object: KubernetesObject): string | undefined {
     const written = this.memories ? this.memories.get(object.metadata.uid) : object;
     const manager = fieldManagerOf(this.options.operator);
-    const subresource = this.memories ? undefined : "status";
-    const isOurs = (entry: ManagedFieldsEntry) =>
-      entry.manager === manager && entry.subresource === subresource;
-    return written?.metadata.managedFields?.find(isOurs)?.time;
+    return written && applyEntry(written, manager, this.memories ? undefined : "status")?.time;
   }
 
   /** What is remembered of the object. */
