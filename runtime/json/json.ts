@@ -168,3 +168,8 @@ export function ownValue(map: Readonly<Record<string, unknown>>, key: string): u
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** Whether a value is such an object, and has no fields. */
+export function isEmptyMap(value: unknown): boolean {
+  return isRecord(value) && Object.keys(value).length === 0;
+}

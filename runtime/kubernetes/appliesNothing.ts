@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { readJson } from "../json/json";
+import { isEmptyMap, readJson } from "../json/json";
 import { ListEntries } from "./listEntries";
 import { isJsonObject, type JsonObject, type Manifest } from "./objects";
 
@@ -77,5 +77,5 @@ function writtenOf(keys: JsonObject, fields: JsonObject): Record<string, unknown
 }
 
 function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return isEmptyMap(value) || (Array.isArray(value) && value.length === 0);
 }

@@ -1,4 +1,4 @@
-import { isRecord, pointerOf, type Way } from "../json/json";
+import { isEmptyMap, isRecord, pointerOf, type Way } from "../json/json";
 import type { ApplyOptions, KubernetesClient } from "./client";
 import { isApiError } from "./errors";
 import type { KubernetesObject, Manifest } from "./objects";
@@ -91,8 +91,4 @@ function withoutMap(value: unknown, [step, ...rest]: Way): unknown {
   const { [step]: inner, ...others } = value;
   const left = withoutMap(inner, rest);
   return isEmptyMap(left) ? others : { ...value, [step]: left };
-}
-
-function isEmptyMap(value: unknown): boolean {
-  return isRecord(value) && Object.keys(value).length === 0;
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord, ownValue } from "../json/json";
+import { isEmptyMap, isRecord, ownValue } from "../json/json";
 import { SERVER_METADATA } from "./objects";
 
 /** A field in which an object differs from what it is to become. */
@@ -37,7 +37,8 @@ function meant(object: object): Record<string, unknown> {
 
 function compare(live: unknown, wanted: unknown, path: string): FieldChange[] {
   if (isDeepStrictEqual(live, wanted)) return [];
-  const isWholly = (one: unknown, other: unknown) => one === undefined && isRecord(other) && !isEmpty(other);
+  const isWholly = (one: unknown, other: unknown) =>
+    one === undefined && isRecord(other) && !isEmptyMap(other);
   if ((isRecord(live) && isRecord(wanted)) || isWholly(live, wanted) || isWholly(wanted, live)) {
     const before = (live ?? {}) as Record<string, unknown>;
     const after = (wanted ?? {}) as Record<string, unknown>;
@@ -73,10 +74,6 @@ function byName(list: readonly unknown[]): Map<string, unknown> | undefined {
   );
   const map = new Map(entries);
   return map.size === list.length ? map : undefined;
-}
-
-function isEmpty(value: Record<string, unknown>): boolean {
-  return Object.keys(value).length === 0;
 }
 
 /** A key as jsonpath writes it: ".data", "['app.kubernetes.io/name']". */
