@@ -84,7 +84,8 @@ async function admitted(
 /** @throws OperatorError if the file cannot be read, or contains something else than objects */
 function readManifests(file: string): Manifest[] {
   const problems = new Problems();
-  const documents = readYaml(path.resolve(file), "Name a file with an object by -f.", problems) ?? [];
+  const documents =
+    readYaml(path.resolve(file), "Name a file with an object by -f.", problems, "exact") ?? [];
   const manifests = documents.flatMap(({ content, report }): Manifest[] => {
     const isObject =
       isRecord(content) &&

@@ -10,9 +10,10 @@ import {
   type Node,
   Parser,
   parseAllDocuments,
+  visit,
 } from "yaml";
 import { flawOf, MOST_LEVELS } from "../runtime/json/flaw";
-import { isRecord } from "../runtime/json/json";
+import { isRecord, readJson } from "../runtime/json/json";
 import type { Json } from "../runtime/kubernetes/objects";
 import type { Locate, Position, Problems, Report } from "./problems";
 
@@ -31,11 +32,17 @@ export interface YamlDocument {
  * @param file absolute path
  * @param missing what to do if there is no such file, in a sentence
  * @param problems gets a file that cannot be read, and mistakes in the YAML, with line and column
+ * @param integers "exact": integers of 64 bits are kept as `readJson` keeps them, for objects of a cluster. @default "rounded"
  * @returns undefined if anything was reported
  */
-export function readYaml(file: string, missing: string, problems: Problems): YamlDocument[] | undefined {
+export function readYaml(
+  file: string,
+  missing: string,
+  problems: Problems,
+  integers: "exact" | "rounded" = "rounded",
+): YamlDocument[] | undefined {
   const source = readText(file, missing, problems.in(file));
-  const parsed = source === undefined ? undefined : parse(source, problems.in(file));
+  const parsed = source === undefined ? undefined : parse(source, integers === "exact", problems.in(file));
   if (parsed === undefined) return undefined;
   const documents: YamlDocument[] = [];
   for (const { document, locate } of parsed) {
@@ -74,13 +81,19 @@ interface ParsedDocument {
 }
 
 /** Parses YAML 1.2, even if a file names another version. Tags are refused, because JSON has no dates, sets or byte strings. */
-function parse(source: string, report: Report): ParsedDocument[] | undefined {
+function parse(source: string, intAsBigInt: boolean, report: Report): ParsedDocument[] | undefined {
   if (isTooDeep(source)) {
     report("the file", `is nested more than ${MOST_LEVELS} levels deep`, "Write it in fewer levels.");
     return undefined;
   }
   const lineCounter = new LineCounter();
-  const options = { schema: "core", resolveKnownTags: false, logLevel: "error", lineCounter } as const;
+  const options = {
+    schema: "core",
+    resolveKnownTags: false,
+    logLevel: "error",
+    lineCounter,
+    intAsBigInt,
+  } as const;
   return [...parseAllDocuments(source, options)].map((document) => ({
     document,
     locate: (field) => positionAt(lineCounter, offsetOf(document, field)),
@@ -110,6 +123,7 @@ function flawOfYaml({ errors, warnings }: Document): { complaint: string; positi
 /** A document's content as JSON has it. Undefined if it has been reported why that cannot be. */
 function contentOf(document: Document, report: Report): Json | undefined {
   try {
+    keepIntegers(document);
     const content: Json = document.toJS();
     const flaw = flawOf(content);
     if (flaw === undefined) return content;
@@ -119,6 +133,15 @@ function contentOf(document: Document, report: Report): Json | undefined {
     report("the file", `cannot be read: ${reasonOf(error)}`, "Write it without aliases.");
   }
   return undefined;
+}
+
+/** Puts integers that the library has read without a loss into the form in which `readJson` keeps them. */
+function keepIntegers(document: Document): void {
+  visit(document, {
+    Scalar(key, node) {
+      if (typeof node.value === "bigint" && key !== "key") node.value = readJson(String(node.value));
+    },
+  });
 }
 
 /**

@@ -4,7 +4,6 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Operator } from "../../runtime/definition/definition";
 import type { HandlerEvent } from "../../runtime/handler/contract";
-import { rounded } from "../../runtime/json/json";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import { type FixtureResult, runFixtures } from "../fixtures";
 import { updateFixtures } from "../fixtures/update";
@@ -52,7 +51,7 @@ export async function draft(
   try {
     mkdirSync(path.dirname(file(NAME)));
     const head = comment.map((line) => `# ${line}\n`).join("");
-    const text = (extent: Extent) => head + yaml(rounded(documentOf(questionOf(extent))));
+    const text = (extent: Extent) => head + yaml(documentOf(questionOf(extent)));
     const ask = async (content: string) => {
       writeFileSync(file(NAME), content);
       const [result] = await runFixtures(operator, folder);

@@ -101,9 +101,15 @@ export function rounded(value: unknown): unknown {
   const text = JSON.stringify(value);
   if (!text.includes(MARK)) return value;
   return JSON.parse(text, (_, inner: unknown) => {
-    const [, integer] = (typeof inner === "string" && MARKED_TEXT.exec(inner)) || [];
+    const integer = keptInteger(inner);
     return integer === undefined ? inner : Number(integer);
   });
+}
+
+/** The integer that {@link readJson} kept because a JavaScript number would round it. Undefined for any other value. */
+export function keptInteger(value: unknown): bigint | undefined {
+  const [, digits] = (typeof value === "string" && MARKED_TEXT.exec(value)) || [];
+  return digits === undefined ? undefined : BigInt(digits);
 }
 
 /** JSON with a mark at each integer that would be rounded. Texts are left as they are. */

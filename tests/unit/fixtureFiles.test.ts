@@ -15,6 +15,30 @@ describe("runFixtures", () => {
   });
   afterEach(() => folder.remove());
 
+  it("reads, compares, shows and writes integers of 64 bits as they are", async () => {
+    const code = `
+      require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const [[, id], [, size]] = [/"id":("[^"]*")/.exec(line), /"size":([0-9]+)/.exec(line)];
+        console.log(\`{"id":\${id},"children":[],"status":{"size":\${size}}}\`);
+      });`;
+    const run = (expected: string) =>
+      folder.run(code, {
+        "a.yaml": `object: { metadata: { name: a }, spec: { size: 9007199254740993 } }\nanswer: { children: [], status: { size: ${expected} } }\n`,
+      });
+    const results = await run("9007199254740992");
+    assert.deepEqual(
+      results.map(({ differences, failure }) => failure ?? differences),
+      [["status: .size: expected 9007199254740992, answered 9007199254740993"]],
+    );
+    updateFixtures(folder.root, results);
+    const written = readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8");
+    assert.deepEqual(
+      [...written.matchAll(/size: (\S+)/g)].map(([, size]) => size),
+      ["9007199254740993", "9007199254740993"],
+    );
+    assert.deepEqual((await run("9007199254740993"))[0]?.differences, []);
+  });
+
   describe("in steps", () => {
     const answer = `{
       children: request.object.spec.size === 0 ? [] : [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: request.object.spec.size } }],
