@@ -30,6 +30,8 @@ export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
 export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
 /** On a child that can have no owner reference: "namespace/name" of its custom resource. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
+/** On a child of an object that is itself a child: how many objects in a row led to it. See `levelOf`. */
+export const LEVEL_ANNOTATION = `${DOMAIN}/level`;
 /**
  * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, separated by commas.
  */

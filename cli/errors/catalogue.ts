@@ -51,6 +51,15 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "Rename the child, delete that object, or give the object to this operator with the annotation " +
       "argosy.dev/adopt=true. If the operator was renamed, add its former name to formerNames in operator.yaml.",
   },
+  ChildCycle: {
+    happened:
+      "Twelve objects in a row each led to the next one as its child, and the object is the last of them: operators create " +
+      "each other's objects. No children are created for this object, because this would go on without end.",
+    look: "The owner references of the object show the chain, step by step. The annotation argosy.dev/level counts its steps.",
+    remedy:
+      "Let one of the handlers answer no child for an object that another operator created, which has the label " +
+      "argosy.dev/child-of. Then delete the first of the objects: the others go with it.",
+  },
   ChildRefused: {
     happened:
       "The API server refused a child. Or it failed to write the child for more than 20 seconds, although it answered " +

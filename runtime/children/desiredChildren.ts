@@ -7,6 +7,7 @@ import { isListed, type Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, finalizersOf, identityOf } from "../names";
 import { isSelected } from "../watch/watched";
 import { type ChildOrder, orderOf } from "./childOrder";
+import { whyTooDeep } from "./levels";
 import { ownedManifest } from "./ownership";
 
 /** A child to bring about. Without an order it is applied at once. */
@@ -27,7 +28,8 @@ export interface DesiredChild extends Partial<ChildOrder> {
  * @param resources the declared kinds as the API serves them
  * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a kind does not allow the name of its child, a
  *   namespace is missing or not the operator's, or a child is answered twice, names another owner, has a finalizer of the operator,
- *   waits for a child that never becomes ready, or would itself be watched. `KindMissing` if the cluster does not serve a kind
+ *   waits for a child that never becomes ready, or would itself be watched. `KindMissing` if the cluster does not serve a kind.
+ *   `ChildCycle` if too many objects in a row led to this one
  */
 export function desiredChildren(
   answered: readonly Manifest[],
@@ -35,6 +37,8 @@ export function desiredChildren(
   operator: Operator,
   resources: readonly Resource[],
 ): DesiredChild[] {
+  const tooDeep = answered.length > 0 ? whyTooDeep(object) : undefined;
+  if (tooDeep) throw tooDeep;
   const seen = new Set<string>();
   const children = answered.map((child, position) => {
     const refuse = (problem: string) => invalid(`children[${position}] ${problem}`);

@@ -18,12 +18,14 @@ import {
   annotated,
   CHILD_OF_LABEL,
   KEEP_ANNOTATION,
+  LEVEL_ANNOTATION,
   OPERATOR_LABEL,
   type OperatorNames,
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
 } from "../names";
 import { isSelected } from "../watch/watched";
+import { levelAnnotation } from "./levels";
 import { managersOf } from "./marks";
 
 /** The custom resource that owns a child, as named on the child. */
@@ -70,6 +72,7 @@ export function ownedManifest(
     // Only the engine reads annotations about the order: they are not applied, and do not count in the cluster.
     const {
       [OWNER_ANNOTATION]: _owner,
+      [LEVEL_ANNOTATION]: _level,
       [AFTER_ANNOTATION]: _after,
       [KEEP_ANNOTATION]: _keep,
       ...annotations
@@ -79,7 +82,8 @@ export function ownedManifest(
   }
   const marks = marksOf(object, namespace, identity, isController);
   metadata.labels = { ...labels, ...marks.labels };
-  if (marks.annotations) metadata.annotations = { ...metadata.annotations, ...marks.annotations };
+  const added = { ...marks.annotations, ...levelAnnotation(object) };
+  if (Object.keys(added).length > 0) metadata.annotations = { ...metadata.annotations, ...added };
   if (marks.ownerReferences) metadata.ownerReferences = marks.ownerReferences;
   return { ...content, metadata };
 }

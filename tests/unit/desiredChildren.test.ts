@@ -33,6 +33,31 @@ describe("desiredChildren", () => {
     assert.equal(second?.manifest.metadata.ownerReferences?.[0]?.uid, "widget-uid");
   });
 
+  it("refuses children of the last of twelve objects in a row, of which each is a child of the one before", () => {
+    let object = widget();
+    const levels: (string | undefined)[] = [];
+    for (let level = 1; level <= 12; level++) {
+      const [child] = desire([configMap({ annotations: { "argosy.dev/level": "0" } })], object);
+      assert.ok(child);
+      const { labels = {}, annotations } = child.manifest.metadata;
+      levels.push(annotations?.["argosy.dev/level"]);
+      object = widget({ labels, ...(annotations && { annotations }) });
+    }
+    assert.deepEqual(levels, [undefined, "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"]);
+    assert.throws(() => desire([configMap()], object), {
+      reason: "ChildCycle",
+      permanent: true,
+      message: /^12 objects in a row each led to the next one as its child/,
+    });
+    assert.deepEqual(desire([], object), []);
+  });
+
+  it("counts no object as a child only because somebody annotated it so", () => {
+    const forged = widget({ annotations: { "argosy.dev/level": "12" } });
+    const [child] = desire([configMap()], forged);
+    assert.equal(child?.manifest.metadata.annotations, undefined);
+  });
+
   it("takes null for no owners and no finalizers", () => {
     const child = configMap();
     const metadata = { ...child.metadata, ownerReferences: null, finalizers: null };
