@@ -5,7 +5,7 @@ const HANDLER_REMEDY = "Name the file that defines reconcile(request), for examp
 
 const functionFile = pattern(
   /^[\w-][\w./-]*\.(py|js|ts)$/,
-  "a file in Python, JavaScript or TypeScript in the operator's folder",
+  `a file in Python, JavaScript or TypeScript in the operator's folder, with a name of letters, digits, "_", "-" and "."`,
   `${HANDLER_REMEDY} For another language, give an image and a command: handler: { image, command }.`,
 ).describe("A file that defines reconcile(request): main.py, main.js or main.ts.");
 

@@ -287,11 +287,15 @@ describe("loadOperator", () => {
       [{ handler: "a/../../b.py" }, `handler "a/../../b.py" is outside of the operator's folder.`],
       [
         { handler: "main.rb" },
-        `handler is "main.rb", not a file in Python, JavaScript or TypeScript in the operator's folder. Name the file that defines reconcile(request), for example handler: main.py. For another language, give an image and a command:`,
+        `handler is "main.rb", not a file in Python, JavaScript or TypeScript in the operator's folder, with a name of letters, digits, "_", "-" and ".". Name the file that defines reconcile(request), for example handler: main.py. For another language, give an image and a command:`,
       ],
       [
         { handler: "../b/main.py" },
-        `handler is "../b/main.py", not a file in Python, JavaScript or TypeScript in the operator's folder. Name`,
+        `handler is "../b/main.py", not a file in Python, JavaScript or TypeScript in the operator's folder, with a name of letters, digits, "_", "-" and ".". Name`,
+      ],
+      [
+        { handler: "my handler.py" },
+        `handler is "my handler.py", not a file in Python, JavaScript or TypeScript in the operator's folder, with a name of letters, digits, "_", "-" and ".". Name`,
       ],
       [
         { handler: "other.py" },
