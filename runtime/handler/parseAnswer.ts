@@ -188,6 +188,10 @@ function checkChild(child: unknown, index: number): void {
   }
   const { metadata } = child;
   if (!isRecord(metadata)) throw invalid(`${path}.metadata must be an object with a name`);
+  if (metadata["name"] == null && metadata["generateName"] != null)
+    throw invalid(
+      `${path}.metadata has generateName and no name; give the child a name, since each answer would create another object otherwise`,
+    );
   checkName(metadata["name"], `${path}.metadata.name`);
   if (metadata["namespace"] != null) checkName(metadata["namespace"], `${path}.metadata.namespace`);
   for (const key of ["labels", "annotations"]) checkStringMap(metadata[key], `${path}.metadata.${key}`);

@@ -222,6 +222,11 @@ describe("parseAnswer", () => {
       /metadata\.name must be a Kubernetes name, and is 20241126101602123\./,
     ],
     [
+      "a child with generateName in place of a name, and says why",
+      BIG.child('"generateName":"a-"'),
+      /children\[0\]\.metadata has generateName and no name; give the child a name, since each answer would/,
+    ],
+    [
       "an integer of 64 bits for the text of a report",
       '{"children":[],"events":[{"type":"Normal","reason":"BackedUp","note":20241126101602123}]}',
       /events\[0\]\.note must be a text, and is 20241126101602123\./,
