@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, CommanderError } from "commander";
 import { asCommandError, CommandError, complaintOfSystem, EXIT_CODES, UsageError } from "./commandError";
 import { interruptForClosedOutput, interruptible } from "./interruption";
 
@@ -14,6 +14,13 @@ export interface CommandLine {
    */
   run(signal: AbortSignal): Promise<number>;
 }
+
+/** The complaints of the library that name an argument, but not what to write. The library has printed them. */
+const NEEDS_USAGE = [
+  "commander.missingArgument",
+  "commander.excessArguments",
+  "commander.missingMandatoryOptionValue",
+];
 
 /**
  * Parses arguments, runs the command to its end, and prints an error: a foreseen one without its stack.
@@ -32,6 +39,10 @@ export async function runCommand(
     command.exitOverride().parse(args, { from: "user" });
     return await interruptible(run);
   } catch (error) {
+    if (error instanceof CommanderError && NEEDS_USAGE.includes(error.code))
+      process.stderr.write(
+        `Usage: ${command.name()} ${command.usage()}\n${command.name()} --help explains each of them.\n`,
+      );
     return report(error);
   }
 }

@@ -12,6 +12,7 @@ import { pythonTypes } from "./types/python";
 import { structsOf } from "./types/shapes";
 import { typescriptTypes } from "./types/typescript";
 
+const CHOICES: readonly string[] = ["python", "typescript"];
 const NEEDS_LANGUAGE =
   "its handler is a program. Choose the language of the types: --in python or --in typescript.";
 
@@ -39,9 +40,11 @@ export interface TypesFile {
  * @param names only these operators. All if there are none
  * @returns the exit code: 1 if a file is missing or outdated, with
  * --check
- * @throws UsageError for an operator that does not exist, or that is named and whose language is not known
+ * @throws UsageError for a language that has no types, and for an operator that does not exist, or that is named and whose language is not known
  */
 export async function types(names: readonly string[], options: TypesOptions): Promise<number> {
+  if (options.in !== undefined && !CHOICES.includes(options.in))
+    throw new UsageError(`--in ${options.in}: there are types for python and typescript.`);
   let isCurrent = true;
   for (const operator of loadChosen(loaderOf(findHandlers(options)), names)) {
     if (names.length === 0 && languageFor(operator, options.in) === undefined) {
@@ -84,11 +87,7 @@ export function typesOf(operator: Operator, language?: string): TypesFile {
         text: typescriptTypes(kind, apiVersion, structs),
       };
     default:
-      throw new UsageError(
-        own === undefined
-          ? `${operator.name}: ${NEEDS_LANGUAGE}`
-          : `--in ${own}: there are types for python and typescript.`,
-      );
+      throw new UsageError(`${operator.name}: ${NEEDS_LANGUAGE}`);
   }
 }
 

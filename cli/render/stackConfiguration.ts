@@ -28,7 +28,11 @@ export function readStackConfiguration(folder: string, stack: string): StackConf
   const file = path.join(folder, `Pulumi.${stack}.yaml`);
   if (!existsSync(file)) {
     const known = readdirSync(folder).flatMap((each) => /^Pulumi\.(.+)\.yaml$/.exec(each)?.[1] ?? []);
-    throw new CommandError(`Pulumi.${stack}.yaml is missing. There is: ${known.join(", ") || "no stack"}.`);
+    const remedy =
+      known.length > 0
+        ? `There is: ${known.join(", ")}. Name one of them with --stack`
+        : `There is no stack yet. Create one: pulumi stack init ${stack}`;
+    throw new CommandError(`Pulumi.${stack}.yaml is missing. ${remedy}.`);
   }
   const { config, environment } = readYamlFile(file);
   if (environment !== undefined) {

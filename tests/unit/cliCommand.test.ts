@@ -31,6 +31,19 @@ describe("cli: how a command ends", () => {
     assert.match(stderr, /unknown option '--sped'\n\(Did you mean --speed\?\)/);
   });
 
+  it("with 2, and what may be given, for an argument that is missing or too many", async () => {
+    const command = new Command("argosy sail").argument("<ship>").requiredOption("--speed <knots>");
+    const usage = "Usage: argosy sail [options] <ship>\nargosy sail --help explains each of them.\n";
+    for (const [args, complaint] of [
+      [["--speed", "3"], "error: missing required argument 'ship'\n"],
+      [["a", "b", "--speed", "3"], "error: too many arguments. Expected 1 argument but got 2.\n"],
+      [["a"], "error: required option '--speed <knots>' not specified\n"],
+    ] as const) {
+      const { result, stderr } = await captured(() => runCommand({ command, run: never }, args, {}));
+      assert.deepEqual([result, stderr], [2, complaint + usage]);
+    }
+  });
+
   it("with 0 for help", async () => {
     const { result, stdout } = await ending(never, ["--help"]);
     assert.deepEqual([result, stdout.startsWith("Usage: argosy sail")], [0, true]);

@@ -127,6 +127,12 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
     assert.equal(read("widget_types.py"), "");
   });
 
+  it("refuse a language that has none, even if the handler has one of its own", async () => {
+    write("main.py", { "main.py": "def reconcile(request): ...\n" });
+    const { result, stderr } = await run("--in", "ruby");
+    assert.deepEqual([result, stderr], [2, "--in ruby: there are types for python and typescript.\n"]);
+  });
+
   it("need a language for a program", async () => {
     write(widgetDefinition.handler, { "main.py": "" });
     const { result, stderr } = await run("widget");

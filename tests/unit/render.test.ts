@@ -292,8 +292,13 @@ config:
 
   it("names the stacks that there are", () => {
     assert.throws(() => readStackConfiguration(root, "test"), {
-      message: "Pulumi.test.yaml is missing. There is: dev, prod.",
+      message: "Pulumi.test.yaml is missing. There is: dev, prod. Name one of them with --stack.",
     });
+    const none = writeFolder({ "Pulumi.yaml": "name: none\nruntime: nodejs\n" });
+    assert.throws(() => readStackConfiguration(none, "dev"), {
+      message: "Pulumi.dev.yaml is missing. There is no stack yet. Create one: pulumi stack init dev.",
+    });
+    removeFolder(none);
   });
 
   it("names the file that is no YAML", () => {
