@@ -248,6 +248,7 @@ export class Engine {
       listener: wakeups,
       isActive: () => this.isLeading,
       onInterruption: (kind, error) => this.interrupted(kind, error),
+      notice: this.notice,
     });
   }
 

@@ -11,6 +11,7 @@ import { Trials } from "../reconcile/trial";
 import { gatherUsed } from "../uses/used";
 import type { Alarms } from "../work/alarms";
 import type { Arrivals } from "../work/arrivals";
+import { Pace } from "../work/pace";
 import type { Schedule } from "../work/schedule";
 import type { Triggers } from "../work/triggers";
 import type { Metrics } from "./metrics";
@@ -37,6 +38,8 @@ export interface PartsOptions extends WatchesOptions {
   readonly recorder: Recorder | undefined;
   /** The reporting instance in Kubernetes Events. */
   readonly instance: string;
+  /** Called with what goes wrong beside the work. */
+  readonly notice: (text: string) => void;
 }
 
 /** The parts of an engine that exist once the custom resource's kind is known. */
@@ -99,11 +102,19 @@ function memoryObjectsOf(
   return new MemoryObjects({ operator, resource, namespace, known: memories, isThere });
 }
 
-function newOutbox(teller: Teller, { metrics, recorder }: PartsOptions): Outbox {
+/** A policy may refuse all Events: the reasons differ by the names of these, and a notice a minute is enough. */
+const DROPPED_EVENTS = { burst: 1, refillMs: 60_000 };
+
+function newOutbox(teller: Teller, { metrics, recorder, notice }: PartsOptions): Outbox {
+  const pace = new Pace(DROPPED_EVENTS);
+  const eventDropped = (reason: string) => {
+    metrics.eventDropped();
+    if (pace.take("") === 0) notice(`an Event is not written: ${reason}`);
+  };
   const outbox = new Outbox({
     teller,
     join: recorder?.join ?? ((_, later) => later),
-    onDrop: (what, reason) => (what === "event" ? metrics.eventDropped() : recorder?.drop(reason)),
+    onDrop: (what, reason) => (what === "event" ? eventDropped(reason) : recorder?.drop(reason)),
   });
   if (recorder) metrics.observeRecording(recorder, outbox);
   return outbox;

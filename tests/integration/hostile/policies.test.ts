@@ -64,6 +64,29 @@ describe("where a policy of the cluster refuses writes", function () {
     assert.equal((await bench.api.get(child)).metadata.uid, uid);
   });
 
+  it("to its Events, the object is handled, and the log says once a minute why they are missing", async () => {
+    const regarding = { apiVersion: "v1", kind: "ConfigMap", name: "probe", namespace: bench.namespace };
+    const probe: Manifest = {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { name: "probe", namespace: bench.namespace },
+      ...{ eventTime: new Date().toISOString().replace("Z", "000Z"), regarding, type: "Normal" },
+      ...{ reason: "Probe", action: "Probe", reportingController: "test", reportingInstance: "test" },
+    };
+    await forbid("events.k8s.io", "events", "CREATE", "false", async () => {
+      const created = await bench.api.create(probe);
+      await bench.api.delete(probe);
+      return created;
+    });
+    for (const name of ["first", "second"]) await bench.applied(name, answering(configMap(name)));
+    const refusals = () => bench.engine.notices.filter((notice) => /an Event is not written/.test(notice));
+    await eventually(async () => {
+      assert.ok((await bench.engine.metric("argosy_events_dropped_total")) >= 2);
+      assert.equal(refusals().length, 1);
+    });
+    assert.match(refusals()[0] ?? "", /^an Event is not written: .*a team is missing/);
+  });
+
   /**
    * Lets the API server refuse what does not fulfil the expression, in this namespace.
    * @param probe is refused as soon as the policy is in force
