@@ -112,7 +112,10 @@ describe("the command render", () => {
     }
 
     it("a stack that is not there", async () => {
-      assert.equal(await refusal("--stack", "test"), "Pulumi.test.yaml is missing. There is: dev, prod. Name one of them with --stack.\n");
+      assert.equal(
+        await refusal("--stack", "test"),
+        "Pulumi.test.yaml is missing. There is: dev, prod. Name one of them with --stack.\n",
+      );
     });
 
     it("an operator", () =>
