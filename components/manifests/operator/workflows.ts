@@ -166,9 +166,9 @@ export function buildResyncTemplate(
           name: "resync",
           pendingTimeout: `${PENDING_SECONDS}s`,
           // The kubelet counts it from the moment at which the pod has a node. It covers a container that is killed as a whole, as
-          // by a kernel that has no memory left for it: Argo's executor in it cannot tell Argo any more. In a run,
-          // the other container tells. With the deadline above alone, the next resync after ten minutes would be skipped. An image
-          // that takes longer to pull is there for the next resync.
+          // by a kernel that has no memory left for it: Argo's executor in it cannot report its end any more. In a run, the other
+          // container reports it. With the deadline above alone, the next resync after ten minutes would be skipped. An image that
+          // takes longer to pull is there for the next resync.
           activeDeadlineSeconds: RESYNC_SECONDS + RESYNC_START_SECONDS,
           // There are no retries, because the next resync comes by itself.
           container: buildResyncContainer(operator, options),
