@@ -4,7 +4,7 @@ import type { Findings, Look } from "./lookInCluster";
 export interface ImageVolumesNeed {
   /** The argument or field that needs them, and its value: "initlessPods is true". */
   readonly reason: string;
-  /** What they are for, for a cluster that does not answer: "pods without an init container". */
+  /** What they are for, for a cluster that does not answer: "files of cache". */
   readonly purpose: string;
   /** What to change in the program if the cluster has none: "Leave initlessPods out". */
   readonly remedy: string;

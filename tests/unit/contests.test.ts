@@ -104,7 +104,7 @@ describe("Contests", () => {
     assert.equal(contests.changed("a"), true);
   });
 
-  it("begins anew for an object that was quiet, although an earlier drift of another one still waits", () => {
+  it("begins a new contest for an object that was quiet, although an earlier drift of another one still waits", () => {
     contests.changed("b");
     contests.drifted("b");
     fight(3, "a");

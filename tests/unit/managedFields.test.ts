@@ -12,7 +12,7 @@ describe("applyEntry", () => {
     );
   const entry: ManagedFieldsEntry = { manager: MANAGER, operation: "Apply" };
 
-  it("finds what we have applied, and nothing else of ours", () => {
+  it("finds what we applied, and none of our other writes", () => {
     assert.equal(find(entry), entry);
     assert.equal(find({ ...entry, operation: "Update" }), undefined);
     assert.equal(find({ ...entry, subresource: "status" }), undefined);

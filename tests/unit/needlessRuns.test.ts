@@ -37,7 +37,7 @@ describe("the runs of an object that wait", () => {
     return [...names];
   }
 
-  it("are needless but for the newest", async () => {
+  it("are needless, except the newest", async () => {
     assert.deepEqual(await leftOf(waiting("b", 2), waiting("c", 3), waiting("a", 1)), ["c"]);
   });
 

@@ -122,10 +122,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         // keep the other from ever starting.
         containerSet: { containers },
         podSpecPatch: JSON.stringify({
-          "$setElementOrder/containers": startOrder(
-            containers.map(({ name }) => name),
-            options,
-          ).map((name) => ({ name })),
+          "$setElementOrder/containers": startOrder(containers, options),
         }),
         outputs: {
           parameters: [ANSWER, TIMINGS].map(({ name, path }) => ({ name, valueFrom: { path, default: "" } })),
@@ -285,9 +282,10 @@ function argoContainers({ platform }: OperatorOptions) {
  * The names of a pod's containers in the order in which the kubelet starts them, one after another. Argo's container comes last
  * if nothing waits for it, and first if it prepares the others. Argo puts it first in any case.
  */
-function startOrder(names: readonly string[], options: OperatorOptions): readonly string[] {
+function startOrder(containers: readonly { readonly name: string }[], options: OperatorOptions) {
   const { init, beside } = argoContainers(options);
-  return init === undefined ? [beside, ...names] : [...names, beside];
+  const names = containers.map(({ name }) => ({ name }));
+  return init === undefined ? [{ name: beside }, ...names] : [...names, { name: beside }];
 }
 
 /**

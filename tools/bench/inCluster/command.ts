@@ -36,8 +36,9 @@ interface Options extends InClusterWork {
 
 const HELP = `
 Forms: tutorial (the published Memcached tutorial: seven pods for each event), pod, initless-pod (the same without an init
-container of Argo's: the cluster needs image volumes), resident (recording its runs), resident-by-events (the same without the runner's own watch: the way over Argo alone), kopf, controller-runtime (as it is
-out of the box, and raised), bare-pod (a pod without an operator, for scale).
+container of Argo's: the cluster needs image volumes), resident (recording its runs), resident-by-events (the same without
+the runner's own watch: the way over Argo alone), kopf, controller-runtime (as it is out of the box, and raised), bare-pod (a
+pod without an operator, for scale).
 
 The peers run from images that you build and that the cluster can have; without one its forms are left out. For kind:
   docker build --tag argosy-bench-kopf:dev tools/bench/peers/kopf
@@ -131,15 +132,12 @@ async function compare(
   ground: FormOptions,
   machines: readonly string[],
 ): Promise<number> {
-  const forms = options.forms.flatMap((name) => all.filter((form) => form.name === name));
+  const known = options.forms.flatMap((name) => all.filter((form) => form.name === name));
+  const lacksVolumes = known.some(needsImageVolumes) && !(await hasImageVolumes(options));
+  const forms = known.filter((form) => !(lacksVolumes && needsImageVolumes(form)));
   const leftOut = options.forms
     .filter((name) => !forms.some((form) => form.name === name))
-    .map((name) => `${name}: no image is given (--${name === "kopf" ? "kopf" : "controller-runtime"}-image)`);
-  const needsVolumes = forms.findIndex(({ name }) => name === "initless-pod");
-  if (needsVolumes >= 0 && !(await hasImageVolumes(options))) {
-    forms.splice(needsVolumes, 1);
-    leftOut.push("initless-pod: the cluster has no image volumes");
-  }
+    .map((name) => `${name}: ${whyLeftOut(name)}`);
   for (const line of leftOut) progress(`left out: ${line}`);
   const outcome = await runInCluster({ ...ground, forms, workOf: (form) => workOf(form, options) });
   const format = options.json ? formatInClusterJson : formatInCluster;
@@ -147,7 +145,17 @@ async function compare(
   return outcome.failures.length === 0 ? 0 : 1;
 }
 
-/** The API server of a cluster without them would leave Argo's program out of the pods. */
+/** The API server of a cluster without image volumes would leave Argo's program out of the pods. */
+function needsImageVolumes({ name }: Pick<Form, "name">): boolean {
+  return name === "initless-pod";
+}
+
+/** What is missing for a form. */
+function whyLeftOut(name: FormName): string {
+  if (needsImageVolumes({ name })) return "the cluster has no image volumes";
+  return `no image is given (--${name === "kopf" ? "kopf" : "controller-runtime"}-image)`;
+}
+
 async function hasImageVolumes({ kubeconfig, context }: Options): Promise<boolean> {
   return (await lookInCluster({ kubeconfig, context }, (look) => look.keepsImageVolumes())) ?? false;
 }
