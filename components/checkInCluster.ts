@@ -27,7 +27,7 @@ export async function checkInCluster(
     throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
   for (const title of unseen) {
     void pulumi.log.warn(
-      `${component}: this kubeconfig cannot check whether ${title} is in the cluster, although the platform uses it`,
+      `${component} uses ${title}, but this kubeconfig does not show whether the cluster has it`,
     );
   }
 }

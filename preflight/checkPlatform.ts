@@ -1,3 +1,4 @@
+import { checkAdoptedController } from "./adoptedController";
 import { checkImageVolumes } from "./checkImageVolumes";
 import { makerOf } from "./checkInstallation";
 import { type Findings, type Found, type Look, together } from "./lookInCluster";
@@ -30,6 +31,8 @@ export interface ExpectedPlatform {
   readonly program: string;
   readonly argoEvents: Mode;
   readonly argoWorkflows: Mode;
+  /** The id of the Workflow controller that handles its runs. */
+  readonly instanceId: string;
   /** Whether pods have no init container of Argo's own. @default false */
   readonly initlessPods?: boolean;
   /** The Secret with the archive's user and password. @default no archive */
@@ -50,6 +53,7 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
       checkMonitoring(kind, await look.crd(kind.crd)),
     ),
     checkImageVolumes(look, platform.initlessPods ? INITLESS_PODS : undefined),
+    ...(platform.argoWorkflows === "adopt" ? [checkAdoptedController(look, platform)] : []),
     checkArchive(look, platform),
   ]);
   return together(all);

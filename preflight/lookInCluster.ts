@@ -1,5 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isApiError, KubernetesClient, type KubernetesObject, type Resource } from "../runtime/program";
+import {
+  CONFIG_MAP_NAME,
+  type ControllerConfiguration,
+  readControllerConfiguration,
+} from "./adoptedController";
 import { connectionFromKubeconfig } from "./kubeconfig";
 
 /** How to reach a cluster, in the form of Pulumi's Kubernetes provider. */
@@ -39,6 +44,8 @@ export interface Look {
   hasSecret(namespace: string, name: string): Promise<boolean | undefined>;
   /** Whether its API server keeps volumes of images. Nothing is written. */
   keepsImageVolumes(): Promise<boolean | undefined>;
+  /** How the cluster's Workflow controllers are configured, as far as their ConfigMaps have the usual names. */
+  workflowControllers(): Promise<readonly ControllerConfiguration[] | undefined>;
 }
 
 /** How long to wait for an answer. */
@@ -64,6 +71,7 @@ export async function lookInCluster<T>(
         patiently(objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
       hasSecret: (namespace, name) => patiently(hasSecret(client, namespace, name)),
       keepsImageVolumes: () => patiently(keepsImageVolumes(client)),
+      workflowControllers: () => patiently(workflowControllers(client)),
     });
   } finally {
     client.close();
@@ -71,7 +79,13 @@ export async function lookInCluster<T>(
 }
 
 const unknown = () => Promise.resolve(undefined);
-const BLIND: Look = { crd: unknown, clusterRole: unknown, hasSecret: unknown, keepsImageVolumes: unknown };
+const BLIND: Look = {
+  crd: unknown,
+  clusterRole: unknown,
+  hasSecret: unknown,
+  keepsImageVolumes: unknown,
+  workflowControllers: unknown,
+};
 
 function connect({ kubeconfig, context }: Connection) {
   return connectionFromKubeconfig(kubeconfig, context);
@@ -97,15 +111,48 @@ async function hasSecret(
   namespace: string,
   name: string,
 ): Promise<boolean | undefined> {
-  const names: string[] = [];
+  const secrets = await listMetadata(client, SECRETS, namespace);
+  return secrets?.some(({ metadata }) => metadata.name === name);
+}
+
+/** The objects of a kind, without their content. */
+async function listMetadata(
+  client: KubernetesClient,
+  resource: Resource,
+  namespace?: string,
+): Promise<readonly KubernetesObject[] | undefined> {
+  const objects: KubernetesObject[] = [];
   try {
-    await client.list(SECRETS, { namespace, metadataOnly: true }, (items) => {
-      names.push(...items.map(({ metadata }) => metadata.name));
+    await client.list(resource, { ...(namespace && { namespace }), metadataOnly: true }, (items) => {
+      objects.push(...items);
     });
-    return names.includes(name);
+    return objects;
   } catch {
     return undefined;
   }
+}
+
+const CONFIG_MAPS: Resource = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  namespaced: true,
+};
+
+async function workflowControllers(
+  client: KubernetesClient,
+): Promise<readonly ControllerConfiguration[] | undefined> {
+  const listed = await listMetadata(client, CONFIG_MAPS);
+  const named = listed?.filter(({ metadata }) => CONFIG_MAP_NAME.test(metadata.name));
+  const read = await Promise.all(
+    (named ?? []).map(({ metadata }) =>
+      objectAt(client, `/api/v1/namespaces/${metadata.namespace}/configmaps/${metadata.name}`),
+    ),
+  );
+  if (!listed || read.includes(undefined)) return undefined;
+  return read.flatMap(
+    (found) => (found && found !== "absent" ? readControllerConfiguration(found) : undefined) ?? [],
+  );
 }
 
 const POD_TEMPLATES: Resource = {

@@ -141,6 +141,7 @@ describe("bad input is refused before anything is registered:", () => {
         argoEvents,
         argoWorkflows,
         controllerNamespace: "argosy-system",
+        instanceId: "argosy",
         program: "shop/dev",
       };
       return (await checkPlatform(fakeLook({ crds: there }), platform)).problems;
@@ -160,6 +161,7 @@ describe("bad input is refused before anything is registered:", () => {
         argoWorkflows: "share",
         initlessPods: true,
         controllerNamespace: "argosy-system",
+        instanceId: "argosy",
         program: "shop/dev",
       } as const;
       const look = fakeLook({ crds, keepsImageVolumes: false });
@@ -169,6 +171,21 @@ describe("bad input is refused before anything is registered:", () => {
         /^initlessPods is true, and the cluster has no image volumes\. .*Leave/,
       );
       assert.deepEqual((await checkPlatform(look, { ...platform, initlessPods: false })).problems, []);
+    });
+
+    it("adopted with other pods than its controller makes", async () => {
+      const platform = {
+        argoEvents: "none",
+        argoWorkflows: "adopt",
+        instanceId: "",
+        controllerNamespace: "argosy-system",
+        program: "shop/dev",
+      } as const;
+      const controller = { configMap: "argo/configuration", instanceId: "", initlessPods: true };
+      const look = fakeLook({ crds, workflowControllers: [controller] });
+      const { problems } = await checkPlatform(look, platform);
+      assert.match(problems.join("\n"), /^argoWorkflows is "adopt" and initlessPods is false, .* to true\.$/);
+      assert.deepEqual((await checkPlatform(look, { ...platform, argoWorkflows: "share" })).problems, []);
     });
 
     it("to be installed but there", async () => {

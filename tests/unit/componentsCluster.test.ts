@@ -77,7 +77,7 @@ describe("the components and the cluster", function () {
     const lines = await logged(() =>
       run(() => void operators({ cluster: unreachable, platform: { argoWorkflows: "share" } })),
     );
-    assert.match(lines, /this kubeconfig cannot check whether Argo Workflows is in the cluster/);
+    assert.match(lines, /uses Argo Workflows, but this kubeconfig does not show whether the cluster has it/);
   });
 
   it("has a kubeconfig that is missing: the preview says so", async () => {

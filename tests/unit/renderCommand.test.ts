@@ -80,7 +80,10 @@ describe("the command render", () => {
         const { stdout, stderr, status } = await renderHere(copy);
         assert.equal(status, 0);
         assert.match(stdout, /^---\napiVersion: /);
-        assert.match(stderr, /cannot check whether Argo Workflows is in the cluster/);
+        assert.match(
+          stderr,
+          /uses Argo Workflows, but this kubeconfig does not show whether the cluster has it/,
+        );
       },
     ));
 

@@ -1,3 +1,4 @@
+import type { ControllerConfiguration } from "../../../preflight/adoptedController";
 import type { Found, Look } from "../../../preflight/lookInCluster";
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
 
@@ -16,11 +17,13 @@ export function fakeLook(cluster: {
   readonly clusterRoles?: Readonly<Record<string, Found>>;
   readonly hasSecret?: boolean;
   readonly keepsImageVolumes?: boolean;
+  readonly workflowControllers?: readonly ControllerConfiguration[];
 }): Look {
   return {
     crd: async (name) => cluster.crds?.[name],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
     hasSecret: async () => cluster.hasSecret,
     keepsImageVolumes: async () => cluster.keepsImageVolumes,
+    workflowControllers: async () => cluster.workflowControllers,
   };
 }

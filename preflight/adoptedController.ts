@@ -1,0 +1,72 @@
+import { parse } from "yaml";
+import type { KubernetesObject } from "../runtime/program";
+import type { Findings, Look } from "./lookInCluster";
+
+/** The part of an existing Workflow controller's configuration with which a platform must agree. */
+export interface ControllerConfiguration {
+  /** The ConfigMap that holds it, as "namespace/name". */
+  readonly configMap: string;
+  /** The controller handles only Workflows with this id. Empty if it handles those without an id. */
+  readonly instanceId: string;
+  /** Whether the controller makes pods without an init container of Argo's. */
+  readonly initlessPods: boolean;
+}
+
+/** How the names of these ConfigMaps end, in Argo's own manifests and in its Helm chart. */
+export const CONFIG_MAP_NAME = /(^|-)workflow-controller-configmap$/;
+
+/**
+ * Reads a Workflow controller's configuration from its ConfigMap, which has all of it as YAML in the key `config`, or each field in
+ * a key of its own (argo-workflows, config/controller.go).
+ *
+ * @returns undefined if the ConfigMap is not such a configuration
+ */
+export function readControllerConfiguration(
+  configMap: KubernetesObject & { readonly data?: Readonly<Record<string, string>> },
+): ControllerConfiguration | undefined {
+  const { metadata, data = {} } = configMap;
+  try {
+    const fields = (data["config"] === undefined ? eachParsed(data) : parse(data["config"])) ?? {};
+    return {
+      configMap: `${metadata.namespace}/${metadata.name}`,
+      instanceId: String(fields.instanceID ?? ""),
+      initlessPods: fields.initlessPod?.enabled === true,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function eachParsed(data: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, parse(value)]));
+}
+
+/**
+ * Checks whether the Workflow controller that a platform adopts is configured as the platform says. With another instance id, the
+ * controller would never begin a run. With other pods, each run would fail.
+ */
+export async function checkAdoptedController(
+  look: Look,
+  { instanceId, initlessPods = false }: { readonly instanceId: string; readonly initlessPods?: boolean },
+): Promise<Findings> {
+  const controllers = (await look.workflowControllers()) ?? [];
+  const candidates = controllers.filter((controller) => controller.instanceId === instanceId);
+  if (candidates.some((controller) => controller.initlessPods === initlessPods)) return NOTHING;
+  const [candidate] = candidates;
+  if (candidate) {
+    const state = candidate.initlessPods ? "has initlessPod enabled" : "does not have initlessPod enabled";
+    const problem =
+      `argoWorkflows is "adopt" and initlessPods is ${initlessPods}, but the existing Workflow controller ${state} (ConfigMap ` +
+      `${candidate.configMap}). Set initlessPods to ${!initlessPods}.`;
+    return { problems: [problem], unseen: [] };
+  }
+  if (controllers.length === 0) return NOTHING;
+  // Only a warning, since a controller's ConfigMap can have any name.
+  const others = controllers.map((other) => `"${other.instanceId}" in ${other.configMap}`).join(", ");
+  return {
+    problems: [],
+    unseen: [`a Workflow controller with the instanceId "${instanceId}" (there is ${others})`],
+  };
+}
+
+const NOTHING: Findings = { problems: [], unseen: [] };

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { buildWorkflowConfiguration } from "../../components/manifests/platform/workflowController";
+import { lookInCluster } from "../../preflight/lookInCluster";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { platformOptions } from "../unit/support/platform";
+import type { Api } from "./support/api";
+import { sharedCluster } from "./support/cluster";
+import { configMap, inNamespace } from "./support/manifests";
+import { askForCluster } from "./support/sharedCluster";
+
+describe("the preflight's look into a cluster", function () {
+  this.timeout(60_000);
+  let api: Api;
+  let namespace: string;
+  before(async function () {
+    this.timeout(0);
+    ({ api } = await sharedCluster());
+    namespace = await api.newNamespace("preflight");
+  });
+  after(() => api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
+
+  it("finds the configuration of Workflow controllers, ours and those of a Helm chart", async () => {
+    const name = "argo-workflow-controller-configmap";
+    const chart = inNamespace(configMap(name, { config: "instanceID: team\n" }), namespace);
+    const ours = buildWorkflowConfiguration(
+      platformOptions({ controllerNamespace: namespace, instanceId: "argosy", initlessPods: true }),
+    );
+    const other = inNamespace(configMap("shop", { instanceID: "shop" }), namespace);
+    for (const manifest of [chart, ours as unknown as Manifest, other]) await api.create(manifest);
+
+    const found = await lookInCluster({ kubeconfig: await askForCluster() }, (look) =>
+      look.workflowControllers(),
+    );
+    const here = found?.filter((controller) => controller.configMap.startsWith(`${namespace}/`));
+    assert.deepEqual(here, [
+      { configMap: `${namespace}/${name}`, instanceId: "team", initlessPods: false },
+      { configMap: `${namespace}/workflow-controller-configmap`, instanceId: "argosy", initlessPods: true },
+    ]);
+  });
+});

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import {
+  CONFIG_MAP_NAME,
+  checkAdoptedController,
+  readControllerConfiguration,
+} from "../../preflight/adoptedController";
+import { fakeLook, found } from "./support/fakeLook";
+
+const theirs = { configMap: "argo/workflow-controller-configmap", instanceId: "", initlessPods: false };
+const NOTHING = { problems: [], unseen: [] };
+
+describe("checkAdoptedController", () => {
+  const check = (
+    platform: { instanceId: string; initlessPods?: boolean },
+    ...controllers: (typeof theirs)[]
+  ) => checkAdoptedController(fakeLook({ workflowControllers: controllers }), platform);
+
+  it("refuses another layout of pods than the controller's, with the remedy", async () => {
+    assert.deepEqual(await check({ instanceId: "" }, { ...theirs, initlessPods: true }), {
+      problems: [
+        'argoWorkflows is "adopt" and initlessPods is false, but the existing Workflow controller has initlessPod enabled (ConfigMap argo/workflow-controller-configmap). Set initlessPods to true.',
+      ],
+      unseen: [],
+    });
+    const { problems } = await check({ instanceId: "", initlessPods: true }, theirs);
+    assert.match(
+      problems.join("\n"),
+      /initlessPods is true, .* does not have .* Set initlessPods to false\.$/,
+    );
+  });
+
+  it("takes a controller that agrees, beside others that do not", async () => {
+    const other = { ...theirs, configMap: "team/workflow-controller-configmap", initlessPods: true };
+    assert.deepEqual(await check({ instanceId: "" }, other, theirs), NOTHING);
+    assert.deepEqual(await check({ instanceId: "", initlessPods: true }, other, theirs), NOTHING);
+  });
+
+  it("warns if it finds controllers, but none with the instance id", async () => {
+    assert.deepEqual(await check({ instanceId: "shop" }, { ...theirs, instanceId: "team" }), {
+      problems: [],
+      unseen: [
+        'a Workflow controller with the instanceId "shop" (there is "team" in argo/workflow-controller-configmap)',
+      ],
+    });
+  });
+
+  it("says nothing about what it cannot see", async () => {
+    assert.deepEqual(await check({ instanceId: "" }), NOTHING);
+    assert.deepEqual(await checkAdoptedController(fakeLook({}), { instanceId: "" }), NOTHING);
+  });
+});
+
+describe("readControllerConfiguration", () => {
+  const read = (data?: Record<string, string>) =>
+    readControllerConfiguration({
+      ...found({ name: "workflow-controller-configmap", namespace: "argo" }),
+      ...(data && { data }),
+    });
+
+  it("reads fields in keys of their own, and all of them in the key config", () => {
+    const configured = { ...theirs, instanceId: "team", initlessPods: true };
+    assert.deepEqual(read({ instanceID: "team", initlessPod: "enabled: true\n" }), configured);
+    assert.deepEqual(read({ config: "instanceID: team\ninitlessPod: {enabled: true}\n" }), configured);
+  });
+
+  it("knows Argo's defaults, and leaves out what is no configuration", () => {
+    for (const data of [undefined, {}, { config: "" }, { initlessPod: "enabled: false" }]) {
+      assert.deepEqual(read(data), theirs);
+    }
+    assert.equal(read({ config: "{" }), undefined);
+  });
+
+  it("is asked for the names of Argo's manifests and of its Helm chart", () => {
+    for (const name of ["workflow-controller-configmap", "argo-workflow-controller-configmap"]) {
+      assert.match(name, CONFIG_MAP_NAME);
+    }
+    assert.doesNotMatch("workflow-controller-configmap-old", CONFIG_MAP_NAME);
+  });
+});
