@@ -26,12 +26,18 @@ export function main(args: readonly string[]): Promise<number> {
 }
 
 function commandLineOf(entry: Entry): CommandLine {
-  const { name, description, argument, furtherArgument, options, run } = entry;
+  const { name, description, argument, furtherArgument, options, check, run } = entry;
   const command = new Command(`argosy ${name}`).description(description);
   if (argument) command.argument(...argument);
   if (furtherArgument) command.argument(...furtherArgument);
   for (const option of options) command.addOption(option);
-  return { command, run: (signal) => run(command.opts(), command.args, signal) };
+  return {
+    command,
+    run: async (signal) => {
+      check?.(command.args);
+      return run(command.opts(), command.args, signal);
+    },
+  };
 }
 
 /** Every command, as its help describes it: for the documentation. */

@@ -121,7 +121,8 @@ function isFolder(file: string, problems: Problems): boolean {
 }
 
 function isOperator(folder: string, problems: Problems): boolean {
-  if (existsSync(definitionFile(folder))) return true;
+  // A link that leads nowhere counts: without the folder, its operator would be deleted.
+  if (lstatSync(definitionFile(folder), { throwIfNoEntry: false })) return true;
   const sign = signOfOperator(folder);
   if (sign === undefined) return false;
   const remedy =

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, statSync } from "node:fs";
 import {
   type Document,
   isAlias,
@@ -67,7 +67,9 @@ function readText(file: string, missing: string, report: Report): string | undef
     report("it", "is not a file", "Give a file that can be read.");
   } catch (error) {
     const code = isRecord(error) ? error.code : undefined;
-    if (code === "ENOENT") report("the file", "is missing", missing);
+    if (code === "ENOENT" && lstatSync(file, { throwIfNoEntry: false })) {
+      report("the symbolic link", "leads nowhere", "Remove it, or mend it.");
+    } else if (code === "ENOENT") report("the file", "is missing", missing);
     else if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") {
       report("the file", "is not UTF-8", "Save it in that encoding, as every editor can.");
     } else report("the file", `cannot be read: ${reasonOf(error)}`, "Give a file that can be read.");

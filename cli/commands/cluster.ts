@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { checkNames, checkObjectNames } from "../objectName";
 import {
   clusterOptions,
   jsonOption,
@@ -34,6 +35,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
       "dryRun, and fakes instead of the values of Secrets. Operators with rules or secretEnv are left out unless they are " +
       "named.",
     argument: ["[names...]", "operators, or objects as KIND/NAME (default: all operators)"],
+    check: checkNames,
     options: previewOptions(),
     run: (options, names, signal) =>
       (require("../diff") as typeof import("../diff")).diff(names, options, signal),
@@ -59,6 +61,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
       "expectation is the answer of this folder's handler. Fakes replace the values of Secrets. The exit code is 1 if the " +
       "fixture does not pass.",
     argument: ["[object]", "KIND/NAME, for example memcached/sessions"],
+    check: checkObjectNames,
     options: [
       new Option("--run <run>", "a recorded run instead of an object, by its name in argosy runs"),
       new Option(
@@ -105,6 +108,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
       "with file and line, and the runs of the object. Or explains what holds up its deletion. It also says what to do. " +
       "The exit code is 1 if the object is not Ready.",
     argument: ["<object>", "KIND/NAME, for example memcached/sessions"],
+    check: checkObjectNames,
     options: objectOptions(),
     run: (options, [object = ""]) =>
       (require("../explain") as typeof import("../explain")).explain(object, options),
@@ -115,6 +119,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     description:
       "Lists the recorded runs of a cluster, the newest first: those of all operators, of one operator, or of one object.",
     argument: ["[of]", "an operator's name, or KIND/NAME (default: all)"],
+    check: checkNames,
     options: [
       new Option("--failed", "only failed runs"),
       new Option("--log", "show the end of the handler's standard error for each run"),
@@ -131,6 +136,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
       "Shows the logs of all pods of an operator, from the engine and the handler, in the order of time. For KIND/NAME it " +
       "shows only the engine's lines about this object.",
     argument: ["<of>", "an operator's name, or KIND/NAME"],
+    check: checkNames,
     options: [
       new Option("-f, --follow", "follow the logs until Ctrl-C, including those of new pods"),
       new Option("--tail <lines>", "how many of the last lines of each container")
@@ -149,6 +155,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
       "KIND/NAME it requests a reconcile of the object, which does not need Argo Workflows. The exit code is 1 if the run " +
       "fails.",
     argument: ["<of>", "a run, by its name in argosy runs, or KIND/NAME"],
+    check: checkNames,
     options: [
       new Option("--no-wait", "do not wait until the run has ended"),
       new Option("--timeout <seconds>", "how long to wait, in seconds")
@@ -169,6 +176,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     description:
       "Pauses objects: until argosy resume, their operator does nothing for them, not even if they are deleted.",
     argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
+    check: checkObjectNames,
     options: objectOptions(),
     run: (options, objects) => (require("../pause") as typeof import("../pause")).pause(objects, options),
   },
@@ -177,6 +185,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     summary: "reconcile paused objects again",
     description: "Resumes paused objects: their operator reconciles them at once.",
     argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
+    check: checkObjectNames,
     options: objectOptions(),
     run: (options, objects) => (require("../pause") as typeof import("../pause")).resume(objects, options),
   },

@@ -11,5 +11,7 @@ export interface Entry {
   readonly argument?: readonly [name: string, description: string];
   readonly furtherArgument?: readonly [name: string, description: string];
   readonly options: readonly Option[];
+  /** Checks the arguments before the action is loaded. @throws UsageError */
+  check?(args: readonly string[]): void;
   run(options: OptionValues, args: readonly string[], signal: AbortSignal): Promise<number>;
 }

@@ -13,6 +13,7 @@ import { CommandError, UsageError } from "../commandError";
 import { freePorts } from "../controlPlane/ports";
 import { localHandler } from "../localHandler";
 import { LocalTransport } from "../localTransport";
+import { readObjectName } from "../objectName";
 import {
   DEBUG_HOST,
   type Debugger,
@@ -54,11 +55,7 @@ const CHECK_MS = 60_000;
  * @throws UsageError if no operator here handles such a kind
  */
 export function debugTarget(text: string, operators: readonly Operator[], namespace: string): DebugTarget {
-  const [word = "", name = "", ...more] = text.split("/");
-  if (word === "" || name === "" || more.length > 0)
-    throw new UsageError(
-      `--debug ${text} does not name an object. Write KIND/NAME, for example memcached/sessions.`,
-    );
+  const { kind: word, name } = readObjectName(text, `--debug ${text}`);
   const names = ({ customResource: { kind, plural, group } }: Operator) =>
     [kind.toLowerCase(), plural].flatMap((each) => [each, `${each}.${group}`]);
   const operator = operators.find((each) => names(each).includes(word.toLowerCase()));

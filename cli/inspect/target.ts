@@ -8,6 +8,7 @@ import {
 } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { CommandError, UsageError } from "../commandError";
+import { readObjectName } from "../objectName";
 import { type InstalledOperator, installedOperatorsSeen } from "./installed";
 
 /** An object that the user named, and the operators that handle its kind. */
@@ -38,12 +39,7 @@ export async function findTarget(
   { namespace }: NamespaceOptions,
   known?: readonly InstalledOperator[],
 ): Promise<Target> {
-  const [kind = "", name = "", ...more] = text.split("/");
-  if (kind === "" || name === "" || more.length > 0) {
-    throw new UsageError(
-      `"${text}" does not name an object. Write KIND/NAME, for example memcached/sessions.`,
-    );
-  }
+  const { kind, name } = readObjectName(text);
   const installed = known ?? (await installedOperatorsSeen(client));
   const resource = await findKind(client, kind, installed);
   const operators = installed.filter(

@@ -71,9 +71,15 @@ export function schemaFlawOf(
   root: string,
 ): SchemaFlaw {
   const path = `${root}${instancePath.replaceAll("/", ".")}`;
-  return keyword === "additionalProperties"
-    ? { field: `${path}.${params["additionalProperty"]}`, complaint: "is not in the CRD's schema" }
-    : { field: path, complaint: message };
+  if (keyword === "additionalProperties")
+    return { field: `${path}.${params["additionalProperty"]}`, complaint: "is not in the CRD's schema" };
+  if (keyword === "enum") return { field: path, complaint: `must be ${either(params["allowedValues"])}` };
+  // Several types are a list with commas: "must be integer,string".
+  return { field: path, complaint: keyword === "type" ? message.replaceAll(",", " or ") : message };
+}
+
+function either(values: readonly Json[]): string {
+  return values.map((value) => JSON.stringify(value)).join(" or ");
 }
 
 /** The same schema in JSON Schema's terms. It refuses unknown fields, which the API server would drop. */

@@ -59,6 +59,29 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
     );
   });
 
+  for (const [command = "", ...rest] of [
+    ["explain"],
+    ["runs", "--failed"],
+    ["logs", "--follow"],
+    ["replay"],
+    ["pause", "memcached/sessions"],
+    ["resume"],
+    ["diff", "memcached"],
+    ["record"],
+  ]) {
+    it(`${command} of an object without a name, before the cluster is asked`, async () => {
+      const text = await complaint(2, command, ...rest, "memcached/");
+      assert.equal(
+        text,
+        '"memcached/" does not name an object. Write KIND/NAME, for example memcached/sessions.\n',
+      );
+    });
+  }
+
+  it("explain of something that is no KIND/NAME", async () => {
+    assert.match(await complaint(2, "explain", "sessions"), /^"sessions" does not name an object\./);
+  });
+
   for (const command of ["dev", "test"]) {
     it(`${command} without a folder handlers`, async () => {
       const text = await complaint(2, command, "--project", within("missing"));

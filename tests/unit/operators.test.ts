@@ -83,6 +83,14 @@ describe("loadOperators", () => {
     ]);
   });
 
+  it("says of a definition that it is a link that leads nowhere, and does not forget its operator", () => {
+    addFiles(root, { "b/readme": "" });
+    symlinkSync(path.join(root, "missing"), path.join(root, "b/operator.yaml"));
+    assert.deepStrictEqual(problems(), [
+      "b/operator.yaml: the symbolic link leads nowhere. Remove it, or mend it.",
+    ]);
+  });
+
   it("follows a link that is the folder of all operators itself", () => {
     addFiles(root, { ".elsewhere/b/crd.yaml": crdOf("b"), ".elsewhere/b/operator.yaml": definition() });
     symlinkSync(path.join(root, ".elsewhere"), path.join(root, "link"));

@@ -55,7 +55,7 @@ describe("statusChecker", () => {
     const port = { port: { "x-kubernetes-int-or-string": true } };
     assert.equal(problem({ port: 80 }, port), undefined);
     assert.equal(problem({ port: "http" }, port), undefined);
-    assert.match(problem({ port: true }, port) ?? "", /status\.port must be/);
+    assert.equal(problem({ port: true }, port), "status.port must be integer or string");
   });
 
   it("takes null only where the schema is nullable", () => {
@@ -71,7 +71,7 @@ describe("statusChecker", () => {
   it("takes only what an enum names", () => {
     const phase = { phase: { type: "string", enum: ["Up", "Down"] } };
     assert.equal(problem({ phase: "Up" }, phase), undefined);
-    assert.match(problem({ phase: "Away" }, phase) ?? "", /status\.phase must be equal to one of/);
+    assert.equal(problem({ phase: "Away" }, phase), 'status.phase must be "Up" or "Down"');
   });
 
   it("leaves Argosy's own fields alone, whatever the schema says of them", () => {

@@ -1,0 +1,30 @@
+import { UsageError } from "./commandError";
+
+/** An object as the user wrote it: the word for its kind, and its name. */
+export interface WrittenName {
+  /** The kind, its plural, or either with its group, as `kubectl get` takes them. */
+  readonly kind: string;
+  readonly name: string;
+}
+
+/**
+ * Reads KIND/NAME, for example "memcached/sessions".
+ *
+ * @param shown the argument in an error. Default: the text in quotes
+ * @throws UsageError if the text has another form
+ */
+export function readObjectName(text: string, shown = `"${text}"`): WrittenName {
+  const [kind = "", name = "", ...more] = text.split("/");
+  if (kind !== "" && name !== "" && more.length === 0) return { kind, name };
+  throw new UsageError(`${shown} does not name an object. Write KIND/NAME, for example memcached/sessions.`);
+}
+
+/** @throws UsageError if one of the arguments is not KIND/NAME */
+export function checkObjectNames(args: readonly string[]): void {
+  for (const text of args) readObjectName(text);
+}
+
+/** The same for arguments that may name operators or runs as well: these have no slash. */
+export function checkNames(args: readonly string[]): void {
+  checkObjectNames(args.filter((text) => text.includes("/")));
+}
