@@ -75,9 +75,8 @@ function replicas(child: Manifest, status: ObservedStatus): string | undefined {
   );
   if (failed) return "makes no progress";
   const toUpdate = wanted - replicasHeldBack(child, wanted);
-  if ((status.updatedReplicas ?? 0) < toUpdate) {
-    return `has ${status.updatedReplicas ?? 0} of ${toUpdate} replicas updated`;
-  }
+  const outdated = rollOut(status.updatedReplicas, toUpdate, status.readyReplicas);
+  if (outdated) return outdated;
   if ((status.replicas ?? 0) > wanted) return `has ${(status.replicas ?? 0) - wanted} replicas too many`;
   return ready(status.readyReplicas, wanted, status.observedGeneration);
 }
@@ -96,15 +95,26 @@ function replicasHeldBack({ kind, spec }: Manifest, wanted: number): number {
 
 function daemons(status: ObservedStatus): string | undefined {
   const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled: updated = 0 } = status;
-  return updated < wanted
+  return (
+    rollOut(updated, wanted, status.numberReady) ??
+    ready(status.numberReady, wanted, status.observedGeneration)
+  );
+}
+
+/**
+ * Why not all replicas are updated, while old ones still work. A new workload is described only by how many are ready: its message,
+ * and so its owner's status, is not written again for each step until then.
+ */
+function rollOut(updated = 0, wanted = 0, readyCount = 0): string | undefined {
+  return updated < wanted && readyCount > updated
     ? `has ${updated} of ${wanted} replicas updated`
-    : ready(status.numberReady, wanted, status.observedGeneration);
+    : undefined;
 }
 
 function ready(count = 0, wanted = 0, observedGeneration?: number): string | undefined {
+  if (count < wanted) return `has ${count} of ${wanted} replicas ready`;
   // Until its controller has seen the workload, the counts in its status mean nothing.
-  if (observedGeneration === undefined) return "is not observed yet";
-  return count < wanted ? `has ${count} of ${wanted} replicas ready` : undefined;
+  return observedGeneration === undefined ? "is not observed yet" : undefined;
 }
 
 function job(status: ObservedStatus): string | undefined {

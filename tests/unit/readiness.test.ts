@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { whyNotReady } from "../../runtime/children/readiness";
 import { observed } from "./support/objects";
 
@@ -41,7 +42,28 @@ describe("whyNotReady", () => {
       { replicas: 0 },
       undefined,
     ],
-    ["a Deployment that nobody has seen", "Deployment", undefined, TWO, "has 0 of 2 replicas updated"],
+    ["a Deployment that nobody has seen", "Deployment", undefined, TWO, "has 0 of 2 replicas ready"],
+    [
+      "a Deployment of which nothing is there yet",
+      "Deployment",
+      { observedGeneration: 2 },
+      TWO,
+      "has 0 of 2 replicas ready",
+    ],
+    [
+      "a Deployment whose pods are there",
+      "Deployment",
+      { ...UP, readyReplicas: 0 },
+      TWO,
+      "has 0 of 2 replicas ready",
+    ],
+    [
+      "a Deployment in a roll-out that has no replica ready",
+      "Deployment",
+      { ...UP, updatedReplicas: 1, readyReplicas: 0 },
+      TWO,
+      "has 0 of 2 replicas ready",
+    ],
     [
       "a Deployment without replicas that nobody has seen",
       "Deployment",
@@ -97,7 +119,7 @@ describe("whyNotReady", () => {
       "Deployment",
       { observedGeneration: 2 },
       {},
-      "has 0 of 1 replicas updated",
+      "has 0 of 1 replicas ready",
     ],
     [
       "a Deployment past its deadline",
@@ -134,6 +156,13 @@ describe("whyNotReady", () => {
       { ...DAEMONS, updatedNumberScheduled: 1 },
       {},
       "has 1 of 2 replicas updated",
+    ],
+    [
+      "a DaemonSet whose pods are not there yet",
+      "DaemonSet",
+      { ...DAEMONS, numberReady: 0, updatedNumberScheduled: 0 },
+      {},
+      "has 0 of 2 replicas ready",
     ],
     ["a DaemonSet that nobody has seen", "DaemonSet", {}, {}, "is not observed yet"],
     ["a Job that runs", "Job", { active: 1 }, {}, "is running"],
@@ -220,6 +249,24 @@ describe("whyNotReady", () => {
     const waiting = { conditions: [condition("Ready", "False", "RevisionMissing")] };
     assert.equal(why("Service", waiting, {}, "serving.knative.dev/v1"), "is not ready (RevisionMissing)");
     assert.equal(why("Job", { state: "done" }, {}, "batch.volcano.sh/v1alpha1"), undefined);
+  });
+
+  it("takes a Deployment for ready only if all its counts say so, whatever they are", () => {
+    const count = fc.option(fc.nat(3), { nil: undefined });
+    const counts = fc.record({ replicas: count, updatedReplicas: count, readyReplicas: count });
+    fc.assert(
+      fc.property(
+        counts,
+        fc.option(fc.constantFrom(1, 2), { nil: undefined }),
+        fc.nat(3),
+        (given, seen, wanted) => {
+          const { replicas = 0, updatedReplicas = 0, readyReplicas = 0 } = given;
+          const isUp = updatedReplicas >= wanted && readyReplicas >= wanted && replicas <= wanted;
+          const status = { ...given, observedGeneration: seen };
+          assert.equal(why("Deployment", status, { replicas: wanted }) === undefined, isUp && seen === 2);
+        },
+      ),
+    );
   });
 
   it("takes nothing for ready that is being deleted", () => {
