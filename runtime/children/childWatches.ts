@@ -1,11 +1,10 @@
 import type { Operator } from "../definition/definition";
-import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
-import { findResource, UnknownKindError } from "../kubernetes/discovery";
+import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
-import { isServedAlike, kindKey, type Resource } from "../kubernetes/resource";
-import { Scopes, type ScopesOptions } from "../watch/scopes";
-import { SoughtKinds } from "../watch/soughtKinds";
+import { kindKey, type Resource } from "../kubernetes/resource";
+import { FollowedKind } from "../watch/followedKind";
+import { type NotSynced, Scopes, type ScopesOptions } from "../watch/scopes";
 import { ChildStore, type ChildStoreOptions } from "./childStore";
 import { childSelectorOf } from "./marks";
 import type { Owner } from "./ownership";
@@ -33,17 +32,14 @@ type DeclaredChild = Operator["children"][number];
 export class ChildWatches {
   readonly store: ChildStore;
   readonly scopes: Scopes;
-  /** The declared kinds that were not found in the cluster yet. */
-  readonly sought = new SoughtKinds();
   /** The declared kinds that were found so far. */
   readonly resources: Resource[] = [];
-  /** The kinds that are not where they were. */
-  private readonly lookedFor = new Set<Resource>();
-  private readonly stopping = new AbortController();
+  private readonly kinds: readonly FollowedKind[];
 
   constructor(private readonly options: ChildWatchesOptions) {
     const { client, operator, ownerKind, onChange, onSynced, onInterruption, answersOthers } = options;
     this.store = new ChildStore({ client, operator, ownerKind, onChange });
+    this.kinds = operator.children.map((declared) => this.newKind(declared));
     this.scopes = new Scopes({
       client,
       namespaces: operator.namespaces,
@@ -53,7 +49,7 @@ export class ChildWatches {
       onSynced,
       onInterruption: (resource, error) => {
         onInterruption(resource.kind, error);
-        if (isApiError(error, 404)) void this.lookFor(resource).catch(() => {});
+        if (isApiError(error, 404)) for (const kind of this.kinds) kind.lost(resource);
       },
       onRefused: (kind, error, namespace) => {
         if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));
@@ -66,79 +62,44 @@ export class ChildWatches {
    * @throws Error if it was stopped meanwhile
    */
   async start(): Promise<void> {
-    await Promise.all(this.options.operator.children.map((declared) => this.seek(declared)));
+    await Promise.all(this.kinds.map((kind) => kind.start()));
     await this.scopes.whenListed();
   }
 
-  /**
-   * Lists everything again, and looks whether somebody has created a CRD again with another scope or plural. The kind is at
-   * another path then, and no watch reports that.
-   */
+  /** Lists everything again, at another path if the cluster serves a kind there now. */
   async relist(): Promise<void> {
-    const followed = this.resources.map((resource) => this.follow(resource));
-    await Promise.all([...followed, this.scopes.relist()]);
+    const looks = this.kinds.map((kind) => kind.look());
+    await Promise.all([...looks, this.scopes.relist()]);
   }
 
-  /** A kind is not where it was. It is looked for until the cluster serves it, there or at another path. */
-  private async lookFor(resource: Resource): Promise<void> {
-    // Each namespace reports this again and again.
-    if (this.lookedFor.has(resource)) return;
-    this.lookedFor.add(resource);
-    try {
-      const { apiVersion, kind } = resource;
-      const { signal } = this.stopping;
-      await awaitKind(this.options.client, apiVersion, kind, { signal, onWait: () => {} });
-      await this.follow(resource);
-    } finally {
-      this.lookedFor.delete(resource);
-    }
-  }
-
-  /** Watches a kind at another path, if the cluster serves it there now. */
-  private async follow(resource: Resource): Promise<void> {
-    const { apiVersion, kind } = resource;
-    // The lists show what is wrong with a kind that is not found.
-    const now = await findResource(this.options.client, apiVersion, kind).catch(() => resource);
-    const place = this.resources.indexOf(resource);
-    // A look that was held up, since the API server was away, may find the same as the next one.
-    if (place < 0 || isServedAlike(now, resource)) return;
-    this.stopping.signal.throwIfAborted();
-    this.resources.splice(place, 1, now);
-    // Before the old path is left: nobody may think that the kind is known meanwhile.
-    this.scopes.add(now);
-    await this.scopes.remove(resource);
+  /** The declared kinds that were not found in the cluster yet, and of which there may be objects. */
+  notFound(): NotSynced[] {
+    return this.kinds.flatMap((kind) => kind.notFound() ?? []);
   }
 
   stop(): Promise<void> {
-    this.stopping.abort(new Error("stopped before it watched"));
+    for (const kind of this.kinds) kind.stop();
     return this.scopes.stop();
   }
 
-  /**
-   * Looks for a kind until the cluster serves it, and begins to watch it then. Resolves when the cluster has said for the first
-   * time whether it serves the kind.
-   */
-  private seek(declared: DeclaredChild): Promise<void> {
+  private newKind(declared: DeclaredChild): FollowedKind {
     const { client, onInterruption } = this.options;
-    const { apiVersion, kind, retired } = declared;
-    const { signal } = this.stopping;
-    this.sought.seek(declared);
-    const found = (resource: Resource) => {
-      // The answer may come after the stop. Nobody would end a watch that begins then.
-      signal.throwIfAborted();
-      this.resources.push(resource);
-      this.scopes.add(resource);
-      this.sought.ended(declared);
-    };
-    return new Promise((resolve, reject) => {
-      const onWait = (reason: Error) => {
-        this.sought.failed(declared, reason);
+    return new FollowedKind({
+      client,
+      declared,
+      onFound: async (now, before) => {
+        const place = before ? this.resources.indexOf(before) : this.resources.length;
+        this.resources.splice(place, 1, now);
+        // Before the old path is left: nobody may think that the kind is known meanwhile.
+        this.scopes.add(now);
+        if (before) await this.scopes.remove(before);
+      },
+      onWait: (reason) => {
         const isUnserved = reason instanceof UnknownKindError;
         // Nothing can be left of a retired kind that the cluster does not serve.
-        if (!isUnserved || !retired) onInterruption(kind, isUnserved ? unserved(declared) : reason);
-        if (isUnserved) resolve();
-      };
-      awaitKind(client, apiVersion, kind, { signal, onWait }).then(found).then(resolve, reject);
+        if (!isUnserved || !declared.retired)
+          onInterruption(declared.kind, isUnserved ? unserved(declared) : reason);
+      },
     });
   }
 

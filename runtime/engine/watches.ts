@@ -79,7 +79,7 @@ export class Watches {
     this.children = this.childWatches.store;
     this.childResources = this.childWatches.resources;
     this.completeness = new Completeness({
-      sought: this.childWatches.sought,
+      sought: this.childWatches,
       objects: this.objectScopes,
       children: this.childWatches.scopes,
       memories: this.memoryScopes,

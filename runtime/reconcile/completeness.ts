@@ -1,4 +1,5 @@
 import type { Child } from "../children/childStore";
+import type { ChildWatches } from "../children/childWatches";
 import { GRANT_REMEDY, ROLE_REMEDY } from "../children/refusals";
 import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
@@ -7,12 +8,11 @@ import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey } from "../kubernetes/resource";
 import { type NotSynced, type Scopes, StillListingError } from "../watch/scopes";
-import type { SoughtKinds } from "../watch/soughtKinds";
 
 /** The parts that {@link Completeness} asks. */
 export interface CompletenessOptions {
   /** The kinds of children that were not found in the cluster yet. */
-  readonly sought: Pick<SoughtKinds, "notFound">;
+  readonly sought: Pick<ChildWatches, "notFound">;
   readonly objects: Pick<Scopes, "notSynced">;
   readonly children: Pick<Scopes, "notSynced">;
   /** Undefined if nothing is remembered outside of the objects. */

@@ -1,14 +1,13 @@
 import type { Operator } from "../definition/definition";
 import { selectionsOf, type UsedSelection, useOf } from "../definition/selections";
-import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
-import { findResource, UnknownKindError } from "../kubernetes/discovery";
+import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { isSecretKind } from "../kubernetes/kinds";
 import { withoutManagedFields } from "../kubernetes/objects";
-import { isServedAlike, type Resource } from "../kubernetes/resource";
+import type { Resource } from "../kubernetes/resource";
+import { FollowedKind } from "../watch/followedKind";
 import { type NotSynced, Scopes, type ScopesOptions } from "../watch/scopes";
-import { SoughtKinds } from "../watch/soughtKinds";
 import { type Change, Store } from "../watch/store";
 import { whyNotGiven } from "./used";
 import { factsOf, type UsedFacts } from "./usedFacts";
@@ -40,27 +39,24 @@ export interface WatchedSelection {
  */
 export class UseWatches {
   private watched: WatchedSelection[] = [];
-  /** The kinds that were not found in the cluster yet, each by the key of its use. */
-  private readonly sought = new Map<string, SoughtKinds>();
-  private readonly stopping = new AbortController();
+  /** The kind of each use, by its key. */
+  private readonly kinds: ReadonlyMap<string, FollowedKind>;
 
-  constructor(private readonly options: UseWatchesOptions) {}
+  constructor(private readonly options: UseWatchesOptions) {
+    const keys = Object.keys(options.operator.uses);
+    this.kinds = new Map(keys.map((key) => [key, this.newKind(key)]));
+  }
 
   /**
-   * Begins to look for the kinds and to watch them.
-   * @returns a promise that resolves when each kind was listed, or is known to be missing
+   * Begins to look for the kinds and to watch them. Resolves when each kind was listed, or is known to be missing.
+   * @throws Error if it was stopped meanwhile
    */
   async start(): Promise<void> {
-    const looks = Object.keys(this.options.operator.uses).map(
-      (key) =>
-        // Only the signal ends it.
-        new Promise<void>((resolve) => void this.lookFor(key, resolve).then(resolve, () => resolve())),
-    );
-    await Promise.all(looks);
+    await Promise.all([...this.kinds.values()].map((kind) => kind.start()));
   }
 
   async stop(): Promise<void> {
-    this.stopping.abort();
+    for (const kind of this.kinds.values()) kind.stop();
     await Promise.all(this.watched.map(({ scopes }) => scopes.stop()));
   }
 
@@ -71,66 +67,43 @@ export class UseWatches {
 
   /** A kind of a use of which nobody knows all objects in a namespace. Undefined if there is none. */
   notSynced(key: string, namespace: string | undefined): NotSynced | undefined {
-    const notFound = this.sought.get(key)?.notFound() ?? [];
-    const notSynced = this.of(key).flatMap(({ scopes }) => scopes.notSynced(namespace));
-    return [...notFound, ...notSynced][0];
+    const notFound = this.kinds.get(key)?.notFound();
+    return notFound ?? this.of(key).flatMap(({ scopes }) => scopes.notSynced(namespace))[0];
   }
 
-  /** Lists everything again, at another path if the cluster serves a kind there now: see `ChildWatches.relist`. */
+  /** Lists everything again, at another path if the cluster serves a kind there now. */
   async relist(): Promise<void> {
-    const keys = Object.keys(this.options.operator.uses);
-    const followed = keys.map((key) => this.follow(key));
-    await Promise.all([...followed, ...this.watched.map(({ scopes }) => scopes.relist())]);
+    const looks = [...this.kinds.values()].map((kind) => kind.look());
+    await Promise.all([...looks, ...this.watched.map(({ scopes }) => scopes.relist())]);
   }
 
-  /** Watches the kind of a use at another path, if the cluster serves it there now. */
-  private async follow(key: string): Promise<void> {
-    const before = this.of(key);
-    const [first] = before;
-    if (!first) return;
-    const { apiVersion, kind } = first.resource;
-    // The lists show what is wrong with a kind that is not found.
-    const now = await findResource(this.options.client, apiVersion, kind).catch(() => first.resource);
-    // A look that was held up may find the same as the next one.
-    const isOutdated = this.stopping.signal.aborted || this.of(key)[0] !== first;
-    if (isOutdated || isServedAlike(now, first.resource)) return;
-    this.watched = this.watched.filter((each) => !before.includes(each));
-    const listed = this.watchAll(key, now);
-    await Promise.all([...before.map(({ scopes }) => scopes.stop()), listed]);
-  }
-
-  /** @param onMissing called when it turns out that the cluster does not serve the kind */
-  private async lookFor(key: string, onMissing: () => void): Promise<void> {
+  private newKind(key: string): FollowedKind {
     const { client, operator, onInterruption, onAllChanged } = this.options;
     const { apiVersion, kind } = useOf(operator, key);
-    const { signal } = this.stopping;
-    const sought = new SoughtKinds();
-    sought.seek({ apiVersion, kind });
-    this.sought.set(key, sought);
-    const resource = await awaitKind(client, apiVersion, kind, {
-      signal,
+    return new FollowedKind({
+      client,
+      declared: { apiVersion, kind },
+      onFound: (now) => this.watchAll(key, now),
       onWait: (reason) => {
         onInterruption(kind, reason);
-        sought.failed({ apiVersion, kind }, reason);
-        if (!(reason instanceof UnknownKindError)) return;
         // A caller that waits for the first list continues without it.
-        onAllChanged(key);
-        onMissing();
+        if (reason instanceof UnknownKindError) onAllChanged(key);
       },
     });
-    signal.throwIfAborted();
-    const listed = this.watchAll(key, resource);
-    this.sought.delete(key);
-    await listed;
-    // No watch reports these.
-    if (this.selectionsOf(key).some(({ isPolled }) => isPolled)) onAllChanged(key);
   }
 
-  /** Begins to watch all selections of a use. Resolves when each was listed, or was refused. */
+  /** Watches all selections of a use here, and no longer where they were. Resolves when each was listed, or was refused. */
   private async watchAll(key: string, resource: Resource): Promise<void> {
-    this.options.onFound(key, resource);
-    for (const selection of this.selectionsOf(key)) if (!selection.isPolled) this.watch(selection, resource);
-    await Promise.all(this.of(key).map(({ scopes }) => scopes.whenListed()));
+    const { onFound, onAllChanged } = this.options;
+    const before = this.of(key);
+    const selections = selectionsOf(this.options.operator).filter((each) => each.key === key);
+    this.watched = this.watched.filter((each) => !before.includes(each));
+    onFound(key, resource);
+    for (const selection of selections) if (!selection.isPolled) this.watch(selection, resource);
+    const listed = this.of(key).map(({ scopes }) => scopes.whenListed());
+    await Promise.all([...before.map(({ scopes }) => scopes.stop()), ...listed]);
+    // No watch reports these.
+    if (selections.some(({ isPolled }) => isPolled)) onAllChanged(key);
   }
 
   private watch(selection: UsedSelection, resource: Resource): void {
@@ -155,7 +128,10 @@ export class UseWatches {
       metadataOnly: isMetadataOnly,
       answersOthers,
       sink: (of, namespace) => store.sink(of, namespace),
-      onInterruption: ({ kind }, error) => onInterruption(kind, error),
+      onInterruption: (where, error) => {
+        onInterruption(where.kind, error);
+        if (isApiError(error, 404)) this.kinds.get(key)?.lost(where);
+      },
       onSynced: () => onAllChanged(key),
       // The kind went, and its watch ended, perhaps before it reported that the objects went.
       onRefused: (_, error) => {
@@ -164,9 +140,5 @@ export class UseWatches {
     });
     this.watched.push({ selection, resource, store, scopes });
     scopes.add(resource);
-  }
-
-  private selectionsOf(key: string): UsedSelection[] {
-    return selectionsOf(this.options.operator).filter((each) => each.key === key);
   }
 }

@@ -77,8 +77,8 @@ export class UsedObjects implements UsedSource {
   }
 
   /**
-   * Begins to look for the kinds and to watch them, beside the work.
-   * @returns a promise that resolves when each kind was listed, or is known to be missing
+   * Begins to look for the kinds and to watch them, beside the work. Resolves when each kind was listed, or is known to be missing.
+   * @throws Error if it was stopped meanwhile
    */
   async start(): Promise<void> {
     this.polled.start();
@@ -89,7 +89,7 @@ export class UsedObjects implements UsedSource {
     await Promise.all([this.polled.stop(), this.watches.stop()]);
   }
 
-  /** Lists everything again, at another path if the cluster serves a kind there now: see `ChildWatches.relist`. */
+  /** Lists everything again, at another path if the cluster serves a kind there now. */
   relist(): Promise<void> {
     return this.watches.relist();
   }

@@ -2,30 +2,34 @@ import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
-import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import { Completeness } from "../../runtime/reconcile/completeness";
 import { type NotSynced, StillListingError } from "../../runtime/watch/scopes";
-import { SoughtKinds } from "../../runtime/watch/soughtKinds";
 import { CONFIG_MAPS, widget } from "./support/objects";
 
 const THING = { apiVersion: "example.com/v1", kind: "Thing" };
 const REMEMBERED = ["v1/ConfigMap", "example.com/v1/Thing"];
+const MISSING = new UnknownKindError(THING.apiVersion, THING.kind);
 const FORBIDDEN = new ApiError(403, { message: "forbidden" }, "GET");
 const BROKEN = new ApiError(500, { message: "conversion webhook failed" }, "GET");
 
 describe("Completeness", () => {
-  let now: number;
-  let sought: SoughtKinds;
+  let notFound: NotSynced[];
   let notSynced: NotSynced[];
 
   beforeEach(() => {
-    [now, notSynced] = [0, []];
-    sought = new SoughtKinds(() => now);
+    [notFound, notSynced] = [[], []];
   });
+
+  /** A kind is looked for, and was not found. @param problem undefined: nobody knows whether the cluster serves the kind */
+  function seek(problem?: Error): void {
+    notFound = [{ resource: THING, namespace: undefined, problem }];
+  }
 
   function readiness(): Completeness {
     const none = { notSynced: () => [] };
     const children = { notSynced: () => notSynced };
+    const sought = { notFound: () => notFound };
     return new Completeness({ sought, objects: none, children, memories: undefined });
   }
 
@@ -42,23 +46,18 @@ describe("Completeness", () => {
   });
 
   it("waits for a kind that it looks for, but not for one that the cluster does not serve unless it is needed", () => {
-    sought.seek(THING);
+    seek();
     assert.deepEqual([whyNot("reconcile", []), whyNot("finalize", [])], ["listing", "listing"]);
-    sought.failed(THING, new UnknownKindError(THING.apiVersion, THING.kind));
+    seek(MISSING);
     assert.deepEqual([whyNot("reconcile", []), whyNot("finalize", [])], [undefined, undefined]);
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], ["KindMissing", undefined]);
-    sought.ended(THING);
+    notFound = [];
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], [undefined, undefined]);
   });
 
-  it("blames no kind for an API server that is away or busy for a moment", () => {
-    sought.seek(THING);
-    sought.failed(THING, BROKEN);
-    assert.equal(whyNot("reconcile"), "listing");
-    now = 60_000;
+  it("holds up only objects that need a kind of which the API server has not said for long whether it serves the kind", () => {
+    seek(BROKEN);
     assert.deepEqual([whyNot("reconcile"), whyNot("reconcile", [])], ["KindNotListed", undefined]);
-    sought.failed(THING, new ApiUnreachableError("GET", new Error("refused")));
-    assert.equal(whyNot("reconcile"), "listing");
   });
 
   it("does not say that a kind is missing of which the API server has not said so", () => {
@@ -67,20 +66,12 @@ describe("Completeness", () => {
       return why instanceof ReconcileFailure ? `${why.reason}: ${why.message}` : why?.name;
     };
     assert.equal(whyUnknown(), undefined);
-    sought.seek(THING);
+    seek();
     assert.equal(whyUnknown(), "StillListingError");
-    sought.failed(THING, new ApiError(503, { message: "service unavailable" }, "GET"));
-    now = 60_000;
+    seek(new ApiError(503, { message: "service unavailable" }, "GET"));
     assert.match(whyUnknown() ?? "", /^KindNotListed: .*example.com\/v1\/Thing: service unavailable\./);
-    sought.failed(THING, new UnknownKindError(THING.apiVersion, THING.kind));
+    seek(MISSING);
     assert.equal(whyUnknown(), undefined);
-  });
-
-  it("waits for nothing of a retired kind that the cluster does not serve", () => {
-    const retired = { ...THING, retired: true };
-    sought.seek(retired);
-    sought.failed(retired, new UnknownKindError(THING.apiVersion, THING.kind));
-    assert.equal(whyNot("reconcile"), undefined);
   });
 
   it("follows no child of a kind that is missing, or that may not be listed where the child was", () => {

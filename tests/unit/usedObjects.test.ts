@@ -30,26 +30,30 @@ describe("UsedObjects", () => {
   let isGroupAway: boolean;
   /** Whether the objects of the kind are in namespaces. */
   let namespaced: boolean;
+  /** The kind's path: nothing is at any other. */
+  let plural: string;
   let watches: ServerResponse[];
   /** The object as the API server has it now, in JSON. Undefined: as it was. */
   let deep: string | undefined;
 
   beforeEach(async () => {
     [changes, watches, isServed, isGroupAway, namespaced, deep] = [[], [], true, false, true, undefined];
+    plural = "gadgets";
     api = await TestApiServer.start((call, response) => {
       if (!isServed) return refuse(response, 404);
       if (isGroupAway) return refuse(response, 503);
+      const isOfGroup = call.path === "/apis/gadgets.example.com/v1";
+      if (!isOfGroup && !call.path.split("/").includes(plural)) return refuse(response, 404);
       if (call.query.has("watch")) {
         response.writeHead(200).flushHeaders();
         return void watches.push(response);
       }
-      if (call.path === "/apis/gadgets.example.com/v1")
-        return json(response, { resources: [{ name: "gadgets", kind: "Gadget", namespaced }] });
+      if (isOfGroup) return json(response, { resources: [{ name: plural, kind: "Gadget", namespaced }] });
       const name = namespaced ? NAME : { name: NAME.name };
       const gadget = { metadata: { ...name, uid: "g-uid", resourceVersion: "4" }, spec: { size: 1 } };
       if (call.path.endsWith("/gadgets/g") && deep !== undefined)
         return void response.writeHead(200, { "content-type": "application/json" }).end(deep);
-      if (call.path.endsWith("/gadgets/g")) return json(response, { ...GADGET, ...gadget });
+      if (call.path.endsWith(`/${plural}/g`)) return json(response, { ...GADGET, ...gadget });
       return json(response, { metadata: { resourceVersion: "5" }, items: [gadget] });
     });
     interruptions = [];
@@ -124,6 +128,21 @@ describe("UsedObjects", () => {
       await eventually(() => assert.equal(changes.length, 2));
     }
   });
+
+  it("follow a kind whose path is gone, before anybody lists everything again", async () => {
+    await used.start();
+    await eventually(() => assert.equal(watches.length, 1));
+    changes = [];
+    plural = "gizmos";
+    for (const watch of watches) watch.end();
+    await eventually(async () => {
+      assert.equal(await used.problemOf("gadget", "shop"), undefined);
+      assert.deepEqual((await used.get("gadget", NAME))?.["spec"], { size: 1 });
+    });
+    assert.ok(changes.every(({ users }) => users.includes("shop/user")));
+    assert.ok(api.calls.some(({ path }) => path.endsWith("/gizmos/g")));
+  });
+
   it("hold up no finalizing while nobody says how a kind is served, and tell who uses it", async () => {
     isGroupAway = true;
     void used.start();

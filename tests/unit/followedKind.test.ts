@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { FollowedKind } from "../../runtime/watch/followedKind";
+import { eventually } from "../support/eventually";
+
+const THING = { apiVersion: "example.com/v1", kind: "Thing" };
+const THINGS: Resource = { ...THING, plural: "things", namespaced: true };
+const OTHERS: Resource = { ...THINGS, plural: "others" };
+const BROKEN = new ApiError(503, { message: "service unavailable" }, "GET");
+const AWAY = new ApiUnreachableError("GET", new Error("refused"));
+
+describe("FollowedKind", () => {
+  let now: number;
+  /** How the API server serves the kind, or why it does not say so. Undefined: it serves no such kind. */
+  let served: Resource | Error | undefined;
+  /** How often the API server was asked. */
+  let asked: number;
+  let found: { readonly now: Resource; readonly before: Resource | undefined }[];
+  let waits: Error[];
+  let kind: FollowedKind;
+
+  beforeEach(() => {
+    [now, served, asked, found, waits] = [0, undefined, 0, [], []];
+    kind = follow(false);
+  });
+  afterEach(() => kind.stop());
+
+  function follow(retired: boolean): FollowedKind {
+    const read = async () => {
+      asked++;
+      if (served instanceof Error) throw served;
+      return { resources: served ? [{ ...served, name: served.plural }] : [] };
+    };
+    return new FollowedKind({
+      client: { read } as unknown as KubernetesClient,
+      declared: { ...THING, retired },
+      onFound: async (now, before) => void found.push({ now, before }),
+      onWait: (reason) => void waits.push(reason),
+      now: () => now,
+    });
+  }
+
+  it("is looked for until the cluster serves it, and nobody waits for that", async () => {
+    assert.deepEqual(kind.notFound()?.problem, undefined);
+    await kind.start();
+    assert.deepEqual(found, []);
+    assert.ok(waits[0] instanceof UnknownKindError);
+    assert.equal(kind.notFound()?.problem, waits[0]);
+    served = THINGS;
+    await eventually(() => assert.deepEqual(found, [{ now: THINGS, before: undefined }]));
+    assert.equal(kind.notFound(), undefined);
+  });
+
+  it("is not at fault if the API server is away, or is busy for a moment", async () => {
+    served = BROKEN;
+    kind.start().catch(() => {});
+    await eventually(() => assert.deepEqual(waits, [BROKEN]));
+    assert.ok(kind.notFound() && kind.notFound()?.problem === undefined);
+    now = 60_000;
+    assert.equal(kind.notFound()?.problem, BROKEN);
+    served = AWAY;
+    await eventually(() => assert.deepEqual(waits, [BROKEN, AWAY]));
+    assert.ok(kind.notFound() && kind.notFound()?.problem === undefined);
+  });
+
+  it("has no objects if it is retired and the cluster does not serve it", async () => {
+    kind = follow(true);
+    assert.ok(kind.notFound());
+    await kind.start();
+    assert.equal(kind.notFound(), undefined);
+  });
+
+  it("is looked for by one search if its path is gone, until the cluster serves it at another one", async () => {
+    served = THINGS;
+    await kind.start();
+    const [{ now: first } = { now: OTHERS }] = found;
+    served = undefined;
+    asked = 0;
+    for (let report = 0; report < 3; report++) kind.lost(first);
+    assert.equal(asked, 1);
+    served = OTHERS;
+    await eventually(() => assert.deepEqual(found.at(-1), { now: OTHERS, before: THINGS }));
+    asked = 0;
+    // The watch at the old path may end late.
+    kind.lost(first);
+    assert.equal(asked, 0);
+  });
+
+  it("is not found any more after the stop, and whoever waits for it learns that", async () => {
+    served = THINGS;
+    const started = kind.start();
+    kind.stop();
+    await assert.rejects(started, /stopped/);
+    const other = follow(false);
+    served = BROKEN;
+    const waiting = other.start();
+    await eventually(() => assert.deepEqual(waits, [BROKEN]));
+    other.stop();
+    await assert.rejects(waiting);
+    assert.deepEqual(found, []);
+  });
+});
