@@ -29,7 +29,7 @@ export async function liveObject(
   const object = await readTarget(client, target);
   const operator = operatorOf(object, operators, name);
   const deployed = asDeployed(operator, installed, options.installation).operator;
-  if (!isWatchedBy(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
+  if (!isWatchedBy(deployed)(object)) throw new CommandError(`${operator.name} does not watch ${name}.`);
   checkHandles(deployed, object.metadata.namespace);
   // The object was found in the version that the cluster prefers.
   const { plural, namespaced } = target.resource;

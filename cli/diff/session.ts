@@ -87,9 +87,7 @@ export async function liveObjects(
     }
   }
   const key = ({ metadata: { namespace = "", name } }: KubernetesObject) => `${namespace}/${name}`;
-  return found
-    .filter((object) => isWatchedBy(object, operator))
-    .sort((one, other) => (key(one) < key(other) ? -1 : 1));
+  return found.filter(isWatchedBy(operator)).sort((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 
 /**

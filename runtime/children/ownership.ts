@@ -197,18 +197,17 @@ export function bearsOurMark(object: KubernetesObject, managers: readonly string
 }
 
 /**
- * Whether an operator looks after an object: after every custom resource of its own. Of others' objects, after those that have the
- * labels of its `watch`, that it did not make itself, and that are no Secrets which no handler is given.
+ * Which objects an operator looks after: every custom resource of its own. Of others' objects, those that have the labels of its
+ * `watch`, that it did not make itself, and that are no Secrets which no handler is given.
  */
 export function isWatchedBy(
-  object: KubernetesObject,
   operator: OperatorNames & Pick<Operator, "watch">,
-): boolean {
+): (object: KubernetesObject) => boolean {
   const { watch } = operator;
-  if (!watch) return true;
-  return (
-    isSelected(object, watch.labels) && !isOwnWork(object, managersOf(operator)) && !isNeverGiven(object)
-  );
+  if (!watch) return () => true;
+  const managers = managersOf(operator);
+  return (object) =>
+    isSelected(object, watch.labels) && !isOwnWork(object, managers) && !isNeverGiven(object);
 }
 
 /**

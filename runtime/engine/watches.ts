@@ -278,7 +278,7 @@ export class Watches {
 
   private watched({ on }: Watch): WatchedObjects {
     return {
-      isWatched: (object) => isWatchedBy(object, this.options.operator),
+      isWatched: isWatchedBy(this.options.operator),
       partsOf: (object) => partsOf(object, on),
       isReady: (object) => this.memories?.isReady(object) ?? false,
     };

@@ -80,11 +80,14 @@ class Look {
   private readonly watched = new Set<string>();
   /** Namespaces that could not be listed. No object in them counts as gone. */
   private readonly unseen = new Set<string | undefined>();
+  private readonly isWatched: (object: KubernetesObject) => boolean;
 
   private constructor(
     private readonly options: LookOptions,
     private readonly needs: Needs,
-  ) {}
+  ) {
+    this.isWatched = isWatchedBy(options.operator);
+  }
 
   /** Looks at every object by itself. */
   static async at(options: LookOptions, needs: Needs): Promise<Look> {
@@ -135,14 +138,13 @@ class Look {
   }
 
   private take(object: KubernetesObject): void {
-    const { operator, onError } = this.options;
-    if (!isWatchedBy(object, operator)) return;
+    if (!this.isWatched(object)) return;
     this.watched.add(object.metadata.uid);
     try {
       this.judge(object);
     } catch (error) {
       // The object's run says what is wrong with it. The others go on.
-      onError(formatName(object.metadata), error as Error);
+      this.options.onError(formatName(object.metadata), error as Error);
       this.candidates.push(urgent(object.metadata));
     }
   }

@@ -225,7 +225,7 @@ export class OneObject {
 
   /** The object, if it is our own or matches the operator's watch. */
   private ifWatched(object: KubernetesObject | undefined): KubernetesObject | undefined {
-    return object && isWatchedBy(object, this.options.operator) ? object : undefined;
+    return object && isWatchedBy(this.options.operator)(object) ? object : undefined;
   }
 
   /** How the run leaves the object, for the next resync. */
