@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type HttpListener, type ListenAddress, listen } from "../http/listen";
+import { readBody } from "../http/readBody";
 import { isRecord, readJson } from "../json/json";
 import type { Intake, IntakeResult } from "./intake";
 import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeFile";
@@ -64,7 +65,8 @@ async function serve(
 
 async function answer(request: IncomingMessage, { intake }: IntakeServerOptions): Promise<IntakeResult> {
   const subject = String(request.headers[SUBJECT_HEADER.toLowerCase()] ?? "");
-  const body = await readBodyToItsEnd(request);
+  // The sensor waits until its event was read, however long it is.
+  const body = await readBody(request, MOST_EVENT_BYTES, true);
   const refuse = (complaint: string) => intake.refuse(subject, { field: "the event", complaint });
   if (body === undefined) return refuse(`has more than ${MOST_EVENT_BYTES} bytes`);
   let sent: unknown;
@@ -74,18 +76,6 @@ async function answer(request: IncomingMessage, { intake }: IntakeServerOptions)
     return refuse("is no JSON");
   }
   return isRecord(sent) ? intake.take(subject, sent["data"]) : refuse("is not what a sensor sends");
-}
-
-/** The body. Undefined if it is too long: then it is read to its end and dropped, since the sensor waits for that. */
-async function readBodyToItsEnd(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MOST_EVENT_BYTES) chunks.length = 0;
-    else chunks.push(chunk);
-  }
-  return bytes > MOST_EVENT_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
 }
 
 function isAllowed({ headers }: IncomingMessage, { token }: IntakeServerOptions): boolean {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { readBody } from "../http/readBody";
 import { readJson } from "../json/json";
 import { cut } from "../text/cut";
 import { type ApiError, type ApiStatus, ApiUnreachableError, apiErrorOf } from "./errors";
@@ -65,14 +66,9 @@ export function toApiError(response: IncomingMessage, text: string, request: Api
 /** The text of an answer. @throws AnswerTooLongError. The connection is closed then */
 export async function readAll(response: IncomingMessage, request: ApiRequest): Promise<string> {
   const { longestAnswer = Number.POSITIVE_INFINITY } = request;
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response) {
-    chunks.push(chunk as Buffer);
-    length += (chunk as Buffer).length;
-    if (length > longestAnswer) throw new AnswerTooLongError(requestText(request), longestAnswer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  const text = await readBody(response, longestAnswer);
+  if (text === undefined) throw new AnswerTooLongError(requestText(request), longestAnswer);
+  return text;
 }
 
 /** A request as errors name it: "PATCH /apis/apps/v1/…", without its query. */

@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import { readBody } from "../http/readBody";
 import { isRecord } from "../json/json";
 
 /** The result of a request to a collector. */
@@ -48,7 +49,8 @@ export function post(
             "content-length": Buffer.byteLength(body),
           },
         },
-        (response) => void read(response).then((text) => resolve(outcome(response, text)), refuse),
+        (response) =>
+          void readBody(response, MOST_BYTES).then((text = "") => resolve(outcome(response, text)), refuse),
       );
       request.on("error", refuse);
       request.end(body);
@@ -56,20 +58,6 @@ export function post(
       refuse(error as NodeJS.ErrnoException);
     }
   });
-}
-
-async function read(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) {
-      response.destroy();
-      break;
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function outcome({ statusCode = 0, headers }: IncomingMessage, text: string): Posted {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Operator } from "../../definition/definition";
 import type { HintResult } from "../../engine/metrics";
 import { type HttpListener, type ListenAddress, listen } from "../../http/listen";
+import { readBody } from "../../http/readBody";
 import { type Hint, HintError, parseHint } from "./hint";
 
 /** How a hint server handles requests. */
@@ -51,8 +52,9 @@ async function answer(
     response.setHeader("allow", "POST");
     return refuse(response, 405, "a hint must be a POST");
   }
+  const isTooLong = Number(request.headers["content-length"]) > MOST_BYTES;
   try {
-    const body = await readBodyUnlessTooLong(request);
+    const body = isTooLong ? undefined : await readBody(request, MOST_BYTES);
     if (body === undefined) {
       onResult("invalid");
       return refuse(response, 413, `a hint may have at most ${MOST_BYTES} bytes`);
@@ -70,19 +72,6 @@ async function answer(
     // The sender closed the connection before the end of the body.
     if (!response.headersSent) refuse(response, 500, (error as Error).message);
   }
-}
-
-/** The body. Undefined if it is too long. */
-async function readBodyUnlessTooLong(request: IncomingMessage): Promise<string | undefined> {
-  if (Number(request.headers["content-length"]) > MOST_BYTES) return undefined;
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function refuse(response: ServerResponse, code: number, why: string): void {
