@@ -45,7 +45,7 @@ export class Observation {
     const store = new ChildStore({ client, operator, ownerKind });
     const writer = new ChildWriter({ store, operator, ownerKind });
     for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
-    const sweep = new Sweep({ operator, childResources, store, writer });
+    const sweep = new Sweep({ operator, childResources, children: store, writer });
     this.writing = { children: store, writer, sweep };
     this.observed = new ObservedChildren({ children: store });
     this.source = options.source ?? new DirectUse(operator, client);

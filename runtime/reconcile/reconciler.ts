@@ -77,7 +77,7 @@ export class Reconciler {
     this.now = now;
     this.outages = options.outages ?? new Outages("ApiError");
     const isOurs = !departures;
-    const sweep = new Sweep({ operator, childResources, store: children, writer });
+    const sweep = new Sweep({ operator, childResources, children, writer });
     const finalizers = isOurs ? new Finalizers(resource, operator) : undefined;
     const remembering = new Remembering({ ...options, isOurs });
     const remember: WritingOptions["remember"] = (...what) => remembering.now(...what);

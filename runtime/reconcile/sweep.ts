@@ -19,7 +19,7 @@ export interface SweepOptions {
   readonly operator: Operator;
   /** The kinds of `operator.children` as the API serves them. */
   readonly childResources: readonly Resource[];
-  readonly store: ChildStore;
+  readonly children: ChildStore;
   readonly writer: ChildWriter;
 }
 
@@ -57,7 +57,7 @@ export class Sweep {
     remembered: readonly string[],
     changes: ChildChange[],
   ): Promise<void> {
-    const { store, operator } = this.options;
+    const { children, operator } = this.options;
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) {
@@ -65,7 +65,7 @@ export class Sweep {
         continue;
       }
       await this.learn(client, resource, object, childSelectorOf(operator));
-      const left = store
+      const left = children
         .of(object.metadata.uid)
         .filter((child) => kindKey(child.resource) === kind && !child.deleting);
       await this.deleteEach(client, left, changes).catch((error: unknown) => {
@@ -85,21 +85,20 @@ export class Sweep {
     { kinds: remembered, namespaces = [] }: Pick<Memory, "kinds" | "namespaces">,
     changes: ChildChange[],
   ): Promise<string[]> {
-    const { childResources, store, operator } = this.options;
+    const { children, operator } = this.options;
     const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
+    const isFar = (namespace: string | undefined) => !canReference(object, namespace);
     const left = new Set<string>();
     const onUnreached = (namespace: string) => left.add(namespace);
-    const scopesOfFar = (resource: Resource) =>
-      scopesOf(operator.namespaces, resource).filter((namespace) => !canReference(object, namespace));
-    for (const resource of childResources)
-      await this.learn(client, resource, object, selector, { scopes: scopesOfFar(resource), onUnreached });
-    for (const kind of this.undeclared(remembered)) {
+    for (const kind of this.listed(remembered)) {
       const resource = await this.resourceOf(client, kind);
-      if (resource) await this.learn(client, resource, object, selector, { scopes: scopesOfFar(resource) });
+      if (!resource) continue;
+      const scopes = scopesOf(operator.namespaces, resource).filter(isFar);
+      await this.learn(client, resource, object, selector, { scopes, onUnreached });
     }
-    const far = store
+    const far = children
       .of(object.metadata.uid)
-      .filter(({ namespace, deleting }) => !deleting && !canReference(object, namespace));
+      .filter(({ namespace, deleting }) => !deleting && isFar(namespace));
     await this.deleteEach(client, far, changes);
     for (const namespace of namespaces)
       if (!isListed(operator.namespaces, namespace) && !(await isGoing(client, namespace)))
@@ -119,19 +118,17 @@ export class Sweep {
     isEach: boolean,
     changes: ChildChange[],
   ): Promise<void> {
-    const { childResources, store, operator } = this.options;
+    const { children, operator } = this.options;
     const { namespace, uid } = object.metadata;
     const selector = `${OWNER_UID_LABEL}=${uid}`;
-    const declaredKinds = isEach ? childResources.map(kindKey) : [];
-    for (const kind of [...declaredKinds, ...this.undeclared(kinds)]) {
-      const declared = childResources.find((resource) => kindKey(resource) === kind);
-      const resource = declared ?? (await this.resourceOf(client, kind));
+    for (const kind of isEach ? this.listed(kinds) : this.undeclared(kinds)) {
+      const resource = await this.resourceOf(client, kind);
       if (!resource) continue;
       const isHere = resource.namespaced && namespace !== undefined && !elsewhere;
       const scopes = isHere ? [namespace] : scopesOf(operator.namespaces, resource);
       await this.learn(client, resource, object, selector, { scopes });
     }
-    const left = store.of(uid).filter(({ deleting, facts }) => {
+    const left = children.of(uid).filter(({ deleting, facts }) => {
       return !deleting && formatName(facts.owner) === formatName(object.metadata);
     });
     await this.deleteEach(client, left, changes);
@@ -164,7 +161,8 @@ export class Sweep {
 
   /**
    * Lists children of the object. If no watch shows a kind, it also forgets those of its objects that are gone.
-   * @param how `onUnreached` learns of each namespace where we may not list. @default that is an error
+   * @param how `onUnreached` learns of each namespace where we may not list a declared kind. @default that is an error, as it is
+   *   for any other kind
    */
   private async learn(
     client: KubernetesClient,
@@ -176,13 +174,13 @@ export class Sweep {
       readonly onUnreached?: (namespace: string) => void;
     } = {},
   ): Promise<void> {
-    const { store, operator } = this.options;
+    const { children, operator } = this.options;
     const { uid } = object.metadata;
     for (const namespace of how.scopes ?? scopesOf(operator.namespaces, resource)) {
       const listed = new Set<string>();
       try {
         await client.list(resource, { labelSelector, namespace }, (items) => {
-          store.learn(resource, items, uid);
+          children.learn(resource, items, uid);
           for (const { metadata } of items) listed.add(metadata.uid);
         });
         this.forgetGone(uid, resource, namespace, listed);
@@ -195,8 +193,9 @@ export class Sweep {
         if (!isApiError(error, 403)) throw error;
         // The content of a namespace that is being deleted goes anyway, and our rights in the namespace go first.
         if (namespace !== undefined && (await isGoing(client, namespace))) continue;
-        if (namespace === undefined || !how.onUnreached)
-          throw notGranted(resource, namespace, this.isDeclared(resource));
+        const isDeclared = this.isDeclared(resource);
+        if (namespace === undefined || !isDeclared || !how.onUnreached)
+          throw notGranted(resource, namespace, isDeclared);
         how.onUnreached(namespace);
       }
     }
@@ -209,12 +208,12 @@ export class Sweep {
     namespace: string | undefined,
     listed: ReadonlySet<string> = new Set(),
   ): void {
-    const { store } = this.options;
+    const { children } = this.options;
     if (this.isDeclared(kind)) return;
-    for (const child of store.of(ownerUid)) {
+    for (const child of children.of(ownerUid)) {
       const isHere = namespace === undefined || child.namespace === namespace;
       const isKind = kindKey(child.resource) === kindKey(kind);
-      if (isKind && isHere && !listed.has(child.uid)) store.forget(child);
+      if (isKind && isHere && !listed.has(child.uid)) children.forget(child);
     }
   }
 
@@ -223,7 +222,10 @@ export class Sweep {
     return this.options.childResources.some((each) => kindKey(each) === kindKey(kind));
   }
 
+  /** How the API server serves a kind. Undefined if it does not. */
   private async resourceOf(client: KubernetesClient, key: string): Promise<Resource | undefined> {
+    const declared = this.options.childResources.find((each) => kindKey(each) === key);
+    if (declared) return declared;
     const { apiVersion, kind } = kindOfKey(key);
     // A kind that the API server no longer serves has no objects.
     return findResource(client, apiVersion, kind).catch((error: Error) => {

@@ -66,7 +66,7 @@ describe("objects that are no longer watched", () => {
 
   async function clearUp(uid?: string, isBlind = false): Promise<void> {
     const { options, writer, mandate } = parts(isBlind);
-    const sweep = new Sweep({ operator: operator(), childResources: [CONFIG_MAPS], store, writer });
+    const sweep = new Sweep({ operator: operator(), childResources: [CONFIG_MAPS], children: store, writer });
     const departures = new Departures(options, sweep);
     for (const each of await departures.goneOf(NAME, uid, mandate))
       await departures.clearUp(NAME, each, mandate, changes);

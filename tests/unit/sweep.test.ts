@@ -40,7 +40,7 @@ describe("Sweep", () => {
   function sweepOf(more: Partial<Operator> = {}): Sweep {
     const { store: children, writer } = childrenIn(cluster);
     store = children;
-    return new Sweep({ operator: operator(more), childResources: [CONFIG_MAPS], store, writer });
+    return new Sweep({ operator: operator(more), childResources: [CONFIG_MAPS], children: store, writer });
   }
 
   /** A custom resource that had children of these kinds. */
