@@ -44,6 +44,8 @@ export interface ConvergenceOptions {
 
 /** A handler's answer about an object. */
 interface Asked {
+  /** What was due then. */
+  readonly timetable: Timetable;
   /** The object as the handler saw it. */
   readonly object: KubernetesObject;
   /** Its memory then. */
@@ -65,23 +67,21 @@ export class Convergence {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { operator, now } = this.options;
-    const timetable = timetableOf(operator, object, known, now());
-    if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
-    const asked = await this.ask(object, known, timetable, reconciliation, draft);
+    const asked = await this.ask(object, known, reconciliation, draft);
     const made = await this.write(asked, reconciliation, draft);
-    await this.remember(asked, made, timetable, reconciliation, draft);
+    await this.remember(asked, made, reconciliation, draft);
   }
 
   /** Asks the handler about an object, which has its finalizer by then. */
   private async ask(
     object: KubernetesObject,
     known: Memory,
-    timetable: Timetable,
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<Asked> {
-    const { finalizers, asking, remembering } = this.options;
+    const { operator, finalizers, asking, remembering, now } = this.options;
+    const timetable = timetableOf(operator, object, known, now());
+    if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
     const hasElsewhere = finalizers?.forElsewhere(object) ?? known.elsewhere === true;
     asking.assertPossible("reconcile", object, known, hasElsewhere);
     draft.events.push(...(finalizers?.warnings(object) ?? []));
@@ -94,7 +94,7 @@ export class Convergence {
     const subject = { event: "reconcile", object: held, state: memory.state, due } as const;
     const question = await asking.prepare<ReconcileAnswer>(subject, reconciliation);
     draft.prepared(question, due);
-    return { object: held, memory, answer: draft.answered(await question.ask()) };
+    return { timetable, object: held, memory, answer: draft.answered(await question.ask()) };
   }
 
   /** Writes the children of an answer, when the whole answer has been checked. */
@@ -118,9 +118,8 @@ export class Convergence {
 
   /** Judges the children, and writes what the object must remember, with the verdict. */
   private async remember(
-    { object: { metadata }, memory, answer }: Asked,
+    { timetable, object: { metadata }, memory, answer }: Asked,
     made: Made,
-    timetable: Timetable,
     { client, timeline }: Reconciliation,
     draft: Draft,
   ): Promise<void> {
