@@ -157,10 +157,10 @@ class Look {
     const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
     if (need === undefined && Object.keys(uses).length > 0) {
       const references = referencesOf(uses, object);
-      this.calm.push({ index: candidates.length, references, used: needs.memoryOf(object).used });
+      this.calm.push({ index: candidates.length, references, used: needs.leftAbout(object).memory.used });
     }
     const { namespace, name, uid } = object.metadata;
-    const verdictAt = needs.verdictAt(object);
+    const { verdictAt } = needs.leftAbout(object);
     candidates.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, formerUids });
   }
 }

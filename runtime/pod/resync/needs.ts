@@ -6,7 +6,7 @@ import type { Operator } from "../../definition/definition";
 import { isExpired } from "../../events/eventMarks";
 import { isRecord } from "../../json/json";
 import { applyEntry } from "../../kubernetes/managedFields";
-import { conditionsIn, type KubernetesObject } from "../../kubernetes/objects";
+import { type Condition, conditionsIn, type KubernetesObject } from "../../kubernetes/objects";
 import { kindKey } from "../../kubernetes/resource";
 import { type Memory, memoryIn, memoryOf } from "../../memory/memory";
 import { fieldManagerOf } from "../../names";
@@ -29,6 +29,14 @@ export interface NeedsOptions {
   readonly now: number;
 }
 
+/** What the last run left about an object. */
+interface LeftByRun {
+  readonly memory: Memory;
+  readonly conditions: readonly Condition[];
+  /** When the operator last wrote the verdict, according to `managedFields`. */
+  readonly verdictAt: string | undefined;
+}
+
 /** In one of this many resyncs, each object gets a run that it does not seem to need. */
 export const FULL_LOOK_RESYNCS = 10;
 
@@ -38,7 +46,8 @@ export const FULL_LOOK_RESYNCS = 10;
  * Assumption: if it is not sure whether an object needs a run, the object gets one. A run that is not needed writes nothing.
  */
 export class Needs {
-  private readonly finalizers: Finalizers;
+  /** Undefined if the objects are not ours. */
+  private readonly finalizers: Finalizers | undefined;
   private readonly declared: ReadonlySet<string>;
 
   constructor(
@@ -48,41 +57,42 @@ export class Needs {
     private readonly memories: ReadonlyMap<string, KubernetesObject> | undefined,
   ) {
     const { operator } = options;
-    this.finalizers = new Finalizers(resourceOf(operator.customResource), operator);
+    this.finalizers = memories ? undefined : new Finalizers(resourceOf(operator.customResource), operator);
     this.declared = new Set(operator.children.map(kindKey));
   }
 
   /** Whether the object is being deleted and has none of our finalizers. */
   isNotOurs(object: KubernetesObject): boolean {
-    const { finalizers, memories } = this;
-    if (memories) return object.metadata.deletionTimestamp !== undefined;
-    return object.metadata.deletionTimestamp !== undefined && !finalizers.hold(object);
+    return object.metadata.deletionTimestamp !== undefined && !this.finalizers?.hold(object);
   }
 
   /** Why the object needs a run. Undefined if it needs none, as long as what it uses has not changed. */
   of(object: KubernetesObject): Need | undefined {
-    const { deletionTimestamp, generation, uid } = object.metadata;
-    const status = isRecord(object["status"]) ? object["status"] : {};
-    const conditions = conditionsIn(this.memories ? this.memories.get(uid) : status);
-    const ready = conditions.find(({ type }) => type === "Ready");
-    const isObserved = this.memories
-      ? this.memoryOf(object).content === contentFingerprint(object, this.options.operator)
-      : status["observedGeneration"] === generation;
-    const hasVerdict = ready !== undefined && this.verdictAt(object) !== undefined;
-    if (deletionTimestamp !== undefined || !isObserved || !hasVerdict) return "urgent";
+    const left = this.leftAbout(object);
+    const ready = left.conditions.find(({ type }) => type === "Ready");
+    const isDeleted = object.metadata.deletionTimestamp !== undefined;
+    if (isDeleted || !this.isObserved(object, left) || !ready || left.verdictAt === undefined)
+      return "urgent";
     if (isExpired(object, this.options.operator, this.options.now)) return "routine";
     const isCalm =
       ready.status === "True" &&
-      this.isAsLeft(object) &&
+      this.isAsLeft(object, left) &&
       !this.lacksFinalizer(object) &&
       !this.isInTurn(object);
     return isCalm ? undefined : "routine";
   }
 
+  /** Whether a run has seen the object as it is. An object that we do not own has no room for the generation that was seen. */
+  private isObserved(object: KubernetesObject, { memory }: LeftByRun): boolean {
+    if (this.memories) return memory.content === contentFingerprint(object, this.options.operator);
+    const { status } = object;
+    return isRecord(status) && status["observedGeneration"] === object.metadata.generation;
+  }
+
   /** Whether somebody took a finalizer of the operator away. Without the finalizer, nobody is asked before the object goes. */
   private lacksFinalizer(object: KubernetesObject): boolean {
-    if (this.memories) return false;
     const { children, finalizers, options } = this;
+    if (!finalizers) return false;
     const hasElsewhere = children
       .of(object.metadata.uid)
       .some(({ namespace }) => !canReference(object, namespace));
@@ -102,23 +112,26 @@ export class Needs {
     return [...new Set(left.map(({ facts }) => facts.owner.uid))];
   }
 
-  /** When we last wrote the verdict about the object, according to `managedFields`. */
-  verdictAt(object: KubernetesObject): string | undefined {
-    const written = this.memories ? this.memories.get(object.metadata.uid) : object;
+  /** What the last run left about the object, in its status or in a Memory object: see `Memories`. */
+  leftAbout(object: KubernetesObject): LeftByRun {
     const manager = fieldManagerOf(this.options.operator);
-    return written && applyEntry(written, manager, this.memories ? undefined : "status")?.time;
-  }
-
-  /** What is remembered of the object. */
-  memoryOf(object: KubernetesObject): Memory {
-    if (!this.memories) return memoryOf(object);
-    return memoryIn(this.memories.get(object.metadata.uid)?.["memory"]);
+    if (!this.memories)
+      return {
+        memory: memoryOf(object),
+        conditions: conditionsIn(object["status"]),
+        verdictAt: applyEntry(object, manager, "status")?.time,
+      };
+    const memory = this.memories.get(object.metadata.uid);
+    return {
+      memory: memoryIn(memory?.["memory"]),
+      conditions: conditionsIn(memory),
+      verdictAt: memory && applyEntry(memory, manager)?.time,
+    };
   }
 
   /** Whether everything is as the last run left it, and nothing is due. */
-  private isAsLeft(object: KubernetesObject): boolean {
+  private isAsLeft(object: KubernetesObject, { memory }: LeftByRun): boolean {
     const { operator, program, now } = this.options;
-    const memory = this.memoryOf(object);
     if (timetableOf(operator, object, memory, now).due.length > 0) return false;
     if (memory.dueAt !== undefined && !(Date.parse(memory.dueAt) > now)) return false;
     return (
