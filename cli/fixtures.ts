@@ -2,7 +2,7 @@ import { admitted } from "../definition/customResource";
 import type { Operator } from "../runtime/definition/definition";
 import { statusChecker } from "../runtime/definition/statusSchema";
 import { ReconcileFailure } from "../runtime/failure";
-import { misplaced } from "../runtime/handler/askHandler";
+import { partWithoutPlace } from "../runtime/handler/askHandler";
 import type { HandlerAnswer } from "../runtime/handler/contract";
 import { HandlerPool } from "../runtime/handler/handlerPool";
 import { invalid, invalidStatus } from "../runtime/handler/invalidAnswer";
@@ -168,7 +168,7 @@ async function answerTo(situation: Situation, operator: Operator, pool: HandlerP
 function checkAgainstDefinition(answer: HandlerAnswer, object: JsonObject, operator: Operator): void {
   if ("children" in answer) desiredOf(answer, object, operator);
   if ("error" in answer) return;
-  const problem = misplaced(answer, !operator.watch);
+  const problem = partWithoutPlace(answer, !operator.watch);
   if (problem) throw invalid(problem);
   const flaw = answer.status && statusChecker(operator.customResource.statusSchema)(answer.status);
   if (flaw) throw invalidStatus(flaw);

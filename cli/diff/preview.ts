@@ -8,7 +8,7 @@ import { type FailureReason, ReconcileFailure } from "../../runtime/failure";
 import { askHandler } from "../../runtime/handler/askHandler";
 import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/handler/contract";
 import type { HandlerPool } from "../../runtime/handler/handlerPool";
-import { changedFields, type FieldChange, within } from "../../runtime/kubernetes/changedFields";
+import { changedFields, commonPart, type FieldChange } from "../../runtime/kubernetes/changedFields";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Memory } from "../../runtime/memory/memory";
@@ -266,7 +266,7 @@ function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): Fiel
   if (!wanted) return [];
   if (fate === "recreated" && live) {
     // The new object gets generated values that nobody has set, such as the labels of a Job.
-    return changedFields(within(live, manifest) as object, within(wanted, manifest) as object);
+    return changedFields(commonPart(live, manifest) as object, commonPart(wanted, manifest) as object);
   }
   if (live) return changedFields(live, wanted);
   const { apiVersion: _a, kind: _k, metadata, ...content } = manifest ?? wanted;

@@ -8,7 +8,7 @@ import {
   OPERATOR_LABEL,
   PAUSED_ANNOTATION,
 } from "../../runtime/names";
-import { isSelected } from "../../runtime/watch/watched";
+import { hasLabels } from "../../runtime/watch/watched";
 import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { entryOf } from "../errors/catalogue";
 import { type Hold, holdsOf, WAITS } from "./holds";
@@ -103,7 +103,7 @@ export function explain(known: Known): Explanation {
       `Ask for the right to get memories in the namespace ${operator.home}.`,
     );
   }
-  if (operator?.watch && !known.memory && !isSelected(object, operator.watch.labels)) {
+  if (operator?.watch && !known.memory && !hasLabels(object, operator.watch.labels)) {
     const labels = Object.entries(operator.watch.labels).map((label) => label.join("="));
     return say(
       `No operator handles it: ${operator.name} watches only objects with the labels ${labels.join(", ")}.`,

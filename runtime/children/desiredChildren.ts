@@ -5,7 +5,7 @@ import { hasDnsNames } from "../kubernetes/kinds";
 import { formatName, groupOf, isDnsName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, finalizersOf, identityOf } from "../names";
-import { isSelected } from "../watch/watched";
+import { hasLabels } from "../watch/watched";
 import { type ChildOrder, orderOf } from "./childOrder";
 import { whyTooDeep } from "./levels";
 import { ownedManifest } from "./ownership";
@@ -139,5 +139,5 @@ function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]
 
 /** Whether the operator would watch the child too, once it exists. */
 function wouldBeWatched(child: Manifest, { group, kind }: CustomResourceKind, { labels }: Watch): boolean {
-  return child.kind === kind && groupOf(child.apiVersion) === group && isSelected(child, labels);
+  return child.kind === kind && groupOf(child.apiVersion) === group && hasLabels(child, labels);
 }

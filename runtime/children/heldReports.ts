@@ -1,5 +1,5 @@
-/** The writes of one object that are in progress. */
-interface Writing {
+/** The writes of one object. */
+interface WritesInProgress {
   /** How many there are: a child of a deleted object may be deleted while another object applies one of its name. */
   count: number;
   readonly reports: (() => void)[];
@@ -10,7 +10,7 @@ interface Writing {
  * writes of its object have been answered.
  */
 export class HeldReports {
-  private readonly writing = new Map<string, Writing>();
+  private readonly writing = new Map<string, WritesInProgress>();
 
   /** Writes the object with that key. Reports about it wait meanwhile. */
   async during<Result>(key: string, write: () => Promise<Result>): Promise<Result> {

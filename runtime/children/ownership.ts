@@ -24,7 +24,7 @@ import {
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
 } from "../names";
-import { isSelected } from "../watch/watched";
+import { hasLabels } from "../watch/watched";
 import { levelAnnotation } from "./levels";
 import { managersOf } from "./marks";
 
@@ -206,8 +206,7 @@ export function isWatchedBy(
   const { watch } = operator;
   if (!watch) return () => true;
   const managers = managersOf(operator);
-  return (object) =>
-    isSelected(object, watch.labels) && !isOwnWork(object, managers) && !isNeverGiven(object);
+  return (object) => hasLabels(object, watch.labels) && !isOwnWork(object, managers) && !isNeverGiven(object);
 }
 
 /**

@@ -26,7 +26,7 @@ export async function askHandler<Answer extends HandlerAnswer>(
       const { message, ...when } = answer.error;
       throw new ReconcileFailure("HandlerError", message, when);
     }
-    const problem = misplaced(answer, isOurs);
+    const problem = partWithoutPlace(answer, isOurs);
     if (problem) throw invalid(problem);
     const flaw = answer.status && checkStatus(answer.status);
     if (flaw) throw invalidStatus(flaw);
@@ -38,7 +38,7 @@ export async function askHandler<Answer extends HandlerAnswer>(
 }
 
 /** Says which part of an answer its object has no place for. */
-export function misplaced(
+export function partWithoutPlace(
   { status, state, conditions }: Pick<ReconcileAnswer, "status" | "state" | "conditions">,
   isOurs: boolean,
 ): string | undefined {

@@ -22,10 +22,10 @@ export function changedFields(live: object, wanted: object): FieldChange[] {
 }
 
 /** The part of an object that a manifest has too. Additions of the API server and of others are left out. */
-export function within(object: unknown, manifest: unknown): unknown {
+export function commonPart(object: unknown, manifest: unknown): unknown {
   if (!isRecord(object) || !isRecord(manifest)) return object;
   const keys = Object.keys(manifest).filter((key) => Object.hasOwn(object, key));
-  return Object.fromEntries(keys.map((key) => [key, within(object[key], manifest[key])]));
+  return Object.fromEntries(keys.map((key) => [key, commonPart(object[key], manifest[key])]));
 }
 
 function meant(object: object): Record<string, unknown> {

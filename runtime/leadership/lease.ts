@@ -64,14 +64,19 @@ const LONGEST_ANNOTATIONS = 200 * 1024;
 
 /** One Lease by its name, on the connection that only leases use. */
 export function leaseApi(client: KubernetesClient, namespace: string, name: string): LeaseApi {
-  const within = (signal: AbortSignal) => client.with({ class: "lease", signal });
+  const clientFor = (signal: AbortSignal) => client.with({ class: "lease", signal });
   const { apiVersion, kind } = LEASES;
   return {
-    get: (signal) => within(signal).get(LEASES, { namespace, name }),
+    get: (signal) => clientFor(signal).get(LEASES, { namespace, name }),
     create: (spec, annotations, signal) =>
-      within(signal).create(LEASES, { apiVersion, kind, metadata: { name, namespace, annotations }, spec }),
-    replace: (lease, signal) => within(signal).replace(LEASES, lease),
-    patch: (operations, signal) => within(signal).jsonPatch(LEASES, { namespace, name }, operations),
+      clientFor(signal).create(LEASES, {
+        apiVersion,
+        kind,
+        metadata: { name, namespace, annotations },
+        spec,
+      }),
+    replace: (lease, signal) => clientFor(signal).replace(LEASES, lease),
+    patch: (operations, signal) => clientFor(signal).jsonPatch(LEASES, { namespace, name }, operations),
   };
 }
 

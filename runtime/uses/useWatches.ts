@@ -10,7 +10,7 @@ import { FollowedKind } from "../watch/followedKind";
 import { type NotSynced, Scopes, type ScopesOptions } from "../watch/scopes";
 import { type Change, Store } from "../watch/store";
 import { whyNotGiven } from "./used";
-import { factsOf, type UsedFacts } from "./usedFacts";
+import { type UsedFacts, usedFactsOf } from "./usedFacts";
 
 /** The operator whose uses {@link UseWatches} watch, and the callbacks that they call. Each use is named by its key. */
 export interface UseWatchesOptions extends Pick<ScopesOptions, "answersOthers"> {
@@ -116,7 +116,7 @@ export class UseWatches {
       factsOf: (object) =>
         isSecretKind(use) && whyNotGiven(object, use, operator) !== undefined
           ? undefined
-          : factsOf(object, isMetadataOnly),
+          : usedFactsOf(object, isMetadataOnly),
       kept: withoutManagedFields,
       onChange: (change) => onChange(key, change),
     });

@@ -11,7 +11,7 @@ export interface UsedFacts {
 }
 
 /** The facts of an object. @param isMetadataOnly whether only its metadata was seen */
-export function factsOf(object: KubernetesObject, isMetadataOnly: boolean): UsedFacts {
+export function usedFactsOf(object: KubernetesObject, isMetadataOnly: boolean): UsedFacts {
   const { labels, resourceVersion, uid, managedFields: _, ...metadata } = object.metadata;
   const { metadata: __, ...content } = object;
   return {

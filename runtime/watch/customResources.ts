@@ -3,7 +3,7 @@ import { getUnlessGone } from "../kubernetes/namespaces";
 import { isNewer, type KubernetesObject, type ObjectName, withoutManagedFields } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { dropOldest } from "../work/dropOldest";
-import { factsOf, type ObjectFacts, type WatchedObjects } from "./objectFacts";
+import { type ObjectFacts, objectFactsOf, type WatchedObjects } from "./objectFacts";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
 import type { StoredObject } from "./storedObject";
@@ -85,7 +85,7 @@ export class CustomResources implements KnownObjects {
     this.store = new Store<ObjectFacts>({
       client,
       factsOf: (object) =>
-        watched?.isWatched(object) === false ? undefined : factsOf(object, watched, finalizers),
+        watched?.isWatched(object) === false ? undefined : objectFactsOf(object, watched, finalizers),
       // We write no objects of others, so their `managedFields` are not needed.
       kept: watched && withoutManagedFields,
       onChange: (change) => this.changed(change),

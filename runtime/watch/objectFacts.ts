@@ -30,7 +30,7 @@ export interface ObjectFacts {
  * @param watched set if it is not a custom resource of our own
  * @param ours our finalizers
  */
-export function factsOf(
+export function objectFactsOf(
   object: KubernetesObject,
   watched: WatchedObjects | undefined,
   ours: readonly string[],

@@ -12,7 +12,7 @@ export function labelSelectorOf({ labels }: Watch): string | undefined {
 }
 
 /** Whether an object has all of these labels. */
-export function isSelected({ metadata }: Manifest, labels: Watch["labels"]): boolean {
+export function hasLabels({ metadata }: Manifest, labels: Watch["labels"]): boolean {
   return Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value);
 }
 

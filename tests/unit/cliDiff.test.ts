@@ -8,7 +8,7 @@ import type { ObjectPreview } from "../../cli/diff/preview";
 import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
 import type { InstalledOperator } from "../../cli/inspect/installed";
 import { plain } from "../../cli/terminal";
-import { changedFields, within } from "../../runtime/kubernetes/changedFields";
+import { changedFields, commonPart } from "../../runtime/kubernetes/changedFields";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
@@ -80,7 +80,7 @@ describe("the fields that would change", () => {
   it("can be limited to what a manifest says", () => {
     const manifest = { spec: { template: { labels: { a: "1" } } } };
     const live = { spec: { template: { labels: { a: "0", uid: "x" } }, selector: 1 } };
-    assert.deepEqual(within(live, manifest), { spec: { template: { labels: { a: "0" } } } });
+    assert.deepEqual(commonPart(live, manifest), { spec: { template: { labels: { a: "0" } } } });
   });
 
   it("are shown shortly, without what a terminal would act on", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOwnWork, marksOf, provenOwner } from "../../runtime/children/ownership";
 import { fingerprint } from "../../runtime/json/fingerprint";
-import { isSelected, labelSelectorOf, partsOf } from "../../runtime/watch/watched";
+import { hasLabels, labelSelectorOf, partsOf } from "../../runtime/watch/watched";
 import { applied, configMap, MANAGER, WIDGETS, widget } from "./support/objects";
 
 const OBJECT = widget({ labels: { app: "web" }, annotations: { commit: "abc" } }, { spec: { size: 1 } });
@@ -17,7 +17,7 @@ describe("objects that an operator watches", () => {
         fc.dictionary(fc.constantFrom("a", "b", "c"), fc.constantFrom("1", "2")),
         (wanted, labels) => {
           const hasAll = Object.keys(wanted).every((label) => labels[label] === wanted[label]);
-          assert.equal(isSelected(widget({ labels }), wanted), hasAll);
+          assert.equal(hasLabels(widget({ labels }), wanted), hasAll);
         },
       ),
     );

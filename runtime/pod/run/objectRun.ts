@@ -9,7 +9,7 @@ import { isListed } from "../../kubernetes/resource";
 import { MANAGER_PREFIX } from "../../names";
 import { SHORTEST_WAIT_MS } from "../../reconcile/errors";
 import type { ReconcileReport } from "../../reconcile/report";
-import { LOOK_MS, Patience } from "../withoutWatches/patience";
+import { ASK_AGAIN_MS, Patience } from "../withoutWatches/patience";
 import { OneObject, type OneObjectOptions } from "./oneObject";
 import { done, failed, outcomeOf, type RunOutcome } from "./runOutcome";
 import { runSeconds } from "./runSeconds";
@@ -150,7 +150,7 @@ export class ObjectRun {
   private async comesAgain(report: ReconcileReport): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
-    if (skipped === "API server away") return this.waitToLookAgain(LOOK_MS);
+    if (skipped === "API server away") return this.waitToLookAgain(ASK_AGAIN_MS);
     if (failure?.retryAfterSeconds !== undefined && !failure.permanent)
       return this.waitToLookAgain(Math.max(SHORTEST_WAIT_MS, failure.retryAfterSeconds * 1000));
     if (failure || skipped !== undefined) return false;
@@ -187,7 +187,7 @@ export class ObjectRun {
 
   private waitForChanges(): Promise<boolean> {
     const ms = this.paceMs;
-    this.paceMs = Math.min(2 * ms, LOOK_MS);
+    this.paceMs = Math.min(2 * ms, ASK_AGAIN_MS);
     return this.patience.wait(ms, this.changesUntil);
   }
 }

@@ -3,7 +3,7 @@ import { ApiUnreachableError, isBusy } from "../../kubernetes/errors";
 
 const PATIENCE_MS = 30_000;
 /** How long to wait before an API server that was busy or out of reach is asked again, in milliseconds. */
-export const LOOK_MS = 1_000;
+export const ASK_AGAIN_MS = 1_000;
 /**
  * How long to wait for the server of a single kind, in milliseconds. Objects without such children wait for it too, and it may be
  * away for days, so this is short.
@@ -43,7 +43,7 @@ export class Patience {
         return await action();
       } catch (error) {
         const isAway = error instanceof ApiUnreachableError || isBusy(error);
-        if (!isAway || !(await this.wait(LOOK_MS))) throw error;
+        if (!isAway || !(await this.wait(ASK_AGAIN_MS))) throw error;
       }
     }
   }
