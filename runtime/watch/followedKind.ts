@@ -7,7 +7,7 @@ import type { NotSynced } from "./scopes";
 import { LISTING_PATIENCE_MS } from "./watchFailures";
 
 /** A kind as a definition declares it. */
-export type DeclaredKind = Pick<Resource, "apiVersion" | "kind"> & { readonly retired?: boolean | undefined };
+type DeclaredKind = Pick<Resource, "apiVersion" | "kind"> & { readonly retired?: boolean | undefined };
 
 /** The kind that {@link FollowedKind} follows, and the callbacks that it calls. */
 export interface FollowedKindOptions {
