@@ -38,13 +38,13 @@ export class FollowedKind {
   /** Why it was not found. */
   private reason: Error | undefined;
   private isSought = false;
+  /** Since when it has been looked for. */
+  private since = 0;
   private readonly now: () => number;
-  private readonly since: number;
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: FollowedKindOptions) {
     this.now = options.now ?? (() => performance.now());
-    this.since = this.now();
   }
 
   /**
@@ -53,6 +53,7 @@ export class FollowedKind {
    * @throws Error if it was stopped meanwhile
    */
   start(): Promise<void> {
+    this.since = this.now();
     return new Promise((resolve, reject) => {
       const onWait = (reason: Error) => {
         this.reason = reason;
