@@ -7,6 +7,7 @@ import { programOf } from "../../runtime/definition/handlerProgram";
 import { questionAbout } from "../../runtime/handler/contract";
 import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
 import { addFiles } from "./operatorFolder";
+import { anyCharacter } from "./support/anyCharacter";
 import { failureOf } from "./support/failures";
 import { contentOf, FunctionBench } from "./support/functionBench";
 import { HandlerContainer, shells } from "./support/handlerContainer";
@@ -43,7 +44,7 @@ describe("a function", function () {
       let starts = 0;
       bench.start(files, { onStart: () => starts++ });
       await fc.assert(
-        fc.asyncProperty(fc.string({ unit: "binary" }), async (word) => {
+        fc.asyncProperty(fc.string({ unit: anyCharacter }), async (word) => {
           assert.deepStrictEqual(await bench.statusOf(word), { name: word });
         }),
         { numRuns: 50 },

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import { anyCharacter } from "./anyCharacter";
 
 /** Texts that somebody would write who wants them to be more than text. */
 export const HOSTILE_TEXTS: readonly string[] = [
@@ -81,7 +82,7 @@ const KEYS: readonly string[] = [
 /** Any text, and oftener than by chance one that is meant badly. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...HOSTILE_TEXTS),
-  fc.string({ unit: "binary", maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
   fc.string({ maxLength: 10 }),
 );
 
