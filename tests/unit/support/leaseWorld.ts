@@ -38,7 +38,8 @@ export class LeaseWorld {
   onPatch: (operations: readonly JsonPatchOperation[]) => void = () => {};
   /** Called before a Lease is created. */
   onCreate: () => void = () => {};
-  private timers: { readonly at: number; readonly fire: () => void }[] = [];
+  /** The one that is due first is the first. */
+  private readonly timers: { readonly at: number; readonly fire: () => void }[] = [];
   private version = 0;
 
   /** A process that stands for election from now on. */
@@ -62,9 +63,9 @@ export class LeaseWorld {
     await turnOfEventLoop();
     for (;;) {
       check();
-      const due = this.timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
-      if (!due) break;
-      this.timers.splice(this.timers.indexOf(due), 1);
+      const [due] = this.timers;
+      if (!due || due.at > until) break;
+      this.timers.shift();
       this.now = Math.max(this.now, due.at);
       due.fire();
       await turnOfEventLoop();
@@ -84,7 +85,8 @@ export class LeaseWorld {
   }
 
   after(ms: number, fire: () => void): void {
-    this.timers.push({ at: this.now + ms, fire });
+    const at = this.now + ms;
+    this.timers.splice(this.timers.findLastIndex((timer) => timer.at <= at) + 1, 0, { at, fire });
   }
 
   /** Stores a Lease; undefined deletes it. A write that changes nothing makes no new version. */
