@@ -98,7 +98,8 @@ class FakeClient extends KubernetesClient {
   }
 
   override with(passage: Passage): KubernetesClient {
-    return new FakeClient(this.cluster, { ...this.sentAs, ...passage });
+    const client: FakeClient = Object.create(FakeClient.prototype);
+    return Object.assign(client, this, { sentAs: { ...this.sentAs, ...passage } });
   }
 
   override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
