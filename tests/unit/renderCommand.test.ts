@@ -87,15 +87,25 @@ describe("the command render", () => {
       },
     ));
 
-  it("can be read by somebody who stops early", () => {
-    const line = `"${process.execPath}" ${FROM_SOURCES} tools/bootstrap.mjs argosy render | head -n 1`;
-    const options = { cwd: copy, env: elsewhere(), encoding: "utf8" } as const;
-    const { stdout, stderr, status } = spawnSync("bash", ["-o", "pipefail", "-c", line], options);
-    assert.deepEqual([stdout, stderr, status], ["---\n", "", 0]);
-  });
+  it("can be read by somebody who stops early", () =>
+    edited(
+      "index.ts",
+      // More than a pipe holds, by a program that is soon loaded.
+      () => `
+        import { CustomResource } from "@pulumi/pulumi";
+        const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "large" } };
+        const data = { text: "x".repeat(1_000_000) };
+        new CustomResource("kubernetes:core/v1:ConfigMap", "large", { ...object, data });`,
+      async () => {
+        const line = `"${process.execPath}" ${FROM_SOURCES} tools/bootstrap.mjs argosy render | head -n 1`;
+        const options = { cwd: copy, env: elsewhere(), encoding: "utf8" } as const;
+        const { stdout, stderr, status } = spawnSync("bash", ["-o", "pipefail", "-c", line], options);
+        assert.deepEqual([stdout, stderr, status], ["---\n", "", 0]);
+      },
+    ));
 
-  it("explains itself", () => {
-    const { stdout, status } = render("--help");
+  it("explains itself", async () => {
+    const { stdout, status } = await renderHere(copy, "--help");
     assert.equal(status, 0);
     for (const option of ["--stack", "--out", "--platform", "--project"]) assert.ok(stdout.includes(option));
   });
