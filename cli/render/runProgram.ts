@@ -71,7 +71,8 @@ export async function runProgram(
       }
       if (transforms.length > 0) throw refusal(noTransforms(name));
       resources.push({ type, name, inputs, custom });
-      return { id: options.preview ? undefined : `${name}-id`, state: inputs };
+      // Pulumi takes the inputs for what the state does not have, but in a preview for unknown.
+      return options.preview ? { id: undefined, state: inputs } : { id: `${name}-id`, state: {} };
     },
     call: ({ token }) => {
       throw refusal(`${token} needs a provider, and there is none here. Use pulumi preview.`);
