@@ -77,7 +77,9 @@ function load(file: string): Compiler {
   // The file of Argo Workflows knows only the text of what Kubernetes takes as a number too (intstr.go).
   const intOrString = schema.definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"];
   if (isRecord(intOrString)) intOrString.type = ["integer", "string"];
-  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, verbose: true });
+  // To optimize the code of such large schemas takes longer than it saves in the few manifests that are checked.
+  const code = { optimize: false };
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, verbose: true, code });
   ajv.addSchema({ ...schema, $id: file });
   return { ajv, references };
 }
