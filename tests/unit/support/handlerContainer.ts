@@ -12,7 +12,6 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { HandlerProgram } from "../../../runtime/definition/handlerProgram";
-import { isAlive } from "./handlers";
 
 /** A shell that `handler.sh` is run with. */
 export interface Shell {
@@ -90,7 +89,7 @@ export class HandlerContainer {
   processes(): number[] {
     return readdirSync("/proc")
       .map(Number)
-      .filter((pid) => pid > 0 && isAlive(pid) && this.owns(pid));
+      .filter((pid) => pid > 0 && this.owns(pid));
   }
 
   /** Files in the folder of the pipes, with those of its folders. */
@@ -103,6 +102,7 @@ export class HandlerContainer {
     rmSync(this.root, { recursive: true });
   }
 
+  /** Whether a process is of this container, and runs: one that has ended has no environment any more. */
   private owns(pid: number): boolean {
     try {
       return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`${MARK}=${this.root}`);
