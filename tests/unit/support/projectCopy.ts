@@ -12,7 +12,9 @@ export const PROJECT = path.resolve(__dirname, "../../..");
  */
 export function copyProject(): string {
   const copy = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-project-")));
-  for (const file of projectFiles()) cpSync(path.join(PROJECT, file), path.join(copy, file));
+  // Without `recursive`, Node 22.20 refuses a link to a folder.
+  const asItIs = { recursive: true, verbatimSymlinks: true };
+  for (const file of projectFiles()) cpSync(path.join(PROJECT, file), path.join(copy, file), asItIs);
   rmSync(path.join(copy, "handlers"), { recursive: true, force: true });
   cpSync(path.join(PROJECT, "tests/program/handlers"), path.join(copy, "handlers"), {
     recursive: true,
