@@ -75,10 +75,12 @@ function replicas(child: Manifest, status: ObservedStatus): string | undefined {
   );
   if (failed) return "makes no progress";
   const toUpdate = wanted - replicasHeldBack(child, wanted);
-  const outdated = rollOut(status.updatedReplicas, toUpdate, status.readyReplicas);
-  if (outdated) return outdated;
-  if ((status.replicas ?? 0) > wanted) return `has ${(status.replicas ?? 0) - wanted} replicas too many`;
-  return ready(status.readyReplicas, wanted, status.observedGeneration);
+  const tooMany = (status.replicas ?? 0) - wanted;
+  return (
+    rollOut(status.updatedReplicas, toUpdate, status.readyReplicas) ??
+    ready(status.readyReplicas, wanted, status.observedGeneration) ??
+    (tooMany > 0 ? `has ${tooMany} replicas too many` : undefined)
+  );
 }
 
 /**

@@ -65,6 +65,13 @@ describe("whyNotReady", () => {
       "has 0 of 2 replicas ready",
     ],
     [
+      "a Deployment in a roll-out that has no replica ready, and one more than it wants",
+      "Deployment",
+      { ...UP, replicas: 3, updatedReplicas: 1, readyReplicas: 0 },
+      TWO,
+      "has 0 of 2 replicas ready",
+    ],
+    [
       "a Deployment without replicas that nobody has seen",
       "Deployment",
       {},
