@@ -26,19 +26,30 @@ export function readControllerConfiguration(
 ): ControllerConfiguration | undefined {
   const { metadata, data = {} } = configMap;
   try {
-    const fields = (data["config"] === undefined ? eachParsed(data) : parse(data["config"])) ?? {};
+    const fields = fieldsOf(data["config"] === undefined ? eachParsed(data) : parseAsArgo(data["config"]));
     return {
       configMap: `${metadata.namespace}/${metadata.name}`,
-      instanceId: String(fields.instanceID ?? ""),
-      initlessPods: fields.initlessPod?.enabled === true,
+      instanceId: String(fields["instanceid"] ?? ""),
+      initlessPods: fieldsOf(fields["initlesspod"])["enabled"] === true,
     };
   } catch {
     return undefined;
   }
 }
 
-function eachParsed(data: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, parse(value)]));
+function eachParsed(data: Readonly<Record<string, string>>): object {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, parseAsArgo(value)]));
+}
+
+/** Argo reads YAML 1.1, in which "yes" and "on" are true (sigs.k8s.io/yaml). */
+function parseAsArgo(text: string): unknown {
+  return parse(text, { version: "1.1" });
+}
+
+/** The fields of an object, by their names in lower case: Argo takes a name in any case. */
+function fieldsOf(object: unknown): Readonly<Record<string, unknown>> {
+  const fields = Object.entries(object ?? {});
+  return Object.fromEntries(fields.map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 /**

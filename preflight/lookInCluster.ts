@@ -22,7 +22,7 @@ export type Found = KubernetesObject | "absent" | undefined;
 export interface Findings {
   /** The problems, each with the argument, the state of the cluster and the remedy. */
   readonly problems: readonly string[];
-  /** The parts that are to be used, but could not be seen because the cluster did not answer. */
+  /** The parts that are to be used, but were not seen: the cluster did not answer, or did not show them. */
   readonly unseen: readonly string[];
 }
 

@@ -63,6 +63,12 @@ describe("readControllerConfiguration", () => {
     assert.deepEqual(read({ config: "instanceID: team\ninitlessPod: {enabled: true}\n" }), configured);
   });
 
+  it("reads YAML as Argo does: version 1.1, and names in any case", () => {
+    const configured = { ...theirs, instanceId: "7", initlessPods: true };
+    assert.deepEqual(read({ config: "instanceID: 007\ninitlessPod: {enabled: yes}\n" }), configured);
+    assert.deepEqual(read({ instanceId: "007", initlesspod: "Enabled: on\n" }), configured);
+  });
+
   it("knows Argo's defaults, and leaves out what is no configuration", () => {
     for (const data of [undefined, {}, { config: "" }, { initlessPod: "enabled: false" }]) {
       assert.deepEqual(read(data), theirs);
