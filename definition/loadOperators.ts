@@ -106,7 +106,9 @@ function operatorFolders(handlersFolder: string, problems: Problems): string[] {
  */
 function isFolder(file: string, problems: Problems): boolean {
   const stats = attempt(() => statSync(file, { throwIfNoEntry: false }));
-  if (stats?.isDirectory() && !attempt(() => readdirSync(file))) {
+  // Its files may be listed, and still not be opened.
+  const look = () => [readdirSync(file), lstatSync(definitionFile(file), { throwIfNoEntry: false })];
+  if (stats?.isDirectory() && !attempt(look)) {
     problems.in(file)(
       "the folder",
       "cannot be read",

@@ -194,14 +194,18 @@ describe("loadOperators", () => {
   it("says of a folder that cannot be looked into, whose operator would be deleted if it were passed over", () => {
     addFiles(root, { "b/crd.yaml": crdOf("b"), "b/operator.yaml": definition() });
     chmodSync(root, 0o755);
-    chmodSync(path.join(root, "b"), 0);
     // Root may look into everything.
     const isRoot = process.geteuid?.() === 0;
-    if (isRoot) process.seteuid?.("nobody");
     try {
-      assert.deepStrictEqual(problems(), [
-        "b: the folder cannot be read. Give yourself the right to read it, or move it elsewhere.",
-      ]);
+      // In a folder of the second kind, files can be listed but not opened.
+      for (const mode of [0, 0o444]) {
+        chmodSync(path.join(root, "b"), mode);
+        if (isRoot) process.seteuid?.("nobody");
+        assert.deepStrictEqual(problems(), [
+          "b: the folder cannot be read. Give yourself the right to read it, or move it elsewhere.",
+        ]);
+        if (isRoot) process.seteuid?.(0);
+      }
     } finally {
       if (isRoot) process.seteuid?.(0);
       chmodSync(path.join(root, "b"), 0o755);
