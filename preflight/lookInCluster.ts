@@ -4,7 +4,7 @@ import {
   CONFIG_MAP_NAME,
   type ControllerConfiguration,
   readControllerConfiguration,
-} from "./adoptedController";
+} from "./controllerConfiguration";
 import { connectionFromKubeconfig } from "./kubeconfig";
 
 /** How to reach a cluster, in the form of Pulumi's Kubernetes provider. */

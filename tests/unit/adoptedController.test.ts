@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
-import {
-  CONFIG_MAP_NAME,
-  checkAdoptedController,
-  readControllerConfiguration,
-} from "../../preflight/adoptedController";
+import { checkAdoptedController } from "../../preflight/adoptedController";
+import { CONFIG_MAP_NAME, readControllerConfiguration } from "../../preflight/controllerConfiguration";
 import { fakeLook, found } from "./support/fakeLook";
 
 const theirs = { configMap: "argo/workflow-controller-configmap", instanceId: "", initlessPods: false };

@@ -1,4 +1,4 @@
-import type { ControllerConfiguration } from "../../../preflight/adoptedController";
+import type { ControllerConfiguration } from "../../../preflight/controllerConfiguration";
 import type { Found, Look } from "../../../preflight/lookInCluster";
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
 

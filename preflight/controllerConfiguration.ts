@@ -1,0 +1,52 @@
+import { parse } from "yaml";
+import type { KubernetesObject } from "../runtime/program";
+
+/** The part of an existing Workflow controller's configuration with which a platform must agree. */
+export interface ControllerConfiguration {
+  /** The ConfigMap that holds it, as "namespace/name". */
+  readonly configMap: string;
+  /** The controller handles only Workflows with this id. Empty if it handles those without an id. */
+  readonly instanceId: string;
+  /** Whether the controller makes pods without an init container of Argo's. */
+  readonly initlessPods: boolean;
+}
+
+/** How the names of these ConfigMaps end, in Argo's own manifests and in its Helm chart. */
+export const CONFIG_MAP_NAME = /(^|-)workflow-controller-configmap$/;
+
+/**
+ * Reads a Workflow controller's configuration from its ConfigMap, which has all of it as YAML in the key `config`, or each field in
+ * a key of its own (argo-workflows, config/controller.go).
+ *
+ * @returns undefined if the ConfigMap is not such a configuration
+ */
+export function readControllerConfiguration(
+  configMap: KubernetesObject & { readonly data?: Readonly<Record<string, string>> },
+): ControllerConfiguration | undefined {
+  const { metadata, data = {} } = configMap;
+  try {
+    const fields = fieldsOf(data["config"] === undefined ? eachParsed(data) : parseAsArgo(data["config"]));
+    return {
+      configMap: `${metadata.namespace}/${metadata.name}`,
+      instanceId: String(fields["instanceid"] ?? ""),
+      initlessPods: fieldsOf(fields["initlesspod"])["enabled"] === true,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function eachParsed(data: Readonly<Record<string, string>>): object {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, parseAsArgo(value)]));
+}
+
+/** Argo reads YAML 1.1, in which "yes" and "on" are true (sigs.k8s.io/yaml). */
+function parseAsArgo(text: string): unknown {
+  return parse(text, { version: "1.1" });
+}
+
+/** The fields of an object, by their names in lower case: Argo takes a name in any case. */
+function fieldsOf(object: unknown): Readonly<Record<string, unknown>> {
+  const fields = Object.entries(object ?? {});
+  return Object.fromEntries(fields.map(([name, value]) => [name.toLowerCase(), value]));
+}
