@@ -98,14 +98,14 @@ export class FollowedKind {
 
   private async seek(onWait: (reason: Error) => void): Promise<void> {
     const { client, declared } = this.options;
-    const before = this.resource;
     const { signal } = this.stopping;
     this.isSought = true;
     const seeking = awaitKind(client, declared.apiVersion, declared.kind, { signal, onWait });
     const now = await seeking.finally(() => {
       this.isSought = false;
     });
-    await this.found(now, before);
+    // A look may have found the kind meanwhile, at a path that is gone again by now.
+    await this.found(now, this.resource);
   }
 
   private async found(now: Resource, before: Resource | undefined): Promise<void> {

@@ -89,6 +89,20 @@ describe("FollowedKind", () => {
     assert.equal(asked, 0);
   });
 
+  it("is followed to a third path if a look finds the second one during a search, and the second one goes too", async () => {
+    served = THINGS;
+    await kind.start();
+    served = undefined;
+    kind.lost(found[0]?.now ?? OTHERS);
+    await eventually(() => assert.equal(asked, 2));
+    served = OTHERS;
+    await kind.look();
+    kind.lost(found[1]?.now ?? THINGS);
+    const third = { ...THINGS, plural: "thirds" };
+    served = third;
+    await eventually(() => assert.deepEqual(found.at(-1), { now: third, before: OTHERS }));
+  });
+
   it("is not found any more after the stop, and whoever waits for it learns that", async () => {
     served = THINGS;
     const started = kind.start();
