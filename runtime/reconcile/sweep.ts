@@ -40,7 +40,7 @@ export class Sweep {
     return remembered.filter((kind) => !declared.some((each) => isSameKind(each, kind)));
   }
 
-  /** The kinds that {@link deleteElsewhere} lists. @param remembered the kinds of the object's children */
+  /** The declared kinds, and the others of an object. @param remembered the kinds of the object's children */
   listed(remembered: readonly string[]): string[] {
     return [...this.options.childResources.map(kindKey), ...this.undeclared(remembered)];
   }
