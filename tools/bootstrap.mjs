@@ -114,7 +114,7 @@ async function main([command, ...args]) {
   }
   if (!isInstalled()) await install();
   const require = createRequire(import.meta.url);
-  require("tsx/cjs");
+  require("./typescript.cjs");
   return require(path.join(root, file)).main(args);
 }
 

@@ -4,7 +4,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSy
 import path from "node:path";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
-const bootstrap = path.join(__dirname, "..", "..", "tools", "bootstrap.mjs");
+const tools = path.join(__dirname, "..", "..", "tools");
 const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version: "1.0.0" } } });
 
 /** Stands in for npm: notes that it was called, and installs a tsx that does nothing. */
@@ -27,7 +27,8 @@ describe("cli: bootstrap", () => {
       "tools/test.ts": 'exports.main = async () => { throw new Error("a fault"); };',
     });
     chmodSync(path.join(root, "bin/npm"), 0o755);
-    copyFileSync(bootstrap, path.join(root, "tools/bootstrap.mjs"));
+    for (const file of ["bootstrap.mjs", "typescript.cjs"])
+      copyFileSync(path.join(tools, file), path.join(root, "tools", file));
   });
   afterEach(() => removeFolder(root));
 
