@@ -31,6 +31,17 @@ export class Api extends Objects {
     return (await this.client.apply(await this.resourceOf(manifest), named, options)).object;
   }
 
+  /** Asks the API server for an apply that stores nothing. @throws ApiError if it would refuse the apply */
+  async tryApply(manifest: Manifest): Promise<void> {
+    const path = resourcePath(await this.resourceOf(manifest), manifest.metadata);
+    await this.transport.send({
+      method: "PATCH",
+      path: `${path}?fieldManager=${SOMEBODY}&dryRun=All`,
+      contentType: "application/apply-patch+yaml",
+      body: manifest,
+    });
+  }
+
   /** Creates by POST, as `kubectl create` does. */
   async create(manifest: Manifest): Promise<KubernetesObject> {
     return this.client.create(await this.resourceOf(manifest), manifest);
