@@ -1,4 +1,4 @@
-import { checkAdoptedController } from "./adoptedController";
+import { checkAdoptedController } from "./checkAdoptedController";
 import { checkImageVolumes } from "./checkImageVolumes";
 import { makerOf } from "./checkInstallation";
 import { type Findings, type Found, type Look, together } from "./lookInCluster";

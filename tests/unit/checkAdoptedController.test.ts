@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { checkAdoptedController } from "../../preflight/adoptedController";
+import { checkAdoptedController } from "../../preflight/checkAdoptedController";
 import { CONFIG_MAP_NAME, readControllerConfiguration } from "../../preflight/controllerConfiguration";
 import { fakeLook, found } from "./support/fakeLook";
 
