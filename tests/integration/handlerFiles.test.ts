@@ -4,24 +4,20 @@ import { lookInCluster } from "../../preflight/lookInCluster";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { operatorOptions, withFiles } from "../unit/operatorManifests";
 import { samplePlatform } from "../unit/support/platform";
-import type { Api } from "./support/api";
-import { sharedCluster } from "./support/cluster";
 import { askForCluster } from "./support/sharedCluster";
+import { useNamespace } from "./support/useNamespace";
 
 /** Where a handler's files come from, as a real API server takes it. */
 describe("a handler's files, for the API server", function () {
   this.timeout(60_000);
-  let api: Api;
-  let namespace: string;
-  before(async function () {
-    this.timeout(0);
-    ({ api } = await sharedCluster());
-    namespace = await api.newNamespace("files");
-  });
-  after(() => api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
+  const bench = useNamespace("files");
   const options = () =>
     operatorOptions({
-      platform: samplePlatform({ namespace, instanceId: "argosy", jetStreamVersion: "2.10.29" }),
+      platform: samplePlatform({
+        namespace: bench.namespace,
+        instanceId: "argosy",
+        jetStreamVersion: "2.10.29",
+      }),
     });
 
   it("are ConfigMaps of exactly a mebibyte, with names of many kinds, and one volume of all of them", async () => {
@@ -33,12 +29,12 @@ describe("a handler's files, for the API server", function () {
     };
     const { operator, files } = withFiles({}, large, options());
     assert.equal(files.handler.length, 2);
-    for (const { manifest } of files.handler) await api.create(manifest as unknown as Manifest);
-    const { binaryData } = (await api.get(files.handler[1]?.manifest as Manifest)) as {
+    for (const { manifest } of files.handler) await bench.api.create(manifest as unknown as Manifest);
+    const { binaryData } = (await bench.api.get(files.handler[1]?.manifest as Manifest)) as {
       binaryData?: Record<string, string>;
     };
     assert.deepEqual(binaryData, { "vendor..data.bin": Buffer.from("\u0000binary").toString("base64") });
-    const made = await api.create(buildRunner(operator, options(), files) as unknown as Manifest);
+    const made = await bench.api.create(buildRunner(operator, options(), files) as unknown as Manifest);
     const { volumes } = (made as unknown as { spec: { template: { spec: { volumes: { name: string }[] } } } })
       .spec.template.spec;
     assert.ok(volumes.some((volume) => volume.name === "handler" && "projected" in volume));
@@ -47,7 +43,7 @@ describe("a handler's files, for the API server", function () {
   it("are an image only if the API server keeps such volumes, which the preflight finds out", async () => {
     const fromImage = { name: "other", files: { image: "example.com/files:1" } };
     const { operator, files } = withFiles(fromImage, {}, options());
-    const made = await api.create(buildRunner(operator, options(), files) as unknown as Manifest);
+    const made = await bench.api.create(buildRunner(operator, options(), files) as unknown as Manifest);
     const isKept = JSON.stringify(made).includes("example.com/files:1");
     const kubeconfig = await askForCluster();
     assert.equal(await lookInCluster({ kubeconfig }, (look) => look.keepsImageVolumes()), isKept);
@@ -56,6 +52,6 @@ describe("a handler's files, for the API server", function () {
       kind: "PodTemplate",
       metadata: { name: "argosy-image-volumes", namespace: "default" },
     };
-    assert.equal(await api.find(template), undefined);
+    assert.equal(await bench.api.find(template), undefined);
   });
 });

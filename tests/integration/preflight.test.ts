@@ -3,23 +3,16 @@ import { buildWorkflowConfiguration } from "../../components/manifests/platform/
 import { lookInCluster } from "../../preflight/lookInCluster";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { platformOptions } from "../unit/support/platform";
-import type { Api } from "./support/api";
-import { sharedCluster } from "./support/cluster";
 import { configMap, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
+import { useNamespace } from "./support/useNamespace";
 
 describe("the preflight's look into a cluster", function () {
   this.timeout(60_000);
-  let api: Api;
-  let namespace: string;
-  before(async function () {
-    this.timeout(0);
-    ({ api } = await sharedCluster());
-    namespace = await api.newNamespace("preflight");
-  });
-  after(() => api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
+  const bench = useNamespace("preflight");
 
   it("finds the configuration of Workflow controllers, ours and those of a Helm chart", async () => {
+    const { api, namespace } = bench;
     const name = "argo-workflow-controller-configmap";
     const chart = inNamespace(configMap(name, { config: "instanceID: team\n" }), namespace);
     const ours = buildWorkflowConfiguration(
