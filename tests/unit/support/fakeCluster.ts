@@ -98,8 +98,7 @@ class FakeClient extends KubernetesClient {
   }
 
   override with(passage: Passage): KubernetesClient {
-    const client: FakeClient = Object.create(FakeClient.prototype);
-    return Object.assign(client, this, { sentAs: { ...this.sentAs, ...passage } });
+    return Object.assign(super.with(passage), { sentAs: { ...this.sentAs, ...passage } });
   }
 
   override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
