@@ -154,13 +154,14 @@ class Look {
     const { uses } = this.options.operator;
     if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) return;
     const formerUids = needs.formerUidsOf(object);
-    const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
+    const left = needs.leftAbout(object);
+    const need = needs.of(object, left) ?? (formerUids.length > 0 ? "routine" : undefined);
     if (need === undefined && Object.keys(uses).length > 0) {
       const references = referencesOf(uses, object);
-      this.calm.push({ index: candidates.length, references, used: needs.leftAbout(object).memory.used });
+      this.calm.push({ index: candidates.length, references, used: left.memory.used });
     }
     const { namespace, name, uid } = object.metadata;
-    const { verdictAt } = needs.leftAbout(object);
+    const { verdictAt } = left;
     candidates.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, formerUids });
   }
 }

@@ -66,9 +66,11 @@ export class Needs {
     return object.metadata.deletionTimestamp !== undefined && !this.finalizers?.hold(object);
   }
 
-  /** Why the object needs a run. Undefined if it needs none, as long as what it uses has not changed. */
-  of(object: KubernetesObject): Need | undefined {
-    const left = this.leftAbout(object);
+  /**
+   * Why the object needs a run. Undefined if it needs none, as long as what it uses has not changed.
+   * @param left see {@link leftAbout}
+   */
+  of(object: KubernetesObject, left: LeftByRun): Need | undefined {
     const ready = left.conditions.find(({ type }) => type === "Ready");
     const isDeleted = object.metadata.deletionTimestamp !== undefined;
     if (isDeleted || !this.isObserved(object, left) || !ready || left.verdictAt === undefined)
