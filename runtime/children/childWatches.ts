@@ -94,12 +94,8 @@ export class ChildWatches {
         this.scopes.add(now);
         if (before) await this.scopes.remove(before);
       },
-      onWait: (reason) => {
-        const isUnserved = reason instanceof UnknownKindError;
-        // Nothing can be left of a retired kind that the cluster does not serve.
-        if (!isUnserved || !declared.retired)
-          onInterruption(declared.kind, isUnserved ? unserved(declared) : reason);
-      },
+      onWait: (reason) =>
+        onInterruption(declared.kind, reason instanceof UnknownKindError ? unserved(declared) : reason),
     });
   }
 

@@ -18,7 +18,7 @@ export interface FollowedKindOptions {
    * @param before where the kind was. Undefined: it was not found before
    */
   readonly onFound: (now: Resource, before: Resource | undefined) => Promise<void>;
-  /** The kind was not found, for this reason, and is looked for again. Called once for each reason. */
+  /** There may be objects of the kind, but it was not found, for this reason. It is looked for again. Called once for each reason. */
   readonly onWait: (reason: Error) => void;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
@@ -57,7 +57,7 @@ export class FollowedKind {
     return new Promise((resolve, reject) => {
       const onWait = (reason: Error) => {
         this.reason = reason;
-        this.options.onWait(reason);
+        if (this.notFound()) this.options.onWait(reason);
         if (reason instanceof UnknownKindError) resolve();
       };
       this.seek(onWait).then(resolve, reject);

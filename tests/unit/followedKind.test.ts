@@ -103,7 +103,7 @@ describe("FollowedKind", () => {
     await eventually(() => assert.deepEqual(found.at(-1), { now: third, before: OTHERS }));
   });
 
-  it("is not found any more after the stop, and whoever waits for it learns that", async () => {
+  it("is not followed after the stop, which ends a wait for it with an error", async () => {
     served = THINGS;
     const started = kind.start();
     kind.stop();
