@@ -1,7 +1,7 @@
 import type { Child } from "../children/childStore";
 import type { ChildWatches } from "../children/childWatches";
 import { GRANT_REMEDY, ROLE_REMEDY } from "../children/refusals";
-import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY } from "../failure";
+import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, UNSERVED_REMEDY } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
 import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
@@ -33,7 +33,7 @@ export class Completeness {
   /**
    * Why a handler cannot be asked about an object now: the object may have children that are not known. Undefined if it can be
    * asked. A request to finalize does not wait for a kind that is missing or that we may not list, because the object could never
-   * go: see {@link isFollowed}.
+   * go: see {@link isFollowed}. Every request waits if the object's own kind is not served: see {@link whyUnserved}.
    * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */
@@ -43,6 +43,8 @@ export class Completeness {
     kinds: readonly string[],
     isElsewhere: boolean,
   ): ReconcileFailure | StillListingError | undefined {
+    const unserved = this.whyUnserved();
+    if (unserved) return unserved;
     const { sought, children } = this.options;
     const unknown = [
       ...sought.notFound(),
@@ -54,6 +56,21 @@ export class Completeness {
       return kinds.some((kind) => isSameKind(kind, kindKey(resource)));
     });
     return blocking && notSyncedError(blocking);
+  }
+
+  /**
+   * Why nothing may be done for any object: the cluster does not serve their kind in the version that the operator uses. Kubernetes'
+   * garbage collector looks for owners in the version of the owner reference. If the API server answers 404, it takes the owner for
+   * gone and deletes the child. It remembers this, and also deletes later children of that owner
+   * (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, isDangling; seen with 1.34).
+   */
+  private whyUnserved(): ReconcileFailure | undefined {
+    const unserved = this.options.objects
+      .notSynced(undefined)
+      .find(({ problem }) => problem && isMissing(problem));
+    if (!unserved) return undefined;
+    const message = `nothing is done for objects of ${kindKey(unserved.resource)} now, because Kubernetes' garbage collector would delete their new children. ${UNSERVED_REMEDY}`;
+    return new ReconcileFailure("KindMissing", message, RETRY);
   }
 
   /**

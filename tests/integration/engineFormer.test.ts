@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { killComponent, readComponents } from "../../cli/controlPlane/component";
-import { renewGarbageCollector } from "../../cli/garbageCollector";
+import { renewGarbageCollector, stopGarbageCollector } from "../../cli/garbageCollector";
 import { always, eventually } from "../support/eventually";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { configMap, inNamespace } from "./support/manifests";
@@ -22,12 +21,7 @@ describe("an object that was deleted while nobody collected garbage", function (
   after(() => cluster?.close());
   const here = (name: string, data = {}) => inNamespace(configMap(name, data), bench.namespace);
 
-  beforeEach(async () => {
-    const { directory } = cluster.controlPlane;
-    const manager = (await readComponents(directory)).find(({ name }) => name === "kube-controller-manager");
-    assert.ok(manager);
-    await killComponent(directory, manager);
-  });
+  beforeEach(() => stopGarbageCollector(cluster.controlPlane));
   afterEach(() => renewGarbageCollector(cluster));
 
   it("leaves no children", async () => {

@@ -16,9 +16,11 @@ const BROKEN = new ApiError(500, { message: "conversion webhook failed" }, "GET"
 describe("Completeness", () => {
   let notFound: NotSynced[];
   let notSynced: NotSynced[];
+  /** Of the objects themselves. */
+  let unseen: NotSynced[];
 
   beforeEach(() => {
-    [notFound, notSynced] = [[], []];
+    [notFound, notSynced, unseen] = [[], [], []];
   });
 
   /** A kind is looked for, and was not found. @param problem undefined: nobody knows whether the cluster serves the kind */
@@ -27,10 +29,10 @@ describe("Completeness", () => {
   }
 
   function readiness(): Completeness {
-    const none = { notSynced: () => [] };
+    const objects = { notSynced: () => unseen };
     const children = { notSynced: () => notSynced };
     const sought = { notFound: () => notFound };
-    return new Completeness({ sought, objects: none, children, memories: undefined });
+    return new Completeness({ sought, objects, children, memories: undefined });
   }
 
   function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
@@ -53,6 +55,16 @@ describe("Completeness", () => {
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], ["KindMissing", undefined]);
     notFound = [];
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], [undefined, undefined]);
+  });
+
+  it("waits if the objects' own kind is not served, to finalize too, but not if it may only not be listed", () => {
+    const own = { resource: THING, namespace: undefined };
+    unseen = [{ ...own, problem: new ApiError(404, { message: "page not found" }, "GET") }];
+    assert.deepEqual([whyNot("reconcile", []), whyNot("finalize", [])], ["KindMissing", "KindMissing"]);
+    for (const problem of [undefined, FORBIDDEN, BROKEN]) {
+      unseen = [{ ...own, problem }];
+      assert.equal(whyNot("reconcile", []), undefined);
+    }
   });
 
   it("holds up only objects that need a kind of which the API server has not said for long whether it serves the kind", () => {

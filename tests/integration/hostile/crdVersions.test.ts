@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { stopGarbageCollector } from "../../../cli/garbageCollector";
 import { FIELD_MANAGER } from "../../../cli/installOperator";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { eventually } from "../../support/eventually";
-import { announceKind } from "../support/cluster";
+import { always, eventually } from "../../support/eventually";
+import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, statusOf, useOperator } from "../support/useOperator";
@@ -13,15 +14,20 @@ const CHILD_CRD = customResourceDefinitionOf({ name: "versioned-child" });
 
 describe("when a CRD moves on to another version", function () {
   this.timeout(120_000);
-  const bench = useOperator({
-    name: "versioned",
-    finalize: true,
-    children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: `${GROUP}/v1`, kind: "VersionedChild", plural: "versionedchilds" },
-    ],
+  const children = [
+    { apiVersion: "v1", kind: "ConfigMap" },
+    { apiVersion: `${GROUP}/v1`, kind: "VersionedChild", plural: "versionedchilds" },
+  ];
+  // Its own, without a garbage collector: if the collector looks for an owner in a version that is not served, it takes the owner
+  // for gone. This is no concern of these tests, which ask whether the engine does so too.
+  let cluster: OwnCluster;
+  const bench = useOperator({ name: "versioned", finalize: true, children }, {}, async () => {
+    cluster = await startTestCluster();
+    await stopGarbageCollector(cluster.controlPlane);
+    await cluster.api.apply(CHILD_CRD, FIELD_MANAGER);
+    return cluster;
   });
-  announceKind(CHILD_CRD);
+  after(() => cluster?.close());
 
   it("its objects are served, also after their version was not, and lose no child", async () => {
     const elsewhere = await bench.api.newNamespace("versioned-elsewhere");
@@ -31,22 +37,32 @@ describe("when a CRD moves on to another version", function () {
       Promise.all([near, far].map(async (child) => (await bench.api.get(child)).metadata.uid));
     const object = await bench.applied("object", answering(near, far));
     const before = await uids();
-    await serve(bench.operator.operator.customResource.plural, own(), { v1: true });
+    await serveOwn({ v1: true });
     await bench.applied("object", { ...answering(near, far), log: "stored as v2" });
-    await serve(bench.operator.operator.customResource.plural, own(), { v1: false });
-    await eventually(() =>
-      assert.match(
-        bench.engine.notices.join("\n"),
-        /watch of Versioned: 404.* does not serve .*: serve it again in/,
-      ),
-    );
+    await stopServing();
     const plan = answering(near, far, configMap("new"));
     const changed = bench.operator.object("object", plan, bench.namespace);
     await bench.api.apply({ ...changed, apiVersion: `${GROUP}/v2` });
-    await serve(bench.operator.operator.customResource.plural, own(), { v1: true });
+    await serveOwn({ v1: true });
     await bench.ready(object);
     assert.deepEqual(await uids(), before);
     await bench.api.get(inNamespace(configMap("new"), bench.namespace));
+  });
+
+  it("no child is created while its version is not served: the garbage collector would delete the child, again and again", async () => {
+    const child = inNamespace(configMap("child"), bench.namespace);
+    await serveOwn({ v1: true });
+    const object = await bench.applied("waiting", answering(child));
+    await stopServing();
+    await bench.api.delete(child);
+    await eventually(async () => {
+      const reasons = (await bench.eventsOf(object)).map(({ reason }) => reason);
+      assert.ok(reasons.includes("KindMissing"), "the Events do not say why");
+    });
+    await always(() => bench.api.assertGone(child));
+    await serveOwn({ v1: true });
+    await eventually(() => bench.api.get(child));
+    await bench.ready(object);
   });
 
   it("of children, they stay, and the object soon says that their version is missing, and later is ready", async () => {
@@ -65,8 +81,49 @@ describe("when a CRD moves on to another version", function () {
     assert.equal((await bench.api.get(child)).metadata.uid, uid);
   });
 
-  function own(): Manifest {
-    return buildCustomResourceDefinition(bench.operator.operator) as Manifest;
+  it("and so does its operator, the children stay, and their owner references name the new version", async () => {
+    const child = inNamespace(configMap("moved"), bench.namespace);
+    await serveOwn({ v1: true });
+    const object = await bench.applied("moved", answering(child));
+    const { uid } = (await bench.api.get(child)).metadata;
+    await bench.engine.stop();
+    const { operator } = bench.operator;
+    const customResource = { ...operator.customResource, version: "v2" };
+    await bench.operator.start({ operator: { ...operator, customResource }, identity: "moved" });
+    await eventually(async () => {
+      const { metadata } = await bench.api.get(child);
+      assert.deepEqual(
+        metadata.ownerReferences?.map(({ apiVersion }) => apiVersion),
+        [`${GROUP}/v2`],
+      );
+      assert.equal(metadata.uid, uid);
+    });
+    await serveOwn({ v1: false });
+    await bench.api.delete(child);
+    await eventually(() => bench.api.get(child));
+    await bench.ready({ ...object, apiVersion: `${GROUP}/v2` });
+  });
+
+  /** Waits until the engine says it. */
+  async function stopServing(): Promise<void> {
+    const { notices } = bench.engine;
+    const before = notices.length;
+    await serveOwn({ v1: false });
+    await eventually(() =>
+      assert.match(
+        notices.slice(before).join("\n"),
+        /watch of Versioned: 404.* does not serve .*: serve it again in/,
+      ),
+    );
+  }
+
+  function serveOwn(versions: { v1: boolean }): Promise<void> {
+    const { operator } = bench.operator;
+    return serve(
+      operator.customResource.plural,
+      buildCustomResourceDefinition(operator) as Manifest,
+      versions,
+    );
   }
 
   /** Stores a kind as v2, and waits until v1 is served, or not. */
@@ -103,7 +160,8 @@ describe("when a CRD loses a version", function () {
     await bench.api.apply({ ...crd, spec: { ...spec, versions: [{ ...v1 }, v2] } }, FIELD_MANAGER);
     const labelled = { name, namespace: namespace as string, labels: { team: "shop" } };
     const later = { apiVersion: `${GROUP}/v2`, kind: object.kind, metadata: labelled };
-    await eventually(() => bench.api.apply(later));
+    // By another manager: without its spec, the same manager would remove the spec, and the engine would reconcile the object.
+    await eventually(() => bench.api.apply(later, "labeller"));
     await bench.api.apply(crd, FIELD_MANAGER);
     // For a moment the API server may still know the version. A write in that moment may remove the version from managedFields.
     const probe = { ...object, spec: {} };

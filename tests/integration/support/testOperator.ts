@@ -74,6 +74,8 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 /** How a controller of a test is started. */
 export interface TestControllerOptions
   extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces" | "mostLoad"> {
+  /** The definition that this controller was deployed with. @default the installed one */
+  readonly operator?: Operator;
   /** @default "one" */
   readonly identity?: string;
   /** Another way to the API server. @default the runner's service account, directly */
@@ -236,7 +238,7 @@ export class TestOperator {
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
-      operator: this.operator,
+      operator: options.operator ?? this.operator,
       connection,
       transport: localHandler(this.operator, { ...this.operator.env, CONTROLLER: identity }),
       namespace: this.runnerNamespace,
