@@ -24,8 +24,10 @@ const RETRY = { retryAfterSeconds: 30 };
 /**
  * Says whether everything that a reconcile of an object needs is known.
  *
- * Guarantee (tests/integration/hostile/missingKinds.test.ts and namespaces.test.ts): a kind or a namespace that is missing holds up
- * only the objects that need it.
+ * Guarantees:
+ * - A kind or a namespace that is missing holds up only the objects that need it (tests/integration/hostile/missingKinds.test.ts and
+ *   namespaces.test.ts).
+ * - While their own kind is not served, objects get no children (tests/integration/hostile/crdVersions.test.ts).
  */
 export class Completeness {
   constructor(private readonly options: CompletenessOptions) {}
