@@ -43,12 +43,17 @@ export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
   };
 }
 
-/** Whether an object has all marks of its owner, as they were applied. */
+/**
+ * Whether an object has all marks of its owner, as they were applied. An owner reference in another version of the owner's kind is
+ * not: if the cluster stops serving that version, Kubernetes' garbage collector can no longer find out what has become of the owner.
+ */
 export function isMarked({ metadata }: KubernetesObject, manifest: Manifest): boolean {
   const { labels = {}, annotations = {}, ownerReferences = [] } = marksIn(manifest).metadata;
   return (
     Object.entries(labels).every(([key, value]) => metadata.labels?.[key] === value) &&
     Object.entries(annotations).every(([key, value]) => metadata.annotations?.[key] === value) &&
-    ownerReferences.every(({ uid }) => metadata.ownerReferences?.some((reference) => reference.uid === uid))
+    ownerReferences.every(({ apiVersion, uid }) =>
+      metadata.ownerReferences?.some((each) => each.uid === uid && each.apiVersion === apiVersion),
+    )
   );
 }

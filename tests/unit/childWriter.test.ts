@@ -286,6 +286,19 @@ describe("ChildWriter", () => {
       assert.deepEqual(bench.cluster.steps, []);
     });
 
+    it("gets an owner reference in the version that the operator uses now, and nothing else is changed of it", async () => {
+      await bench.apply(once(false));
+      const { ownerReferences = [] } = (bench.there() as KubernetesObject).metadata;
+      const former = ownerReferences.map((each) => ({ ...each, apiVersion: "shop.example.com/v1beta1" }));
+      bench.change({ ownerReferences: former }, { data: { key: "theirs" } });
+      bench.begin();
+      bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
+      assert.equal(verbOf(await bench.apply(once(true))), "patched");
+      const { metadata, data } = bench.there() as KubernetesObject;
+      assert.deepEqual([metadata.ownerReferences, data], [ownerReferences, { key: "theirs" }]);
+      assert.equal(await bench.apply(once(true)), undefined);
+    });
+
     it("gets its label back, and nothing else is changed of it", async () => {
       await bench.apply(once(false));
       const { [CHILD_OF_LABEL]: _, ...labels } = bench.there()?.metadata.labels ?? {};

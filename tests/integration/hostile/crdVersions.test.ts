@@ -5,7 +5,7 @@ import { buildCustomResourceDefinition } from "../../../components/manifests/cus
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { always, eventually } from "../../support/eventually";
 import { type OwnCluster, startTestCluster } from "../support/cluster";
-import { configMap, inNamespace } from "../support/manifests";
+import { configMap, inNamespace, job } from "../support/manifests";
 import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, statusOf, useOperator } from "../support/useOperator";
 
@@ -16,6 +16,7 @@ describe("when a CRD moves on to another version", function () {
   this.timeout(120_000);
   const children = [
     { apiVersion: "v1", kind: "ConfigMap" },
+    { apiVersion: "batch/v1", kind: "Job", update: "never" as const },
     { apiVersion: `${GROUP}/v1`, kind: "VersionedChild", plural: "versionedchilds" },
   ];
   // Its own, without a garbage collector: if the collector looks for an owner in a version that is not served, it takes the owner
@@ -83,21 +84,24 @@ describe("when a CRD moves on to another version", function () {
 
   it("and so does its operator, the children stay, and their owner references name the new version", async () => {
     const child = inNamespace(configMap("moved"), bench.namespace);
+    const once = inNamespace(job("once", "example.com/worker:1"), bench.namespace);
+    const states = () =>
+      Promise.all(
+        [child, once].map(async (each) => {
+          const { uid, ownerReferences = [] } = (await bench.api.get(each)).metadata;
+          return { uid, versions: ownerReferences.map(({ apiVersion }) => apiVersion) };
+        }),
+      );
     await serveOwn({ v1: true });
     const object = await bench.applied("moved", answering(child));
-    const { uid } = (await bench.api.get(child)).metadata;
+    await bench.applyObject("moves-once", answering(once));
+    const before = await eventually(states);
     await bench.engine.stop();
     const { operator } = bench.operator;
     const customResource = { ...operator.customResource, version: "v2" };
     await bench.operator.start({ operator: { ...operator, customResource }, identity: "moved" });
-    await eventually(async () => {
-      const { metadata } = await bench.api.get(child);
-      assert.deepEqual(
-        metadata.ownerReferences?.map(({ apiVersion }) => apiVersion),
-        [`${GROUP}/v2`],
-      );
-      assert.equal(metadata.uid, uid);
-    });
+    const moved = before.map(({ uid }) => ({ uid, versions: [`${GROUP}/v2`] }));
+    await eventually(async () => assert.deepEqual(await states(), moved));
     await serveOwn({ v1: false });
     await bench.api.delete(child);
     await eventually(() => bench.api.get(child));
