@@ -6,7 +6,7 @@ import type { Resource } from "../kubernetes/resource";
 import { Allowance } from "./allowance";
 import type { ReflectorSink } from "./reflector";
 import { isReport, type ListFacts, noteReport, type Source, standingTo } from "./standing";
-import { newStored, type StoredObject } from "./storedObject";
+import { isAlike, newStored, type StoredObject } from "./storedObject";
 
 /** What changed in a store. */
 export interface Change<Facts> {
@@ -66,7 +66,7 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * - An older version never replaces a newer one, however late it comes, unless etcd was restored from a backup. The report that an
  *   object went, or is not selected any more, has a version too: it never removes a newer object.
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
- * - Every change is reported once, from the source that has it first.
+ * - Every change is reported once, from the source that has it first. If only the version is another one, nothing is reported.
  * - After {@link Store.invalidate} of an object, no content of it is kept from a list or a read that was requested before, however
  *   late the object comes. None is kept from a watch either, until a later list or the answer to our own request has shown the
  *   object. {@link Store.invalidateAll} means the same for all objects, except that a watch is believed about those that are not
@@ -209,8 +209,8 @@ export class Store<Facts> {
     this.byKey.set(storeKey(resource, object.metadata), stored);
     if (isCurrent) this.keep(stored, object);
     else this.discard(stored);
-    const isUnchanged = before?.resourceVersion === resourceVersion && before?.json === stored.json;
-    if (!same || !isUnchanged) this.options.onChange({ source, before, after: stored, object });
+    if (!same || !before || !isAlike(before, stored))
+      this.options.onChange({ source, before, after: stored, object });
     return stored;
   }
 

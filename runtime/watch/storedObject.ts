@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
@@ -43,4 +44,18 @@ export function newStored<Facts>(
     invalidatedAt: 0,
     isInvalid: false,
   };
+}
+
+/**
+ * Whether two states of an object differ in nothing but the version: somebody has written the object again as it was, as a storage
+ * migration does with every object. A part that is not kept, such as `managedFields`, counts only as far as the facts depend on it.
+ * If the content of a later version is not known, it may be another one.
+ */
+export function isAlike<Facts>(before: StoredObject<Facts>, after: StoredObject<Facts>): boolean {
+  if (before.resourceVersion === after.resourceVersion) return before.json === after.json;
+  if (before.json === undefined || !isDeepStrictEqual(before.facts, after.facts)) return false;
+  const inJson = ({ resourceVersion }: StoredObject<Facts>) =>
+    `"resourceVersion":${JSON.stringify(resourceVersion)}`;
+  // If another field of the object is found, the versions themselves still differ.
+  return before.json.replace(inJson(before), () => inJson(after)) === after.json;
 }

@@ -39,6 +39,19 @@ describe("ChildStore", () => {
       assert.equal(bench.store.size, 0);
     });
 
+    it("nobody by a child that somebody writes again as it was, as a storage migration does, but the owner by who took it over", () => {
+      bench.list(3, child(2));
+      bench.watched(child(4));
+      assert.deepEqual(bench.told, []);
+      const other: ManagedFieldsEntry = { manager: "somebody", operation: "Apply", time: LATER };
+      bench.watched(withOthers(child(5), other));
+      assert.deepEqual(bench.told, []);
+      bench.watched(
+        child(6, manifest(), { managedFields: taken(6, "somebody").metadata.managedFields ?? [] }),
+      );
+      assert.deepEqual(bench.told, ["widget-uid ConfigMap settings drifted by somebody"]);
+    });
+
     it("nobody by a list that has the result of our own write before its answer comes", async () => {
       bench.list(3);
       await bench.apply(child(5), () => bench.list(6, child(5)));
@@ -106,7 +119,7 @@ describe("ChildStore", () => {
     it("the owner by each report of a child that is not ready yet, and says so until it is", async () => {
       await bench.apply(child(5));
       for (const [at, status] of ["False", "False", "Unknown", "True", "True"].entries())
-        bench.watched({ ...child(6 + at), status: { conditions: [{ type: "Ready", status }] } });
+        bench.watched({ ...child(6 + at), status: { conditions: [{ type: "Ready", status }], step: at } });
       const report = "widget-uid";
       const progress = `${report} makes progress`;
       assert.deepEqual(bench.told, [report, progress, progress, report, report]);
@@ -115,9 +128,14 @@ describe("ChildStore", () => {
     it("the owner by a report of a status, which is no drift, also the second of one second", async () => {
       const generation = { generation: 1 };
       await bench.apply(child(5, manifest(), generation));
-      bench.watched(withOthers(child(6, manifest(), generation), statusEntry(SECOND)));
-      bench.watched(withOthers(child(7, manifest(), generation), statusEntry(SECOND)));
-      bench.watched(withOthers(child(8, manifest(), generation), statusEntry(LATER)));
+      for (const [version, time] of [
+        [6, SECOND],
+        [7, SECOND],
+        [8, LATER],
+      ] as const) {
+        const reported = withOthers(child(version, manifest(), generation), statusEntry(time));
+        bench.watched({ ...reported, status: { step: version } });
+      }
       assert.deepEqual(bench.told, ["widget-uid", "widget-uid", "widget-uid"]);
       assert.equal(bench.isApplied(), true);
     });

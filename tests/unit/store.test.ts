@@ -56,6 +56,24 @@ describe("Store", () => {
     return sink;
   }
 
+  it("reports nothing if only the version is another one, and reports each later version whose content it cannot compare", () => {
+    const sink = list(2, [item("a", 1, "x")]);
+    changes = [];
+    sink.set(item("a", 4, "x"), false);
+    assert.deepEqual([changes.length, find("a")?.resourceVersion, find("a")?.reportedVersion], [0, "4", "4"]);
+    // The data changes with the version, and looks like it.
+    const quoted = (version: number) => item("a", version, `"resourceVersion":"${version}"`);
+    sink.set(quoted(5), false);
+    sink.set(quoted(6), false);
+    assert.equal(changes.length, 2);
+    const stored = find("a");
+    assert.ok(stored);
+    store.invalidate(stored);
+    sink.set(quoted(7), false);
+    sink.set(quoted(8), false);
+    assert.equal(changes.length, 4);
+  });
+
   it("takes in what is listed, watched and answered, and says how it came", () => {
     const sink = list(2, [item("a", 1)]);
     sink.set(item("b", 3), false);
