@@ -68,6 +68,7 @@ export function newParts(options: PartsOptions): Parts {
     memoryObjects: memoryObjectsOf(watches, options),
     sight: {
       isWatched: (uid) => objects.hasUid(uid),
+      isRemoved: (uid) => objects.isRemoved(uid),
       isBlind: false,
       assertSeen: (name) => completeness.assertSeen(name),
     },

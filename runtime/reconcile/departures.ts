@@ -17,6 +17,8 @@ export interface DeparturesOptions {
   readonly children: ChildStore;
   /** Whether an object with that uid is watched, under whatever name. */
   readonly isWatched: (uid: string) => boolean;
+  /** Whether the object with that uid is known to have gone, or to be watched no more. */
+  readonly isRemoved: (uid: string) => boolean;
   /** Whether no watch shows the children, so that they must be listed. */
   readonly isBlind: boolean;
   /** Throws if nobody knows whether an object with that name is gone: its kind or its namespace may only be invisible to us. */
@@ -28,7 +30,7 @@ export interface DeparturesOptions {
  * on them says that we knew them, but the engine's memory does. Their children are deleted first, then the memory.
  *
  * Guarantees, each with a test in tests/unit/departures.test.ts:
- * - An object that is only out of sight keeps its children, unless its namespace is gone.
+ * - An object that is only out of sight keeps its children, unless it was seen to go, or its namespace is gone.
  * - The memory stays until every child is gone, so that a failure is tried again, by the next process too.
  * - Only objects that we applied are deleted.
  */
@@ -48,10 +50,11 @@ export class Departures {
     uid: string | undefined,
     { client, assert }: Pick<Mandate, "client" | "assert">,
   ): Promise<readonly string[]> {
-    const { memories, isWatched } = this.options;
+    const { memories, isWatched, isRemoved } = this.options;
     const left = [...(await memories.uidsOf(name)), ...this.ownersOf(name)];
     const gone = [...new Set(left)].filter((each) => each !== uid && !isWatched(each));
-    if (gone.length > 0) await this.assertGone(name, client.with({ class: "work", fence: assert }));
+    // If all of them were seen to go, it does not matter that their kind may have gone since.
+    if (!gone.every(isRemoved)) await this.assertGone(name, client.with({ class: "work", fence: assert }));
     return gone;
   }
 

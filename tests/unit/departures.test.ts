@@ -22,12 +22,14 @@ describe("objects that are no longer watched", () => {
   let store: ChildStore;
   let memories: MemoryObjects;
   let watched: string[];
+  /** The uids of objects that were seen to go. */
+  let removed: string[];
   let assertSeen: () => void;
   let changes: ChildChange[];
 
   beforeEach(async () => {
     cluster = new FakeCluster();
-    [watched, assertSeen] = [[], () => {}];
+    [watched, removed, assertSeen] = [[], [], () => {}];
     changes = [];
     const known = new MemoryStore({
       client: cluster.client(),
@@ -58,6 +60,7 @@ describe("objects that are no longer watched", () => {
       memories,
       children,
       isWatched: (each) => watched.includes(each),
+      isRemoved: (each) => removed.includes(each),
       isBlind,
       assertSeen: () => assertSeen(),
     };
@@ -153,7 +156,7 @@ describe("objects that are no longer watched", () => {
     assert.ok(isRemembered());
   });
 
-  describe("keep everything while they may only be out of sight:", () => {
+  describe("keep everything while they may only be out of sight, and were not seen to go:", () => {
     const namespace = (metadata: object = {}): KubernetesObject => ({
       ...{ apiVersion: "v1", kind: "Namespace" },
       metadata: { name: "shop", uid: "shop-uid", resourceVersion: "1", ...metadata },
@@ -172,6 +175,9 @@ describe("objects that are no longer watched", () => {
         assertSeen = () => assert.fail("the kind is not served");
         await assert.rejects(clearUp(), /not served/);
         assert.deepEqual([isRemembered(), left()], [true, ["near"]]);
+        removed = ["widget-uid"];
+        await clearUp();
+        assert.deepEqual([isRemembered(), left()], [false, []]);
       });
   });
 
