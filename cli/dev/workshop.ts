@@ -51,6 +51,8 @@ export class Workshop {
   /** Valid operators that could not be started, by their folders, with the reason. */
   private readonly failed = new Map<string, string>();
   private again: NodeJS.Timeout | undefined;
+  /** Whether a definition had a mistake when the operators were loaded last. */
+  private hadMistake = false;
 
   constructor(private readonly options: WorkshopOptions) {}
 
@@ -66,6 +68,7 @@ export class Workshop {
    */
   async open(): Promise<void> {
     const { operators, error } = this.options.load();
+    this.hadMistake = error !== undefined;
     const errors: unknown[] = error ? [error] : [];
     const start = (operator: Operator) =>
       this.start(operator).catch((reason: unknown) => {
@@ -113,6 +116,9 @@ export class Workshop {
     const renewed = new Set<string>();
     const { operators, error } = this.options.load();
     if (error) this.options.onError(error);
+    // Otherwise the error would be the last word if the definition is again what it was.
+    else if (this.hadMistake) this.options.onNotice("All definitions are in order again.");
+    this.hadMistake = error !== undefined;
     this.failed.clear();
     for (const operator of operators) {
       try {

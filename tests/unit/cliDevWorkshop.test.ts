@@ -120,6 +120,18 @@ describe("argosy dev, of several operators", () => {
     removeFolder(elsewhere);
   });
 
+  it("says once that a mistake is corrected, also if the definition is again what it was", async () => {
+    await workshop.open();
+    const good = readFileSync(definition(), "utf8");
+    writeFileSync(definition(), good.replace("children:", "childen:"));
+    await edit("one/operator.yaml");
+    writeFileSync(definition(), good);
+    told = [];
+    await edit("one/operator.yaml");
+    await edit("one/operator.yaml");
+    assert.deepEqual(told, ["All definitions are in order again."]);
+  });
+
   it("renews no handler for a file of an operator that is broken, or was removed", async () => {
     const good = readFileSync(definition(), "utf8");
     writeFileSync(definition(), good.replace("children:", "childen:"));
