@@ -188,8 +188,9 @@ describe("the engine checks the status against the schema that the author gave",
 
   it("and neither writes again nor takes for ours what the schema adds by default within a field of the handler's", async () => {
     const parts = { wheels: 4 };
-    // Its verdicts are written alone, while the Deployment comes up.
-    const object = await bench.applyObject("defaulted", saying({ parts }, deployment("defaulted")));
+    // A verdict that the Deployment is not ready is written alone.
+    const paused = deployment("defaulted", { paused: true });
+    const object = await bench.applyObject("defaulted", saying({ parts }, paused));
     await bench.failed(object, "ChildrenNotReady");
     await bench.idle();
     const now = await bench.api.get(object);

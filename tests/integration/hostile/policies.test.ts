@@ -55,8 +55,7 @@ describe("where a policy of the cluster refuses writes", function () {
     };
     const child = inNamespace(labelled({}), bench.namespace);
     const object = await bench.applyObject("kept", answering(labelled({})));
-    await bench.failed(object, "ChildrenNotReady");
-    const { uid } = (await bench.api.get(child)).metadata;
+    const { uid } = (await eventually(() => bench.api.get(child))).metadata;
     await forbid("batch", "jobs", "UPDATE", "false", (time) => bench.api.annotate(child, { time }));
     await bench.applyObject("kept", answering(labelled({ team: "shop" })));
     const { message } = await bench.failed(object, "ChildRefused");
