@@ -8,7 +8,7 @@ import {
   FOREIGN_JETSTREAM,
   FOREIGN_NAMESPACE,
 } from "./support/foreignArgo";
-import { assertChild, createReady, FORMS, readyIs } from "./support/forms";
+import { assertChild, createReady, FORMS, isCollected, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import type { Installation } from "./support/installation";
 import { LONG_MS, waitFor } from "./support/progress";
@@ -93,6 +93,8 @@ describe("Argo of somebody else's that is in the cluster already", function () {
 
   it("is as it was when the stack is destroyed, with all that is somebody else's", async () => {
     const { api } = session();
+    // Nobody but the collector deletes the children of the form "pod".
+    await isCollected(FORMS.pod);
     await installation.destroy();
     await api.assertGone(namespace(NAMESPACE));
     for (const form of Object.values(FORMS)) {
