@@ -50,7 +50,7 @@ describe("when a CRD moves on to another version", function () {
     await bench.api.get(inNamespace(configMap("new"), bench.namespace));
   });
 
-  it("no child is created while its version is not served: the garbage collector would delete the child, again and again", async () => {
+  it("no child is created while its owner's version is not served: the garbage collector would delete the child, again and again", async () => {
     const child = inNamespace(configMap("child"), bench.namespace);
     await serveOwn({ v1: true });
     const object = await bench.applied("waiting", answering(child));
@@ -108,7 +108,7 @@ describe("when a CRD moves on to another version", function () {
     await bench.ready({ ...object, apiVersion: `${GROUP}/v2` });
   });
 
-  /** Waits until the engine says it. */
+  /** Stops serving v1, and waits until the engine says so. */
   async function stopServing(): Promise<void> {
     const { notices } = bench.engine;
     const before = notices.length;
