@@ -86,10 +86,13 @@ describe("the guards", function () {
 
   let isEnforced = false;
   beforeEach(async () => {
-    if (isEnforced) return;
-    isEnforced = true;
-    await guards.enforce();
-    enemy.api = await guards.somebody("enemies", "enemy");
+    if (!isEnforced) {
+      isEnforced = true;
+      await guards.enforce();
+      enemy.api = await guards.somebody("enemies", "enemy");
+    }
+    // A policy looks for the namespace in a cache of the API server, which may not have a new namespace yet.
+    await eventually(() => bench.api.tryApply(here(configMap("probe"))));
   });
 
   /** An object with a child, as the operator makes it under its guards. */
