@@ -1,3 +1,4 @@
+import type { ControlPlane } from "./controlPlane";
 import { type Component, killComponent, readComponents, startComponent } from "./controlPlane/component";
 import type { Cluster } from "./openCluster";
 
@@ -16,9 +17,7 @@ export async function renewGarbageCollector({ controlPlane }: Pick<Cluster, "con
 /** Stops the garbage collector of an embedded control plane. @returns the program to start it again */
 export async function stopGarbageCollector({
   directory,
-}: {
-  readonly directory: string;
-}): Promise<Component> {
+}: Pick<ControlPlane, "directory">): Promise<Component> {
   const component = (await readComponents(directory)).find(({ name }) => name === NAME);
   if (!component) throw new Error(`the control plane in ${directory} has no ${NAME}`);
   await killComponent(directory, component);
