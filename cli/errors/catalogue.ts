@@ -106,11 +106,14 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "argosy.dev/skip-finalize=true.",
   },
   KindMissing: {
-    happened: "The cluster does not serve a kind that operator.yaml declares.",
+    happened:
+      "The cluster does not serve a kind that operator.yaml declares, or no longer serves the operator's own kind in the version " +
+      "that the operator uses.",
     look: "The message names the kind. children, uses and watch in operator.yaml declare kinds, and kubectl api-resources lists the kinds that the cluster serves.",
     remedy:
-      "Install the software that provides the kind, or correct apiVersion, kind or plural in operator.yaml. The object is " +
-      "reconciled again as soon as the cluster serves the kind.",
+      "Install the software that provides the kind, or correct apiVersion, kind or plural in operator.yaml. If it is the " +
+      "operator's own kind, serve the version again in its CRD, or deploy the operator again. The object is reconciled again " +
+      "as soon as the cluster serves the kind.",
   },
   KindNotListed: {
     happened:
