@@ -61,8 +61,8 @@ const LONG_MS = 1_000;
  */
 const IN_FLIGHT = 64;
 /**
- * A class that yields has at most this part of the places while a more urgent request is on its way, however long its requests
- * have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
+ * A class that yields has at most this part of the places while a more urgent request is on its way or waits for a place, however
+ * long its own requests have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
  */
 const PART_THAT_YIELDS = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
@@ -200,7 +200,7 @@ export class Gate {
     clearTimeout(this.patience);
     while (this.inFlight < this.most) {
       const turns = QUEUES.map((queue) => this.firstOf(queue)).filter((turn) => turn !== undefined);
-      const waits = turns.map((turn) => this.yieldsForMs(turn));
+      const waits = turns.map((turn) => this.yieldsForMs(turn, turns));
       const [first] = turns
         .filter((_, at) => waits[at] === 0)
         .sort((one, other) => dueAt(one) - dueAt(other));
@@ -235,12 +235,15 @@ export class Gate {
   }
 
   /**
-   * How much longer a request gives way to the requests on their way, in milliseconds. Infinity: until one of those has ended.
+   * How much longer a request gives way to more urgent ones, in milliseconds. Infinity: until one of those on their way has ended.
+   * @param turns the turns of all classes, of which only one can be next
    */
-  private yieldsForMs(turn: Turn): number {
+  private yieldsForMs(turn: Turn, turns: readonly Turn[]): number {
     const { queue } = turn;
     const others = YIELDS_TO[queue] ?? [];
-    if (others.every((other) => this.onTheirWay[other].size === 0)) return 0;
+    const isUrgent = (other: Queued) =>
+      this.onTheirWay[other].size > 0 || turns.some((each) => each.queue === other);
+    if (!others.some(isUrgent)) return 0;
     // Requests that take long hold their places too.
     if (this.onTheirWay[queue].size >= this.mostThatYield) return Number.POSITIVE_INFINITY;
     const now = this.now();

@@ -187,6 +187,22 @@ describe("Gate", () => {
     }
   });
 
+  it("leaves every place that becomes free to work that waits, if a moment without work gave all of them to statuses", async () => {
+    open({ inFlight: 16 });
+    for (let at = 0; at < 40; at++) void request(`status-${at}`, { class: "status" });
+    await settled();
+    assert.equal(onTheirWay.length, 16);
+    // The statuses have waited for so long that they count as older than the work.
+    now = 10_000;
+    for (let at = 0; at < 14; at++) void request(`work-${at}`, { class: "work" });
+    left.length = 0;
+    for (let at = 0; at < 14; at++) await finish();
+    assert.deepStrictEqual(
+      left,
+      Array.from({ length: 14 }, (_, at) => `work-${at}`),
+    );
+  });
+
   it("never lets the lease wait", async () => {
     await busy();
     void request("lease", { class: "lease" });
