@@ -8,7 +8,7 @@ import { NotLeadingError } from "../leadership/term";
 import { withoutRepeats } from "../text/notices";
 import { within } from "../work/within";
 import { resultOfError, resultOfReport, resultOfTrial } from "./runResult";
-import { RunTargetError, resourceOf, runTargetOf } from "./runTarget";
+import { type RunTarget, RunTargetError, resourceOf, runTargetOf } from "./runTarget";
 import type { NodeResult } from "./taskSet";
 import { type Task, TaskWatch } from "./taskWatch";
 import { isOver, WORKFLOW_TASK_SETS, WORKFLOWS } from "./workflows";
@@ -144,8 +144,7 @@ export class Replay {
   private async replay(workflow: KubernetesObject): Promise<NodeResult> {
     const { client, operator, engine } = this.options;
     const target = runTargetOf(workflow, operator);
-    if (target.kind === "trial")
-      return engine.tryHandler(target.object, target.used).then(resultOfTrial, resultOfError);
+    if (target.kind === "trial") return this.trial(target);
     const { name, uid, due } = target;
     if (uid !== undefined) {
       const object = await client.get(resourceOf(operator.customResource), name);
@@ -156,6 +155,15 @@ export class Replay {
       }
     }
     return resultOfReport(await engine.reconcileNow(name, due));
+  }
+
+  private async trial({ object, used }: Extract<RunTarget, { kind: "trial" }>): Promise<NodeResult> {
+    try {
+      return resultOfTrial(await this.options.engine.tryHandler(object, used));
+    } catch (error) {
+      if (error instanceof NotLeadingError) throw error;
+      return resultOfError(error);
+    }
   }
 
   /**

@@ -147,8 +147,8 @@ export class Engine {
    * Ends gracefully: begins no new work, ends the work in progress, and writes the reports that still wait. If the work in
    * progress takes long, another process leads meanwhile. The new leader leaves alone only the objects that are still worked on
    * here.
-   * @param graceMs how long work in progress may take, in milliseconds. Work that has not ended by then writes nothing more, and
-   *   the next leader does it again. @default for ever
+   * @param graceMs how long work in progress may take, in milliseconds. Handlers that have not answered by then are killed. Their
+   *   work writes nothing more, and the next leader does it again. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
@@ -253,12 +253,13 @@ export class Engine {
   }
 
   private newLeading({ watches, outbox, orphans }: Parts): Leading {
-    const { client, schedule, workers, resync, requests, wakeups, notice } = this;
+    const { client, schedule, workers, pool: handlers, resync, requests, wakeups, notice } = this;
     const { operator, namespace, identity, leaseSeconds } = this.options;
     return new Leading({
       client,
       schedule,
       workers,
+      handlers,
       resync,
       requests,
       wakeups,

@@ -1,5 +1,6 @@
 import type { Orphans } from "../children/orphans";
 import { isRightMissing } from "../children/refusals";
+import type { HandlerPool } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
 import { keyOf } from "../kubernetes/objects";
 import { Leadership, type LeadershipOptions } from "../leadership/leadership";
@@ -18,6 +19,7 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly client: KubernetesClient;
   readonly schedule: Schedule;
   readonly workers: Workers;
+  readonly handlers: Pick<HandlerPool, "abandon">;
   readonly resync: Resync;
   readonly requests: ReconcileRequests;
   readonly watches: Pick<Watches, "refreshObjects" | "invalidateAll">;
@@ -47,6 +49,10 @@ const REFRESH_PATIENCE_MS = 10_000;
  *   last term.
  * - An object that another process still works on waits until that work has ended, and is then read again.
  * - If work in progress takes long when the process stops, another process leads meanwhile.
+ * - No handler is at work on an object in a term that has ended, or after the time that a stop may take. Such handlers are killed
+ *   before another process may ask its own handler about the object.
+ *
+ * Caveat: a process that is frozen kills its handlers only when it goes on.
  */
 export class Leading {
   private readonly leadership: Leadership;
@@ -97,7 +103,7 @@ export class Leading {
    * @param graceMs how long work in progress may take, in milliseconds. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
-    const { resync, workers, requests, outbox, orphans } = this.options;
+    const { resync, workers, handlers, requests, outbox, orphans } = this.options;
     this.isStopping = true;
     resync.stop();
     workers.pause();
@@ -113,6 +119,7 @@ export class Leading {
       const unfinished = () => [...workers.keys, ...outbox.names().map(keyOf)];
       const ended = idle.then(() => outbox.flush(LAST_WRITES_GRACE_MS));
       await within(graceMs, this.leadership.handOver({ unfinished, ended }));
+      handlers.abandon(new NotLeadingError());
     }
     await this.leadership.stop();
     outbox.discard();
@@ -142,11 +149,13 @@ export class Leading {
   }
 
   private end(): void {
-    const { schedule, workers, resync, requests, outbox, orphans, notice } = this.options;
+    const { schedule, workers, handlers, resync, requests, outbox, orphans, notice } = this.options;
     this.current = undefined;
     notice("not leading any more");
     resync.stop();
     workers.pause();
+    // Their answers could not be applied any more. Another process will soon ask its own handler about the same objects.
+    handlers.abandon(new NotLeadingError());
     // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
     schedule.clear();
     outbox.discard();

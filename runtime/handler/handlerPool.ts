@@ -50,8 +50,10 @@ const STARTED_FOR_EACH = 2;
 interface Waiter {
   /** Since when, on the monotonic clock. */
   readonly since: number;
-  /** Gives the request a process. Undefined if the pool was closed. */
-  give(worker: HandlerWorker | undefined): void;
+  /** Gives the request a process. */
+  give(worker: HandlerWorker): void;
+  /** The request gets none. */
+  refuse(reason: Error): void;
 }
 
 /**
@@ -87,11 +89,10 @@ export class HandlerPool {
 
   /**
    * Asks a process that is free, or a new one.
-   * @throws ReconcileFailure if the process does not answer this request
+   * @throws ReconcileFailure if the process does not answer this request; the reason of {@link abandon}
    */
   async ask(question: HandlerQuestion): Promise<HandlerReply> {
     const worker = await this.acquire();
-    if (!worker) throw new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
     const { timeoutMs } = this.options;
     try {
       const reply = await worker.ask(
@@ -118,24 +119,41 @@ export class HandlerPool {
     for (const worker of this.busy.keys()) this.outdated.add(worker);
   }
 
+  /**
+   * Kills every process that is working on a question, so that nothing more comes of these questions. They fail with this reason,
+   * and so do those that wait for a process. Later questions are asked as ever.
+   */
+  abandon(reason: Error): void {
+    this.refuseWaiting(reason);
+    for (const worker of this.busy.keys()) {
+      this.starting.delete(worker);
+      worker.abandon(reason);
+      this.endSoon(worker);
+    }
+  }
+
   /** Ends every process, and resolves when all have gone. Call it when no question is being asked any more. */
   async close(): Promise<void> {
     this.closed = true;
-    clearTimeout(this.nextLook);
     for (const timer of this.idle.values()) clearTimeout(timer);
     this.idle.clear();
-    for (const { give } of this.waiters.splice(0)) give(undefined);
+    this.refuseWaiting(noneStarted());
     await Promise.all(
       [...this.alive].map((worker) => worker.end(this.busy.has(worker) ? 0 : CLOSING_GRACE_MS)),
     );
   }
 
-  private acquire(): Promise<HandlerWorker | undefined> {
-    if (this.closed) return Promise.resolve(undefined);
-    return new Promise((give) => {
-      this.waiters.push({ since: this.now(), give });
+  private acquire(): Promise<HandlerWorker> {
+    if (this.closed) return Promise.reject(noneStarted());
+    return new Promise((give, refuse) => {
+      this.waiters.push({ since: this.now(), give, refuse });
       this.serve();
     });
+  }
+
+  private refuseWaiting(reason: Error): void {
+    clearTimeout(this.nextLook);
+    for (const { refuse } of this.waiters.splice(0)) refuse(reason);
   }
 
   /** Gives processes to the waiting requests, as far as there are any or may be more, and looks again when there may be more. */
@@ -236,6 +254,10 @@ export class HandlerPool {
   private endSoon(worker: HandlerWorker, graceMs?: number): void {
     void worker.end(graceMs).then(() => this.alive.delete(worker));
   }
+}
+
+function noneStarted(): ReconcileFailure {
+  return new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
 }
 
 /**

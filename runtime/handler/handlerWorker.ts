@@ -33,7 +33,7 @@ export interface HandlerWorkerListener {
 interface Question {
   readonly id: string;
   resolve(reply: HandlerReply): void;
-  reject(failure: ReconcileFailure): void;
+  reject(error: Error): void;
   readonly timer: NodeJS.Timeout | undefined;
 }
 
@@ -60,7 +60,7 @@ export class HandlerWorker {
   private readonly log = new LogTail(KEPT_LOG_BYTES);
   private over = false;
   /** Why the process cannot be asked any more. Undefined if it can be asked, or if it ended well. */
-  private failure: ReconcileFailure | undefined;
+  private failure: Error | undefined;
   private markGone: () => void = () => {};
   private readonly gone = new Promise<void>((resolve) => {
     this.markGone = resolve;
@@ -125,6 +125,15 @@ export class HandlerWorker {
       this.refuse(new ReconcileFailure("HandlerCrashed", ENDED_BEFORE));
     }
     return this.gone;
+  }
+
+  /** Kills the process group at once. A question that it has not answered fails with this reason, and no failure is reported. */
+  abandon(reason: Error): void {
+    if (this.over) return;
+    this.over = true;
+    this.failure = reason;
+    this.process.kill();
+    this.refuse(reason);
   }
 
   private receive(chunk: Buffer): void {
@@ -199,9 +208,9 @@ export class HandlerWorker {
     this.listener.over(failure);
   }
 
-  private refuse(failure: ReconcileFailure): void {
+  private refuse(reason: Error): void {
     clearTimeout(this.question?.timer);
-    this.question?.reject(failure);
+    this.question?.reject(reason);
     this.question = this.answer = undefined;
   }
 }

@@ -18,7 +18,7 @@ export interface WorkersOptions {
  * Guarantees, each with a test in tests/unit/workers.test.ts:
  * - No key is worked on twice at once, even across pauses.
  * - A key that left its place is still worked on: it is not given out again before its end.
- * - A pause ends no work. A new start waits for no work either: only a key that is still worked on waits for its end.
+ * - A pause ends no work. After a new start, work from before the pause keeps its place until it ends, and so does its key.
  */
 export class Workers {
   private readonly working = new Set<string>();

@@ -9,6 +9,8 @@ import { answering } from "./support/useOperator";
 
 /** How long a run takes that is to be interrupted: longer than it takes to do so. */
 const INTERRUPTED_MS = 6_000;
+/** How long a run takes that only ends if its handler is killed. */
+const NEVER_OVER_MS = 600_000;
 /** Not over within any deadline here. */
 const LONG_LEASE_SECONDS = 60;
 const LOST = "not leading any more";
@@ -147,24 +149,25 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
     assert.ok(!leader.notices.includes(LOST));
   },
 
-  "one stops writing when the API server does not answer, and the other takes over": async (scene) => {
-    const proxy = await scene.proxied();
-    const cutOff = await scene.leading("cut-off", { connection: proxy.through(scene.operator.connection) });
-    await scene.apply("cut-off", {
-      ...answering(configMap("cut-off", { of: "one" })),
-      delayMs: INTERRUPTED_MS,
-    });
-    await eventually(() => assert.equal(scene.operator.calls("cut-off").length, 1));
-    proxy.hold();
-    await eventually(() => assert.equal(cutOff.controller.isLeading, false));
-    await scene.leading("other");
-    await scene.apply("cut-off", answering(configMap("cut-off", { of: "two" })));
-    await scene.ready("cut-off");
-    const newer = await scene.everything();
-    proxy.release();
-    await eventually(() => assert.equal(cutOff.reportsOf("cut-off")[0]?.skipped, "not the leader"));
-    await always(async () => assert.deepEqual(await scene.everything(), newer));
-  },
+  "one stops writing and kills its handler when the API server does not answer, and the other takes over":
+    async (scene) => {
+      const proxy = await scene.proxied();
+      const cutOff = await scene.leading("cut-off", { connection: proxy.through(scene.operator.connection) });
+      await scene.apply("cut-off", {
+        ...answering(configMap("cut-off", { of: "one" })),
+        delayMs: NEVER_OVER_MS,
+      });
+      await eventually(() => assert.equal(scene.operator.calls("cut-off").length, 1));
+      proxy.hold();
+      await eventually(() => assert.equal(cutOff.controller.isLeading, false));
+      await eventually(() => assert.equal(cutOff.reportsOf("cut-off")[0]?.skipped, "not the leader"));
+      await scene.leading("other");
+      await scene.apply("cut-off", answering(configMap("cut-off", { of: "two" })));
+      await scene.ready("cut-off");
+      const newer = await scene.everything();
+      proxy.release();
+      await always(async () => assert.deepEqual(await scene.everything(), newer));
+    },
 
   "one that leads again knows that the other has changed its children meanwhile": async (scene) => {
     const proxies = [await scene.proxied(), await scene.proxied()] as const;

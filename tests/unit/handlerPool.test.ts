@@ -46,6 +46,34 @@ describe("HandlerPool", () => {
     assert.equal(pool.size, 1);
   });
 
+  it("kills what is at work when it is to be abandoned, refuses what waits, and answers what comes then", async () => {
+    start(
+      `${SHELL} while next; do [ "$word" = hang ] && { echo "$$" >&2; sleep 60 & wait; }; say "$word"; done`,
+      { most: 1 },
+    );
+    const { pid } = await ask("a");
+    const reason = new Error("nobody needs the answer");
+    const questions = [pool.ask(question("hang")), pool.ask(question("waits"))];
+    await pause(50);
+    assert.equal(isAlive(pid), true);
+    pool.abandon(reason);
+    for (const asked of questions) await assert.rejects(asked, reason);
+    await eventually(() => assert.equal(isAlive(pid), false));
+    const next = await ask("b");
+    assert.notEqual(next.pid, pid);
+    assert.deepStrictEqual([next.rest, pool.size, failures], ["b", 1, []]);
+  });
+
+  it("fails a question with the reason that was given to a process a moment ago", async () => {
+    start(WHO);
+    await ask("a");
+    const reason = new Error("nobody needs the answer");
+    const asked = pool.ask(question("b"));
+    pool.abandon(reason);
+    await assert.rejects(asked, reason);
+    await pool.close();
+  });
+
   it("starts one process before it is asked where it is told to, and tells what that one said", async () => {
     start(`echo hello >&2; ${WHO}`);
     pool.warm();

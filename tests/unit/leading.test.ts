@@ -26,6 +26,8 @@ describe("Leading", function () {
   let workers: Workers;
   /** The work in progress: how it is ended, by its key. */
   let working: Map<string, () => void>;
+  /** The objects that were worked on whenever their handlers were abandoned, and what the Lease said then. */
+  let abandoned: { readonly keys: readonly string[]; readonly lease: Lease | undefined }[];
   let reread: string[];
   /** Ends the list of the custom resources. */
   let listed: (isComplete?: boolean) => void;
@@ -36,7 +38,7 @@ describe("Leading", function () {
 
   beforeEach(() => {
     [lease, lists, invalidated, reread] = [undefined, 0, 0, []];
-    [refusal, notices] = [undefined, []];
+    [refusal, notices, abandoned] = [undefined, [], []];
     working = new Map();
     listed = () => {};
     schedule = new Schedule();
@@ -62,6 +64,12 @@ describe("Leading", function () {
       client,
       schedule,
       workers,
+      handlers: {
+        abandon: () => {
+          abandoned.push({ keys: [...working.keys()], lease: structuredClone(lease) });
+          for (const end of working.values()) end();
+        },
+      },
       resync: new Resync({ periodMs: 600_000, relist: async () => {}, keys: () => [], add: () => {} }),
       requests: new ReconcileRequests(),
       watches: {
@@ -118,8 +126,12 @@ describe("Leading", function () {
           metadata: { name: "lease", annotations: { ...lease?.metadata.annotations, ...annotations } },
           spec,
         }),
-      replace: async (next) => store({ ...next, spec: next.spec ?? {} }),
+      replace: async (next) => {
+        if (refusal) throw refusal;
+        return store({ ...next, spec: next.spec ?? {} });
+      },
       patch: async (operations) => {
+        if (refusal) throw refusal;
         const patched = structuredClone(lease) as Lease;
         for (const { op, path, ...more } of operations) {
           const names = path.split("/").slice(1);
@@ -218,6 +230,34 @@ describe("Leading", function () {
     assert.match(JSON.stringify(lease?.metadata.annotations), /shop\/widget/);
     working.get(KEY)?.();
     await stopping;
+    assert.doesNotMatch(JSON.stringify(lease?.metadata.annotations ?? {}), /shop\/widget/);
+  });
+
+  it("kills handlers at work when its term has ended, and works on their objects in the next one", async () => {
+    const leading = start();
+    await eventually(() => assert.ok(lists === 1, "it lists"));
+    listed();
+    await eventually(() => assert.ok(working.has(KEY), "it works"));
+    refusal = new ApiError(503, {}, "GET");
+    await eventually(() => assert.ok(abandoned.length === 1, "its term has ended"));
+    assert.deepEqual([abandoned[0]?.keys, leading.isLeading], [[KEY], false]);
+    refusal = undefined;
+    await eventually(() => assert.ok(lists === 2, "it leads again"));
+    listed();
+    await eventually(() => assert.ok(working.has(KEY), "it works again"));
+  });
+
+  it("kills handlers that take longer than a stop may, before another process may work on their objects", async () => {
+    const leading = start();
+    await eventually(() => assert.ok(lists === 1, "it lists"));
+    listed();
+    await eventually(() => assert.ok(working.has(KEY), "it works"));
+    await leading.stop(2_500);
+    assert.deepEqual(
+      abandoned.map(({ keys }) => keys),
+      [[KEY]],
+    );
+    assert.match(JSON.stringify(abandoned[0]?.lease?.metadata.annotations), /shop\/widget/);
     assert.doesNotMatch(JSON.stringify(lease?.metadata.annotations ?? {}), /shop\/widget/);
   });
 });

@@ -5,6 +5,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
 import { NotLeadingError } from "../../runtime/leadership/term";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import type { TrialResult } from "../../runtime/reconcile/trial";
 import { eventually } from "../support/eventually";
 import { operator } from "./support/objects";
 import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
@@ -52,8 +53,10 @@ describe("Replay", () => {
   /** What the server answers to the patches, one after another; then 200. */
   let refusals: number[];
   let outcome: () => ReconcileReport;
+  let tried: (object: unknown) => Promise<TrialResult>;
 
   beforeEach(async () => {
+    tried = () => assert.fail("nothing is to be tried");
     [notices, asked, refusals, leading, served] = [[], [], [], true, true];
     outcome = () => REPORT;
     parameters = [
@@ -102,7 +105,7 @@ describe("Replay", () => {
           asked.push(name);
           return outcome();
         },
-        tryHandler: () => assert.fail("nothing is to be tried"),
+        tryHandler: (object) => tried(object),
       },
     });
   });
@@ -184,6 +187,16 @@ describe("Replay", () => {
     await eventually(() => assert.ok(asked.length === 1, "asked"));
     leading = false;
     assert.deepStrictEqual([patches().length, notices], [0, []]);
+  });
+
+  it("leaves a trial to the next leader if the lease is lost meanwhile, and answers why any other one failed", async () => {
+    parameters = [{ name: "object", value: "{}" }];
+    const errors = [new NotLeadingError(), new ReconcileFailure("HandlerError", "no plan")];
+    tried = () => Promise.reject(errors.shift());
+    replay.start();
+    await eventually(() => assert.ok(patches().length > 0, "answered"));
+    assert.deepStrictEqual([errors, notices], [[], []]);
+    assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":"HandlerError: no plan"/);
   });
 
   it("answers that a reconcile failed, with its message", async () => {

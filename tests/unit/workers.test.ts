@@ -109,16 +109,19 @@ describe("Workers", () => {
     assert.deepEqual(begun, ["a 1", "a 2", "a 2", "a 1"]);
   });
 
-  it("ends no work by a pause, and begins the others at once when it is started again", async () => {
+  it("ends no work by a pause, and begins as many others as have a place when it is started again", async () => {
     workers.start();
     add("a");
     add("b");
     workers.pause();
     add("c");
+    add("d");
     await end("b");
     assert.deepEqual([...workers.keys], ["a"]);
     workers.start();
     assert.deepEqual([...workers.keys], ["a", "c"]);
+    await end("a");
+    assert.deepEqual([...workers.keys], ["c", "d"]);
   });
 
   it("works on a key of before a pause only when that work has ended, even if everything was forgotten", async () => {
