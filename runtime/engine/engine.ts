@@ -192,7 +192,7 @@ export class Engine {
 
   /** Whether our own watch has reported that version of the object. If so, the run that the version needs has begun. */
   knows(name: ObjectName, resourceVersion: string | undefined): boolean {
-    if (resourceVersion === undefined || this.options.heedsOwnWatch === false) return false;
+    if (resourceVersion === undefined) return false;
     return this.parts?.watches.objects.hasReported(name, resourceVersion) ?? false;
   }
 

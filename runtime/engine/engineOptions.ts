@@ -22,8 +22,6 @@ export interface EngineOptions {
   readonly leaseSeconds?: number;
   /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
   readonly usedPollMs?: number;
-  /** Whether a change that the watch sees begins a run. If not, only a hint does. @default true */
-  readonly heedsOwnWatch?: boolean | undefined;
   /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;

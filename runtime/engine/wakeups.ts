@@ -18,9 +18,7 @@ import type { Parts, WorkParts } from "./parts";
 const LEFT_CHILDREN_MS = 1_000;
 
 /** What {@link Wakeups} work with. */
-export interface WakeupsOptions
-  extends WorkParts,
-    Pick<EngineOptions, "operator" | "heedsOwnWatch" | "onChange" | "onGone"> {
+export interface WakeupsOptions extends WorkParts, Pick<EngineOptions, "operator" | "onChange" | "onGone"> {
   /** Whether this process leads. */
   readonly isActive: () => boolean;
 }
@@ -71,7 +69,6 @@ export class Wakeups implements ClusterListener {
 
   objectChanged({ name, resourceVersion, isReady, isAnnounced, isStripped }: ObjectChange): void {
     if (isReady) return this.options.triggers.add(keyOf(name), "routine");
-    if (this.options.heedsOwnWatch === false) return;
     this.options.arrivals.note(keyOf(name), "watch");
     if (isStripped) return this.options.triggers.finalizerLost(keyOf(name));
     this.options.triggers.add(keyOf(name), "change");

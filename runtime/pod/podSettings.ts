@@ -13,11 +13,9 @@ export interface PodSettings {
   readonly leaseSeconds: number;
   /** How long the event of a change may take before it counts as lost, in milliseconds. @default 30000 */
   readonly announcedWithinMs: number;
-  /** Whether a change that our own watch reports begins a run. If not, only events do. @default true */
-  readonly heedsOwnWatch?: boolean;
 }
 
-/** The environment variable by which a test or a benchmark gives other settings, as JSON. No manifest sets it. */
+/** The environment variable by which a test gives other settings, as JSON. No manifest sets it. */
 export const SETTINGS_VARIABLE = "ARGOSY_TEST_POD";
 
 const IN_A_POD: PodSettings = {

@@ -55,7 +55,6 @@ export async function resident(pod: Pod): Promise<number> {
     identity: runnerIdentityOf(environment),
     instance: environment.pod,
     leaseSeconds: settings.leaseSeconds,
-    heedsOwnWatch: settings.heedsOwnWatch,
     // Without Argo Events, no change is ever announced.
     onChange: (name, version) => hasEvents && engine.isLeading && announcements.changed(name, version),
     onGone: (name) => announcements.gone(name),

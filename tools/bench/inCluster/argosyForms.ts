@@ -1,6 +1,4 @@
-import { isRecord } from "../../../runtime/json/json";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";
 import { type Form, type FormName, OPERATOR_NAMESPACE } from "./form";
 import { POD_STAGES, RESIDENT_STAGES } from "./stages";
 
@@ -18,7 +16,7 @@ export interface ArgosyManifests {
 /** The path of recorded runs, and of runs in pods. */
 export const WORKFLOWS_PATH = `/apis/argoproj.io/v1alpha1/namespaces/${OPERATOR_NAMESPACE}/workflows`;
 
-/** Argosy as `pulumi up` installs it: resident, resident without its own watch, and with a pod for each run. */
+/** Argosy as `pulumi up` installs it: resident, and with a pod for each run. */
 export function argosyForms({ resident, pod, initlessPod }: ArgosyManifests): Form[] {
   const cluster = { size: 0, further: [WORKFLOWS_PATH] };
   const form = (name: FormName, manifests: readonly Manifest[]) => ({
@@ -30,7 +28,6 @@ export function argosyForms({ resident, pod, initlessPod }: ArgosyManifests): Fo
     { ...form("pod", pod), isSlow: true, stages: POD_STAGES },
     { ...form("initless-pod", initlessPod), isSlow: true, stages: POD_STAGES },
     { ...form("resident", resident), isSlow: false, stages: RESIDENT_STAGES },
-    { ...form("resident-by-events", resident.map(heedingEvents)), isSlow: false, stages: RESIDENT_STAGES },
   ];
 }
 
@@ -46,19 +43,4 @@ export function inGroups(manifests: readonly Manifest[]): Manifest[][] {
     ...EVENT_KINDS.map((name) => manifests.filter(({ kind }) => kind === name)),
   ];
   return groups.filter((group) => group.length > 0);
-}
-
-/** A runner that ignores changes from its own watch, so that only the path through Argo remains. */
-function heedingEvents(manifest: Manifest): Manifest {
-  if (manifest.kind !== "Deployment") return manifest;
-  return structuredCloneWith(manifest, (value) => {
-    if (!isRecord(value) || value["name"] !== "runner" || !Array.isArray(value["env"])) return value;
-    const variable = { name: SETTINGS_VARIABLE, value: JSON.stringify({ heedsOwnWatch: false }) };
-    return { ...value, env: [...value["env"], variable] };
-  });
-}
-
-/** A copy in which each object is replaced by the result of `change`. */
-export function structuredCloneWith(manifest: Manifest, change: (value: unknown) => unknown): Manifest {
-  return JSON.parse(JSON.stringify(manifest, (_key, value: unknown) => change(value))) as Manifest;
 }

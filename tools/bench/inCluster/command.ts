@@ -36,9 +36,8 @@ interface Options extends InClusterWork {
 
 const HELP = `
 Forms: tutorial (the published Memcached tutorial: seven pods for each event), pod, initless-pod (the same without an init
-container of Argo's: the cluster needs image volumes), resident (recording its runs), resident-by-events (the same without
-the runner's own watch: the way over Argo alone), kopf, controller-runtime (as it is out of the box, and raised), bare-pod (a
-pod without an operator, for scale).
+container of Argo's: the cluster needs image volumes), resident (recording its runs), kopf, controller-runtime (as it is out of
+the box, and raised), bare-pod (a pod without an operator, for scale).
 
 The peers run from images that you build and that the cluster can have; without one its forms are left out. For kind:
   docker build --tag argosy-bench-kopf:dev tools/bench/peers/kopf

@@ -8,7 +8,6 @@ export const formNames = [
   "pod",
   "initless-pod",
   "resident",
-  "resident-by-events",
   "kopf",
   "controller-runtime",
   "controller-runtime-raised",

@@ -5,7 +5,7 @@ import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/
 import type { Operator } from "../../../runtime/definition/definition";
 import { isRecord } from "../../../runtime/json/json";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { inGroups, structuredCloneWith, WORKFLOWS_PATH } from "./argosyForms";
+import { inGroups, WORKFLOWS_PATH } from "./argosyForms";
 import { type Form, OPERATOR_NAMESPACE as namespace } from "./form";
 import { eventSource, SENSOR_ACCOUNT, SOURCE_ACCOUNT, sensor, TEMPLATE } from "./tutorialEvents";
 
@@ -146,4 +146,9 @@ function workflowTemplate({ handler }: Operator): Manifest {
       templates: [{ name: "all", steps }, step],
     },
   };
+}
+
+/** A copy in which each object is replaced by the result of `change`. */
+function structuredCloneWith(manifest: Manifest, change: (value: unknown) => unknown): Manifest {
+  return JSON.parse(JSON.stringify(manifest, (_key, value: unknown) => change(value))) as Manifest;
 }
