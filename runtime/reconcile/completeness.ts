@@ -138,7 +138,7 @@ function notSyncedError(
   if (!problem) return new StillListingError(what);
   if (isMissing(problem)) return kindMissing(kindKey(resource), why);
   if (!isApiError(problem, 403)) {
-    const message = `the API server cannot list ${what}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
+    const message = `${what} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
     return new ReconcileFailure("KindNotListed", message, RETRY);
   }
   const message = `the runner may not list ${what}: ${problem.message}.`;

@@ -225,7 +225,7 @@ export function missingNote({ apiVersion, kind }: Pick<Resource, "apiVersion" | 
 export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): string {
   if (isApiError(problem, 403))
     return `the runner may not read ${kind}: ${problem.message}. ${RIGHTS_REMEDY}`;
-  return `the API server cannot list ${kind}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
+  return `${kind} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
 }
 
 /** By namespace and name. */
