@@ -13,7 +13,7 @@ import { cut } from "./text/cut";
  * - `RunFailed`: a run in a pod of its own ended before it could say anything
  * - `RunSuspended`, `RunOverdue`: a run in a pod of its own holds the object's lock and does not end by itself
  * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
- * - `KindMissing`: the cluster does not serve a declared kind
+ * - `KindMissing`: the cluster does not serve a declared kind, or no longer serves the operator's own kind
  * - `KindNotListed`: the children of a declared kind are not known yet
  * - `WatchCycle`: a watched object was created because of the operator's own children, many times over
  * - `ChildrenTooLarge`: the object's children are more than a handler is given
