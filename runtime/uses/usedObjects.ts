@@ -2,8 +2,7 @@ import type { Operator } from "../definition/definition";
 import { isEmpty, isSelected, type LabelReference } from "../definition/references";
 import { selectionsOf, useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
-import { UnknownKindError } from "../kubernetes/discovery";
-import { isApiError } from "../kubernetes/errors";
+import { isKindMissing } from "../kubernetes/discovery";
 import { readInParts } from "../kubernetes/list";
 import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
 import type { Change } from "../watch/store";
@@ -104,8 +103,7 @@ export class UsedObjects implements UsedSource {
     if (!notSynced) return undefined;
     const { resource, problem } = notSynced;
     if (!problem) return { kind: "listing" };
-    const isMissing = problem instanceof UnknownKindError || isApiError(problem, 404);
-    return isMissing
+    return isKindMissing(problem)
       ? { kind: "missing", message: missingNote(resource) }
       : { kind: "refused", message: refusalNote(resource, problem) };
   }
