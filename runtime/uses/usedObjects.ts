@@ -4,7 +4,7 @@ import { selectionsOf, useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isKindMissing } from "../kubernetes/discovery";
 import { readInParts } from "../kubernetes/list";
-import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
+import { type KubernetesObject, keyOf, kindAndName, type ObjectName } from "../kubernetes/objects";
 import type { Change } from "../watch/store";
 import { PolledObjects } from "./polledObjects";
 import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "./used";
@@ -181,7 +181,7 @@ export class UsedObjects implements UsedSource {
   ): void {
     const users = new Set(labels.flatMap((each) => this.index.usersOf(key, { namespace, name }, each)));
     if (users.size === 0) return;
-    const what = `${useOf(this.options.operator, key).kind} ${formatName({ namespace, name })}`;
+    const what = kindAndName(useOf(this.options.operator, key).kind, { namespace, name });
     this.options.onChange({ users: [...users], what, isByOperator: byOperator });
   }
 
