@@ -53,7 +53,7 @@ export function messageWith(
 
 /** Says that an object is in a cycle with an object that it uses: each change of one changes the other. */
 export function cycleWarning(what: string): ObjectEvent {
-  const note = `${what}, which this object uses, is changed by an operator each time after this object has changed: this object follows less and less often, until the cycle ends`;
+  const note = `${what}, which this object uses, is changed by an operator each time after this object has changed: this object is reconciled less and less often, until the cycle ends`;
   return { type: "Warning", reason: "UseCycle", note };
 }
 

@@ -46,8 +46,8 @@ const RECORD_PATIENCE_MS = 1_000;
 
 /**
  * Reports about one object: first the record of its run, then the status, then the Events. The status is there already if the
- * reconcile has written it with the handler's fields: then it names the record ahead. Otherwise it names the record if that is
- * written by then.
+ * reconcile has written it with the handler's fields. Then the status names the record before the record exists. Otherwise it names
+ * the record if that is written by then.
  *
  * Guarantees, each with a test in tests/unit/teller.test.ts:
  * - A verdict waits a second for its record, and no longer.
@@ -55,7 +55,7 @@ const RECORD_PATIENCE_MS = 1_000;
  * - No Event waits for a status that cannot be written.
  * - If the API server refuses the status, one Event says so, and the verdict is tried again: what refused it may be gone soon.
  *
- * Caveat: a status that names its record ahead goes on naming one that the API server refused, as one that was removed since.
+ * Caveat: a status that named its record in advance keeps the name, even if the record was refused or removed.
  */
 export class Teller {
   constructor(private readonly options: TellerOptions) {}
