@@ -1,4 +1,4 @@
-import { formatName, type JsonObject } from "../runtime/kubernetes/objects";
+import { type JsonObject, kindAndName } from "../runtime/kubernetes/objects";
 import { annotated, PAUSED_ANNOTATION } from "../runtime/names";
 import { EXIT_CODES } from "./commandError";
 import { withCluster } from "./inspect/session";
@@ -36,7 +36,7 @@ async function annotate(
       const patch: JsonObject = { metadata: { annotations: { [PAUSED_ANNOTATION]: value } } };
       await client.mergePatch(target.resource, target.name, patch);
       const changed = wasPaused !== (value !== null);
-      const object = `${target.resource.kind} ${formatName(target.name)}`;
+      const object = kindAndName(target.resource.kind, target.name);
       if (value !== null && target.operators.length === 0)
         progress(
           `No operator that is installed here handles objects of the kind ${target.resource.kind}. Only one that argosy dev runs would ` +

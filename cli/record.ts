@@ -7,7 +7,7 @@ import type { Operator } from "../runtime/definition/definition";
 import { ReconcileFailure } from "../runtime/failure";
 import type { Used } from "../runtime/handler/contract";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects";
+import { type KubernetesObject, kindAndName } from "../runtime/kubernetes/objects";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { deployedAs } from "./diff";
 import { liveObject } from "./diff/liveObject";
@@ -207,5 +207,5 @@ function numbered(count: number, one: string, many: string): string {
 }
 
 function nameOf({ kind, metadata }: KubernetesObject): string {
-  return `${kind} ${formatName(metadata)}`;
+  return kindAndName(kind, metadata);
 }

@@ -1,7 +1,7 @@
 import { RUN_PARAMETERS } from "../runtime/argo/runParameters";
 import { isOver, parameterOf, specOf, WORKFLOW_LABELS, WORKFLOWS } from "../runtime/argo/workflows";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { formatName, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
+import { type KubernetesObject, kindAndName, type Manifest } from "../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../runtime/names";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
@@ -45,7 +45,7 @@ async function reconcile(client: KubernetesClient, text: string, options: Replay
   await client.mergePatch(target.resource, target.name, {
     metadata: { annotations: { [RECONCILE_AT_ANNOTATION]: at } },
   });
-  const object = `${target.resource.kind} ${formatName(target.name)}`;
+  const object = kindAndName(target.resource.kind, target.name);
   print(
     options.json
       ? JSON.stringify({ object, reconcileAt: at })

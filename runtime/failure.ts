@@ -13,7 +13,7 @@ import { cut } from "./text/cut";
  * - `RunFailed`: a run in a pod of its own ended before it could say anything
  * - `RunSuspended`, `RunOverdue`: a run in a pod of its own holds the object's lock and does not end by itself
  * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
- * - `KindMissing`: the cluster does not serve a declared kind
+ * - `KindMissing`: the cluster does not serve a declared kind, or no longer serves the operator's own kind
  * - `KindNotListed`: the children of a declared kind are not known yet
  * - `WatchCycle`: a watched object was created because of the operator's own children, many times over
  * - `ChildrenTooLarge`: the object's children are more than a handler is given
@@ -82,9 +82,9 @@ export const MISSING_KIND_REMEDY =
 /** What to do if the cluster does not serve an operator's own kind any more, in the version that is watched. */
 export const UNSERVED_REMEDY =
   "The cluster does not serve this version of the kind: serve it again in its CustomResourceDefinition, or deploy the operator again.";
-/** What to do if the API server cannot list a kind that an object needs. */
+/** What to do if a kind cannot be listed that an object needs. */
 export const UNLISTED_KIND_REMEDY =
-  "Repair what serves this kind: the object is reconciled again as soon as it can be listed.";
+  "Repair what serves this kind, or the proxy that cuts its lists: the object is reconciled again as soon as it can be listed.";
 
 /** The most characters of a message. Nothing shows more, and a handler may send a message of megabytes. */
 const LONGEST_MESSAGE = 4 * 1024;

@@ -5,7 +5,8 @@ export const DOMAIN = "argosy.dev";
 export const PAUSED_ANNOTATION = `${DOMAIN}/paused`;
 /**
  * On a custom resource that is being deleted: any value but "false" lets the object go without asking the handler, which may be
- * broken for ever. Children that no owner reference covers are deleted all the same.
+ * broken for ever. Children that no owner reference covers are deleted all the same, except in a namespace that the operator no
+ * longer lists, or in which it has no rights.
  */
 export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
 /** On an object that we do not own: any value but "false" lets one of our custom resources take it as its child. */

@@ -1,6 +1,6 @@
 import { writeJson } from "../../runtime/json/json";
 import type { FieldChange } from "../../runtime/kubernetes/changedFields";
-import { formatName } from "../../runtime/kubernetes/objects";
+import { formatName, kindAndName } from "../../runtime/kubernetes/objects";
 import { safe } from "../inspect/formatRun";
 import { indent, lastLines, type Style } from "../terminal";
 import type { ChildFate, ChildPreview, ObjectPreview } from "./preview";
@@ -31,7 +31,7 @@ const MOST_WORDS = 12;
 /** What would change for an object, for people: a line for each child, and with `details` one for each field. */
 export function formatPreview(preview: ObjectPreview, style: Style, details = false): string {
   const { kind, namespace, name, result, children, failure } = preview;
-  const title = style("bold", `${kind} ${formatName({ namespace, name })}`);
+  const title = style("bold", kindAndName(kind, { namespace, name }));
   if (result === "paused" || result === "deleting" || result === "expired")
     return `${title}: ${style("dim", NOT_ASKED[result])}`;
   const rows = children.map((child) => ({ child, name: `${child.kind} ${nameIn(child, namespace)}` }));

@@ -2,7 +2,7 @@ import { resourceOf } from "../../runtime/argo/runTarget";
 import { isWatchedBy } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
 import { CommandError, UsageError } from "../commandError";
 import type { InstalledOperator } from "../inspect/installed";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
@@ -65,7 +65,7 @@ export function operatorOf(
     readonly metadata: { readonly namespace?: string; readonly name: string };
   },
   operators: readonly Operator[],
-  what = `${kind} ${formatName(metadata)}`,
+  what = kindAndName(kind, metadata),
 ): Operator {
   const found = operators.filter(
     ({ customResource }) => customResource.kind === kind && customResource.group === groupOf(apiVersion),

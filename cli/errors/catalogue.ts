@@ -118,9 +118,9 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   KindNotListed: {
     happened:
       "The operator's account may not list a kind of children in the cluster, or the API server fails to list this kind " +
-      "although it lists others.",
-    look: "The message contains the API server's reason. If a right is missing, somebody probably changed the ClusterRole or the ClusterRoleBinding of the operator's runner by hand. Otherwise look at the conversion webhook of the kind's CRD, or at its aggregated API.",
-    remedy: "Run pulumi up --refresh, or repair the conversion webhook or the aggregated API.",
+      "although it lists others, or a proxy before the API server cuts these lists.",
+    look: "The message contains the API server's reason. If a right is missing, somebody probably changed the ClusterRole or the ClusterRoleBinding of the operator's runner by hand. Otherwise look at the conversion webhook of the kind's CRD, at its aggregated API, or at the proxy.",
+    remedy: "Run pulumi up --refresh, or repair the conversion webhook, the aggregated API or the proxy.",
   },
   WatchCycle: {
     happened:

@@ -2,7 +2,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn, findResource } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { EVENTS, namespaceOfEvents } from "../../runtime/kubernetes/events";
-import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
 import { kindOfKey } from "../../runtime/kubernetes/resource";
 import type { Lease } from "../../runtime/leadership/lease";
 import { memoryOf } from "../../runtime/memory/memory";
@@ -137,7 +137,7 @@ async function childrenOf(client: KubernetesClient, object: KubernetesObject): P
       .then((resource) => client.listAll(resource, { labelSelector, metadataOnly: true }))
       .catch(() => []);
     const elsewhere = found.filter(({ metadata }) => metadata.namespace !== object.metadata.namespace);
-    return elsewhere.map(({ metadata }) => `${kind} ${formatName(metadata)}`);
+    return elsewhere.map(({ metadata }) => kindAndName(kind, metadata));
   });
   return (await Promise.all(lists)).flat();
 }

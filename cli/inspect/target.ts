@@ -1,9 +1,9 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import {
-  formatName,
   groupOf,
   type KubernetesObject,
+  kindAndName,
   type ObjectName,
 } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
@@ -58,7 +58,7 @@ export async function readTarget(
   const object = await client.get(resource, name);
   if (object) return object;
   const place = resource.namespaced ? " Name its namespace with --namespace." : "";
-  throw new CommandError(`There is no ${resource.kind} ${formatName(name)} in this cluster.${place}`);
+  throw new CommandError(`There is no ${kindAndName(resource.kind, name)} in this cluster.${place}`);
 }
 
 async function findKind(

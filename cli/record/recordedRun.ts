@@ -5,7 +5,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { DueSchedule, HandlerEvent } from "../../runtime/handler/contract";
 import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
 import { OPERATOR_LABEL } from "../../runtime/names";
 import { withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { readUsed } from "../../runtime/reconcile/trial";
@@ -50,7 +50,7 @@ export async function requestOf(
   const target = targetOf(run, operator);
   if (target.kind === "trial") return { kind: "trial", operator, ...trialOf(target, name, operator) };
   const resource = resourceOf((await withServedKind(operator, client)).customResource);
-  const what = `${resource.kind} ${formatName(target.name)}`;
+  const what = kindAndName(resource.kind, target.name);
   const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: argosy record ${resource.plural}/${target.name.name}`;
   const object = await client.get(resource, target.name);
   if (!object)

@@ -1,6 +1,6 @@
 import { isRecord } from "../../runtime/json/json";
 import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
-import { formatName, groupOf, type Manifest } from "../../runtime/kubernetes/objects";
+import { groupOf, kindAndName, type Manifest } from "../../runtime/kubernetes/objects";
 
 /** The rights of an account to one kind of objects in one place. */
 export interface Right {
@@ -54,7 +54,7 @@ export function accountsOf(manifests: readonly Manifest[], operator: string): st
       ({ kind, metadata }) =>
         kind === "ServiceAccount" && metadata.labels?.["app.kubernetes.io/name"] === operator,
     )
-    .map(({ kind, metadata }) => `${kind} ${formatName(metadata)}`);
+    .map(({ kind, metadata }) => kindAndName(kind, metadata));
 }
 
 /** The changes of rights. */

@@ -3,7 +3,7 @@ import type { Operator } from "../definition/definition";
 import type { Engine } from "../engine/engine";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy } from "../kubernetes/errors";
-import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
+import { type JsonObject, type KubernetesObject, kindAndName } from "../kubernetes/objects";
 import { NotLeadingError } from "../leadership/term";
 import { withoutRepeats } from "../text/notices";
 import { within } from "../work/within";
@@ -150,7 +150,7 @@ export class Replay {
       const object = await client.get(resourceOf(operator.customResource), name);
       if (object && object.metadata.uid !== uid) {
         throw new RunTargetError(
-          `${operator.customResource.kind} ${formatName(name)} is not the object with uid ${uid}, which is gone. To reconcile the existing object, leave parameter "uid" empty.`,
+          `${kindAndName(operator.customResource.kind, name)} is not the object with uid ${uid}, which is gone. To reconcile the existing object, leave parameter "uid" empty.`,
         );
       }
     }

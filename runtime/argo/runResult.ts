@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "../failure";
 import { writeJson } from "../json/json";
-import { formatName } from "../kubernetes/objects";
+import { kindAndName } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
 import type { TrialResult } from "../reconcile/trial";
 import { clean } from "../text/clean";
@@ -18,7 +18,7 @@ export function resultOfReport(report: ReconcileReport): NodeResult {
   const { skipped, failure, kind } = report;
   const outputs = { parameters: outputsOf(report) };
   if (skipped === "gone") {
-    return { phase: "Failed", message: `${kind} ${formatName(report)} does not exist`, outputs };
+    return { phase: "Failed", message: `${kindAndName(kind, report)} does not exist`, outputs };
   }
   return { phase: failure ? "Failed" : "Succeeded", message: describeRun(report), outputs };
 }

@@ -3,7 +3,7 @@ import type { Change } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
 import type { Owner } from "./ownership";
 
-/** A child, as an owner is told of it. */
+/** A changed child, as its owner learns of it. */
 export interface ChangedChild extends ObjectName {
   readonly kind: string;
   /** The last field manager, other than ours, that wrote to the child. Undefined if there is none, or the child is gone. */

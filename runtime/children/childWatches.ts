@@ -83,10 +83,11 @@ export class ChildWatches {
   }
 
   private newKind(declared: DeclaredChild): FollowedKind {
-    const { client, onInterruption } = this.options;
+    const { client, onInterruption, answersOthers } = this.options;
     return new FollowedKind({
       client,
       declared,
+      answersOthers,
       onFound: async (now, before) => {
         const place = before ? this.resources.indexOf(before) : this.resources.length;
         this.resources.splice(place, 1, now);

@@ -1,4 +1,4 @@
-import { formatName, type Manifest } from "../kubernetes/objects";
+import { kindAndName, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
@@ -54,7 +54,7 @@ export class ChildWriter {
   async apply(child: DesiredChild, scope: WriteScope): Promise<ChildChange | undefined> {
     const { store, isNamespaced = false } = this.options;
     const { resource, manifest } = child;
-    const name = `${manifest.kind} ${formatName(manifest.metadata)}`;
+    const name = kindAndName(manifest.kind, manifest.metadata);
     if (this.isDone(child)) {
       // It may have been written although the API server answered that it was not.
       this.outages.ended(name);
@@ -97,7 +97,7 @@ export class ChildWriter {
   ): Promise<ChildChange | undefined> {
     const { store, ownerKind } = this.options;
     const { resource, uid, facts } = child;
-    const name = `${resource.kind} ${formatName(child)}`;
+    const name = kindAndName(resource.kind, child);
     const owned = { ownerUid: facts.owner.uid, ownerKind, managers: this.managers };
     try {
       const result = await deleteOwned(store, scope.client, child, owned);

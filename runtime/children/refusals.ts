@@ -11,7 +11,7 @@ import {
   isUndecided,
   RIGHT_MISSING,
 } from "../kubernetes/errors";
-import { formatName, type KubernetesObject } from "../kubernetes/objects";
+import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
 import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
 import type { Child } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
@@ -129,7 +129,7 @@ export function deletionRefused(
   const why = change
     ? ` It must be deleted and created again, since the change was refused: ${brief(change)}.`
     : "";
-  const message = `the API server refused to delete ${kind} ${formatName(name)}: ${withoutStop(error.message)}.${why}`;
+  const message = `the API server refused to delete ${kindAndName(kind, name)}: ${withoutStop(error.message)}.${why}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
 
@@ -267,5 +267,5 @@ function belongsToPredecessor(found: KubernetesObject, { manifest }: DesiredChil
 }
 
 function nameOf({ manifest }: DesiredChild): string {
-  return `${manifest.kind} ${formatName(manifest.metadata)}`;
+  return kindAndName(manifest.kind, manifest.metadata);
 }

@@ -103,7 +103,7 @@ function memoryObjectsOf(
   return new MemoryObjects({ operator, resource, namespace, known: memories, isThere });
 }
 
-/** A policy may refuse all Events: the reasons differ by the names of these, and a notice a minute is enough. */
+/** A policy may refuse all Events. The reasons differ only in the Events' names, so one notice a minute is enough. */
 const DROPPED_EVENTS = { burst: 1, refillMs: 60_000 };
 
 function newOutbox(teller: Teller, { metrics, recorder, notice }: PartsOptions): Outbox {

@@ -30,8 +30,8 @@ interface Count {
 }
 
 /**
- * Finds objects whose handler never answers the same, for instance because it puts the time into a child. Each answer changes a child,
- * the child reports that, and so the handler is asked again, without end.
+ * Finds objects whose handler never gives the same answer twice, for instance because it puts the time into a child. Each answer
+ * changes a child, the child reports that, and so the handler is asked again, without end.
  */
 export class Unrest {
   private readonly counts = new Map<string, Count>();
@@ -48,7 +48,7 @@ export class Unrest {
    * A reconcile of the object has ended.
    * @param isUndoing whether somebody else had changed a child
    * @param children of the object as they are now
-   * @returns a Warning, which may have values of Secrets in it, if the handler has turned out to be such a one
+   * @returns a Warning, which may have values of Secrets in it, if the handler has turned out to do so
    */
   ended(
     key: string,

@@ -129,8 +129,8 @@ export class Wakeups implements ClusterListener {
   }
 
   /**
-   * A run clears up after an object that is gone. While another process leads, nothing is kept of such objects: there are more and
-   * more of them, and a term begins with a look at those of which something is left.
+   * A run clears up after an object that is gone. While another process leads, such objects are not queued, because their number
+   * only grows. A term begins with a look at those of which something is left.
    */
   private clearUp(key: string, priority: Priority, afterMs?: number): void {
     if (this.options.isActive()) this.options.triggers.add(key, priority, afterMs);

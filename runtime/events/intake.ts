@@ -2,7 +2,7 @@ import { Counter, Registry } from "prom-client";
 import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, DENIAL, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
-import { formatName, type Manifest } from "../kubernetes/objects";
+import { kindAndName, type Manifest } from "../kubernetes/objects";
 import { eventMarks, intakeManagerOf, isMadeOf } from "./eventMarks";
 import type { EventWarnings } from "./eventWarnings";
 import { type IntakeEvent, type IntakeFile, resourceOfEvent } from "./intakeFile";
@@ -129,7 +129,7 @@ export class Intake {
     const there = await this.options.client.get(resourceOfEvent(event), manifest.metadata);
     if (!there) throw new Error(`${object.name} is being deleted`);
     if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
-    const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content. ${event.kind} ${formatName(object)} stays as it is`;
+    const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content. ${kindAndName(event.kind, object)} stays as it is`;
     await this.tell(event, "EventContradicts", note);
     return "contradicted";
   }

@@ -3,12 +3,14 @@ import type { KubernetesClient } from "./client";
 import { discover } from "./discovery";
 import type { Resource } from "./resource";
 
-/** What ends the wait of {@link awaitKind}, and the callback that it calls. */
+/** What ends the wait of {@link awaitKind}, and the callbacks that it calls. */
 export interface AwaitKindOptions {
   /** Ends the wait. */
   readonly signal: AbortSignal;
   /** Called with the reason for the wait: once for each reason, not for each try. */
   readonly onWait: (reason: Error) => void;
+  /** Called after each try that failed, before {@link onWait}. */
+  readonly onFailure?: (error: Error) => Promise<void>;
 }
 
 /** Usually somebody is just creating the kind, so the first tries follow each other quickly. */
@@ -25,7 +27,7 @@ export async function awaitKind(
   client: KubernetesClient,
   apiVersion: string,
   kind: string,
-  { signal, onWait }: AwaitKindOptions,
+  { signal, onWait, onFailure }: AwaitKindOptions,
 ): Promise<Resource> {
   let reported = "";
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * WAIT_GROWTH, LONGEST_WAIT_MS)) {
@@ -34,6 +36,7 @@ export async function awaitKind(
       return await discover(client, apiVersion, kind);
     } catch (error) {
       const reason = error as Error;
+      await onFailure?.(reason);
       if (reason.message !== reported) onWait(reason);
       reported = reason.message;
     }

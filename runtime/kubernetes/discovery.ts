@@ -18,6 +18,11 @@ export class UnknownKindError extends Error {
   }
 }
 
+/** Whether a kind is not served: the API server says so of it, or answers 404 at the path where it was. */
+export function isKindMissing(error: unknown): boolean {
+  return error instanceof UnknownKindError || isApiError(error, 404);
+}
+
 /**
  * How the API server serves a kind. For Kubernetes' own kinds that is known without a request, also if the API server does not
  * serve the version. For any other kind the API server is asked.

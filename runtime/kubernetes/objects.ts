@@ -130,6 +130,11 @@ export function formatName({ namespace, name }: ObjectName): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
+/** An object for people: "ConfigMap shop/settings". */
+export function kindAndName(kind: string, name: ObjectName): string {
+  return `${kind} ${formatName(name)}`;
+}
+
 /** The key of a custom resource in the queue: "namespace/name". Without a namespace there is nothing before the slash. */
 export function keyOf({ namespace = "", name }: ObjectName): string {
   return `${namespace}/${name}`;

@@ -62,7 +62,10 @@ export interface LeadershipOptions {
 
 /** What {@link Leadership.handOver} waits for. */
 export interface Unfinished {
-  /** The keys of the runs that have not ended. No key is added any more. */
+  /**
+   * The keys of the runs that have not ended, and of the objects about which something is still to be reported. If a key is added
+   * later, the term does not allow it any more: see {@link Term.narrow}.
+   */
   readonly unfinished: () => readonly string[];
   /** Resolves when all of them have ended. */
   readonly ended: Promise<void>;

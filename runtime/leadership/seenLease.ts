@@ -29,7 +29,7 @@ export const SYSTEM_CLOCK: Clock = {
   pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => {}),
 };
 
-/** The Lease as it was last seen, and for how long it has been so, by our own clock. */
+/** The Lease as it was last seen, and how long it has been unchanged, by our own clock. */
 export class SeenLease {
   private lease: Lease | undefined;
   private lastAnnotations: Readonly<Record<string, string>> = {};

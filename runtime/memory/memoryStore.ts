@@ -52,7 +52,7 @@ export class MemoryStore implements KnownMemoryObjects {
   private readonly byUid = new Map<string, readonly Known[]>();
   /** The uids of the objects that had a name. */
   private readonly uidsByName = new Map<string, ReadonlySet<string>>();
-  /** The uids of the objects whose Memory may have been written unseen, each with a sign of the last time that this was found. */
+  /** The uids of the objects whose Memory may have been written unseen, each with a token of its latest invalidation. */
   private readonly outdated = new Map<string, symbol>();
 
   constructor(private readonly options: MemoryStoreOptions) {
@@ -117,14 +117,14 @@ export class MemoryStore implements KnownMemoryObjects {
   /** Reads the operator's own Memory about an object, whether one is known or not. */
   private async look(uid: string): Promise<void> {
     const { client, identities, namespace } = this.options;
-    const sign = this.outdated.get(uid);
+    const token = this.outdated.get(uid);
     const name = { namespace, name: `${memoryPrefixOf(identities[0])}${uid}` };
     const known = this.store.find(this.kind, name);
     const memory = await client.get(this.kind, name);
     if (memory) this.learn(memory);
     else if (known) this.store.remove(known, "handled");
     // It may have been written unseen while it was read.
-    if (this.outdated.get(uid) === sign) this.outdated.delete(uid);
+    if (this.outdated.get(uid) === token) this.outdated.delete(uid);
   }
 
   private factsOf(memory: KubernetesObject): Facts | undefined {

@@ -1,6 +1,6 @@
 import type { ChangedChild } from "../children/childNews";
 import type { Owner } from "../children/ownership";
-import { formatName } from "../kubernetes/objects";
+import { kindAndName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { CHILD_OF_LABEL } from "../names";
 import type { ObjectEvent, Outcome } from "../reconcile/outcome";
@@ -53,7 +53,7 @@ export function messageWith(
 
 /** Says that an object is in a cycle with an object that it uses: each change of one changes the other. */
 export function cycleWarning(what: string): ObjectEvent {
-  const note = `${what}, which this object uses, is changed by an operator each time after this object has changed: this object follows less and less often, until the cycle ends`;
+  const note = `${what}, which this object uses, is changed by an operator each time after this object has changed: this object is reconciled less and less often, until the cycle ends`;
   return { type: "Warning", reason: "UseCycle", note };
 }
 
@@ -62,6 +62,6 @@ export function contestWarning(child: ChangedChild): ObjectEvent {
   // A watch that selects by the label shows a child without the label as deleted.
   const who =
     child.by === undefined ? `deleted, or loses the label ${CHILD_OF_LABEL},` : `changed by ${child.by}`;
-  const note = `${child.kind} ${formatName(child)} is ${who} each time that it is applied: until this ends, it is corrected less and less often`;
+  const note = `${kindAndName(child.kind, child)} is ${who} each time that it is applied: until this ends, it is corrected less and less often`;
   return { type: "Warning", reason: "ChildContested", note, action: "Apply" };
 }

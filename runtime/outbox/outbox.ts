@@ -141,10 +141,14 @@ export class Outbox {
     return this.counts.records;
   }
 
-  /** How long the oldest message has been waiting, in seconds. 0 if none waits. */
+  /**
+   * How long the oldest message has been waiting, in seconds. 0 if none waits. A verdict alone that the API server refuses is not
+   * late: an Event has reported that.
+   */
   get lagSeconds(): number {
     let oldest = performance.now();
-    for (const { since } of this.pending.values()) oldest = Math.min(oldest, since);
+    for (const { since, isRefused, records } of this.pending.values())
+      if (!isRefused || records.length > 0) oldest = Math.min(oldest, since);
     return (performance.now() - oldest) / 1000;
   }
 
@@ -194,7 +198,7 @@ export class Outbox {
       verdict: later.verdict ?? earlier.verdict,
       records,
       events: [...earlier.events, ...later.events],
-      isForbidden: earlier.isForbidden,
+      isRefused: earlier.isRefused,
       onReported: later.onReported ?? earlier.onReported,
     };
   }

@@ -17,8 +17,8 @@ export interface Message {
   /** At most one record of runs that succeeded, and one of runs that failed. */
   readonly records: readonly RunRecord[];
   readonly events: readonly ObjectEvent[];
-  /** Whether the verdict could not be written because the status is forbidden, and an Event has reported that. */
-  readonly isForbidden?: boolean | undefined;
+  /** Whether the API server refused the verdict, and an Event has reported that. */
+  readonly isRefused?: boolean | undefined;
   /**
    * Called once: with its times when the message is written, and without when it never will be. If messages are merged, only the
    * latest one's is called with times.
@@ -46,16 +46,16 @@ const RECORD_PATIENCE_MS = 1_000;
 
 /**
  * Reports about one object: first the record of its run, then the status, then the Events. The status is there already if the
- * reconcile has written it with the handler's fields: then it names the record ahead. Otherwise it names the record if that is
- * written by then.
+ * reconcile has written it with the handler's fields. Then the status names the record before the record exists. Otherwise it names
+ * the record if that is written by then.
  *
  * Guarantees, each with a test in tests/unit/teller.test.ts:
  * - A verdict waits a second for its record, and no longer.
  * - What was reported is not reported again with the rest.
  * - No Event waits for a status that cannot be written.
- * - If the status is forbidden, one Event says so, and the verdict is tried again.
+ * - If the API server refuses the status, one Event says so, and the verdict is tried again: what refused it may be gone soon.
  *
- * Caveat: a status that names its record ahead goes on naming one that the API server refused, as one that was removed since.
+ * Caveat: a status that named its record in advance keeps the name, even if the record was refused or removed.
  */
 export class Teller {
   constructor(private readonly options: TellerOptions) {}
@@ -66,11 +66,11 @@ export class Teller {
     let left: Message = { ...naming(run, message), records };
     let problem: unknown;
     if (left.verdict) {
-      const { isForbidden: _, ...others } = left;
-      const { events = [], isForbidden, error } = await this.writeVerdict(client, name, left, left.verdict);
+      const { isRefused: _, ...others } = left;
+      const { events = [], isRefused, error } = await this.writeVerdict(client, name, left, left.verdict);
       problem = error;
       const verdict = error === undefined ? undefined : left.verdict;
-      left = { ...others, verdict, events: [...left.events, ...events], ...(isForbidden && { isForbidden }) };
+      left = { ...others, verdict, events: [...left.events, ...events], ...(isRefused && { isRefused }) };
     }
     // The Events do not wait for the status: it may never be written.
     try {
@@ -103,26 +103,25 @@ export class Teller {
     return [run, left];
   }
 
-  /** @returns what to report instead if the API server refuses the status, and the error if the status may be written later */
+  /** @returns the error if the status was not written, and what to report in its place if the API server refused it */
   private async writeVerdict(
     client: KubernetesClient,
     name: ObjectName,
-    { regarding, isForbidden }: Message,
+    { regarding, isRefused }: Message,
     verdict: StatusVerdict,
-  ): Promise<Partial<Pick<Message, "events" | "isForbidden">> & { readonly error?: unknown }> {
+  ): Promise<Partial<Pick<Message, "events" | "isRefused">> & { readonly error?: unknown }> {
     const { uid } = regarding.metadata;
     try {
       await this.options.statuses.write(client, { ...name, uid }, { verdict });
       return {};
     } catch (error) {
       const forbidden = policyRefusalIn(error);
-      if (!forbidden && (error as Error).name !== "ReconcileFailure") return { isForbidden, error };
+      if (!forbidden && (error as Error).name !== "ReconcileFailure") return { isRefused, error };
       const note = forbidden
         ? `the API server forbids to write the status: ${forbidden.message}`
         : (error as Error).message;
       const event = { type: "Warning", reason: "StatusRefused", note } as const;
-      if (!forbidden) return { events: [event] };
-      return { events: isForbidden ? [] : [event], isForbidden: true, error: forbidden };
+      return { events: isRefused ? [] : [event], isRefused: true, error };
     }
   }
 }

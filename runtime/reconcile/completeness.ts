@@ -3,7 +3,7 @@ import type { ChildWatches } from "../children/childWatches";
 import { GRANT_REMEDY, ROLE_REMEDY } from "../children/refusals";
 import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, UNSERVED_REMEDY } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
-import { UnknownKindError } from "../kubernetes/discovery";
+import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey } from "../kubernetes/resource";
@@ -69,7 +69,7 @@ export class Completeness {
   private whyUnserved(): ReconcileFailure | undefined {
     const unserved = this.options.objects
       .notSynced(undefined)
-      .find(({ problem }) => problem && isMissing(problem));
+      .find(({ problem }) => problem && isKindMissing(problem));
     if (!unserved) return undefined;
     const message = `nothing is done for objects of ${kindKey(unserved.resource)} now, because Kubernetes' garbage collector would delete their new children. ${UNSERVED_REMEDY}`;
     return new ReconcileFailure("KindMissing", message, RETRY);
@@ -83,7 +83,9 @@ export class Completeness {
     const unknown = this.options.sought
       .notFound()
       .find(({ resource }) => kindKey(resource) === kindKey(kind));
-    return unknown && !(unknown.problem && isMissing(unknown.problem)) ? notSyncedError(unknown) : undefined;
+    return unknown && !(unknown.problem && isKindMissing(unknown.problem))
+      ? notSyncedError(unknown)
+      : undefined;
   }
 
   /**
@@ -118,11 +120,7 @@ export class Completeness {
 
 /** Whether there is no such kind, or we may not list it. */
 function isOutOfReach(problem: Error): boolean {
-  return isMissing(problem) || isApiError(problem, 403);
-}
-
-function isMissing(problem: Error): boolean {
-  return problem instanceof UnknownKindError || isApiError(problem, 404);
+  return isKindMissing(problem) || isApiError(problem, 403);
 }
 
 function kindMissing(kind: string, why = "and the object has children of this kind"): ReconcileFailure {
@@ -136,9 +134,9 @@ function notSyncedError(
 ): ReconcileFailure | StillListingError {
   const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
   if (!problem) return new StillListingError(what);
-  if (isMissing(problem)) return kindMissing(kindKey(resource), why);
+  if (isKindMissing(problem)) return kindMissing(kindKey(resource), why);
   if (!isApiError(problem, 403)) {
-    const message = `the API server cannot list ${what}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
+    const message = `${what} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
     return new ReconcileFailure("KindNotListed", message, RETRY);
   }
   const message = `the runner may not list ${what}: ${problem.message}.`;

@@ -48,7 +48,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
  *
- * Some errors were rewritten before they come here, where more is known of them, in this order:
+ * Some errors are rewritten earlier, where more is known about them, in this order:
  *
  * | where | what | becomes |
  * | --- | --- | --- |

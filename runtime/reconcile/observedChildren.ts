@@ -5,7 +5,7 @@ import { ReconcileFailure } from "../failure";
 import { type HandlerEvent, MOST_GIVEN } from "../handler/contract";
 import { jsonOf } from "../json/flaw";
 import { readInParts } from "../kubernetes/list";
-import { formatName, type KubernetesObject } from "../kubernetes/objects";
+import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
 import type { Progress } from "../memory/rememberedChildren";
 import type { Verdict } from "../status/conditions";
 import type { ReconcileReport } from "./report";
@@ -41,7 +41,8 @@ export class ObservedChildren {
     const isMeant = (child: Child) => event === "reconcile" || isFollowed(child);
     for await (const { state, length } of this.read(object, isMeant)) {
       total += length;
-      if (length > largest.length) Object.assign(largest, { name: nameOf(state), length });
+      if (length > largest.length)
+        Object.assign(largest, { name: kindAndName(state.kind, state.metadata), length });
       if (total > MOST_GIVEN) throw tooLarge(largest);
       children.push(state);
     }
@@ -101,8 +102,4 @@ function tooLarge(largest: { readonly name: string; readonly length: number }): 
     "ChildrenTooLarge",
     `the object's children have more than ${MOST_GIVEN} characters in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.length} characters. Remove what others wrote into it, or answer smaller children.`,
   );
-}
-
-function nameOf({ kind, metadata }: KubernetesObject): string {
-  return `${kind} ${formatName(metadata)}`;
 }

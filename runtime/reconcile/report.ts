@@ -46,7 +46,10 @@ export interface ReconcileReport {
   /** The schedules that were due. @default none */
   readonly due?: readonly string[] | undefined;
   readonly changes: readonly ChildChange[];
-  /** Whether the object's status was written with the handler's answer. */
+  /**
+   * Whether the object has another version after its status was written than before its children were: the handler's status was
+   * written, or meanwhile a verdict, or something of somebody else's.
+   */
   readonly statusChanged?: boolean | undefined;
   /** The end of the handler's standard error. */
   readonly log: string;

@@ -53,7 +53,7 @@ export class StatusWriter {
   /**
    * Writes the status if it differs from that of `object`.
    * @param object the newest that is known
-   * @returns the object with its status. Undefined if nothing was to be written, or if the object is gone
+   * @returns the object as it is then, whether or not there was anything to write. Undefined if it is gone
    * @throws ReconcileFailure `StatusRefused` if the API server does not accept the status, or drops a part of it
    * @throws ApiError 409 if somebody else writes the object all the time
    */
@@ -69,7 +69,7 @@ export class StatusWriter {
     for (;;) {
       const before = newest ?? object;
       const status = this.compose(before, change);
-      if (!status) return newest;
+      if (!status) return before;
       try {
         const written = await this.apply(client, before, status);
         const dropped = written && Object.keys(status).filter((field) => isMissing(field, status, written));

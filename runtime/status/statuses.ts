@@ -45,7 +45,7 @@ export class Statuses {
       if (!writer.wouldChange(newest, change)) return newest;
       const written = await writer.write(client, newest, { ...along, ...change });
       if (written) learn(written);
-      return written ?? newest;
+      return written;
     });
   }
 }

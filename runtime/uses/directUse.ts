@@ -2,8 +2,8 @@ import type { Operator } from "../definition/definition";
 import { type LabelReference, selectorOf } from "../definition/references";
 import { useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
-import { findResource, UnknownKindError } from "../kubernetes/discovery";
-import { ApiError, isApiError } from "../kubernetes/errors";
+import { findResource, isKindMissing } from "../kubernetes/discovery";
+import { ApiError } from "../kubernetes/errors";
 import { type KubernetesObject, type ObjectName, withoutManagedFields } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { LISTING_PATIENCE_MS } from "../watch/watchFailures";
@@ -61,7 +61,7 @@ export class DirectUse implements UsedSource {
     if (known) return known;
     const { apiVersion, kind } = useOf(this.operator, key);
     const finding = findResource(this.client, apiVersion, kind).catch((error: Error) => {
-      if (error instanceof UnknownKindError || isApiError(error, 404)) return undefined;
+      if (isKindMissing(error)) return undefined;
       this.resources.delete(key);
       throw error;
     });

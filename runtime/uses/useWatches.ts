@@ -78,11 +78,12 @@ export class UseWatches {
   }
 
   private newKind(key: string): FollowedKind {
-    const { client, operator, onInterruption, onAllChanged } = this.options;
+    const { client, operator, answersOthers, onInterruption, onAllChanged } = this.options;
     const { apiVersion, kind } = useOf(operator, key);
     return new FollowedKind({
       client,
       declared: { apiVersion, kind },
+      answersOthers,
       onFound: (now) => this.watchAll(key, now),
       onWait: (reason) => {
         onInterruption(kind, reason);

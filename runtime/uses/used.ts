@@ -82,8 +82,9 @@ export function whyNotGiven(
 /**
  * Reads the objects that an object uses. An object that does not exist is null, or missing in a list.
  *
- * To finalize waits for nothing: an object that cannot be read is null too, and a warning says so. To reconcile fails instead,
- * because without the object the handler would conclude that it is gone.
+ * While the first list of a kind is in progress, nothing is given: a handler must not take an object for gone that is only late.
+ * If it is known that a kind or an object cannot be read, a request to finalize goes on without it: the object is null, and a
+ * warning says so. A request to reconcile fails instead. If a single read fails, both requests are tried again.
  *
  * Guarantee (tests/unit/used.test.ts): if the objects are too long together to be given, reading stops as soon as that is known.
  *
@@ -225,7 +226,7 @@ export function missingNote({ apiVersion, kind }: Pick<Resource, "apiVersion" | 
 export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): string {
   if (isApiError(problem, 403))
     return `the runner may not read ${kind}: ${problem.message}. ${RIGHTS_REMEDY}`;
-  return `the API server cannot list ${kind}: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
+  return `${kind} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
 }
 
 /** By namespace and name. */

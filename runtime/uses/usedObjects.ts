@@ -2,10 +2,9 @@ import type { Operator } from "../definition/definition";
 import { isEmpty, isSelected, type LabelReference } from "../definition/references";
 import { selectionsOf, useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
-import { UnknownKindError } from "../kubernetes/discovery";
-import { isApiError } from "../kubernetes/errors";
+import { isKindMissing } from "../kubernetes/discovery";
 import { readInParts } from "../kubernetes/list";
-import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
+import { type KubernetesObject, keyOf, kindAndName, type ObjectName } from "../kubernetes/objects";
 import type { Change } from "../watch/store";
 import { PolledObjects } from "./polledObjects";
 import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "./used";
@@ -104,8 +103,7 @@ export class UsedObjects implements UsedSource {
     if (!notSynced) return undefined;
     const { resource, problem } = notSynced;
     if (!problem) return { kind: "listing" };
-    const isMissing = problem instanceof UnknownKindError || isApiError(problem, 404);
-    return isMissing
+    return isKindMissing(problem)
       ? { kind: "missing", message: missingNote(resource) }
       : { kind: "refused", message: refusalNote(resource, problem) };
   }
@@ -183,7 +181,7 @@ export class UsedObjects implements UsedSource {
   ): void {
     const users = new Set(labels.flatMap((each) => this.index.usersOf(key, { namespace, name }, each)));
     if (users.size === 0) return;
-    const what = `${useOf(this.options.operator, key).kind} ${formatName({ namespace, name })}`;
+    const what = kindAndName(useOf(this.options.operator, key).kind, { namespace, name });
     this.options.onChange({ users: [...users], what, isByOperator: byOperator });
   }
 

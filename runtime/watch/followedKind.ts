@@ -1,16 +1,15 @@
 import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource, UnknownKindError } from "../kubernetes/discovery";
-import { ApiUnreachableError } from "../kubernetes/errors";
 import { isServedAlike, type Resource } from "../kubernetes/resource";
 import type { NotSynced } from "./scopes";
-import { LISTING_PATIENCE_MS } from "./watchFailures";
+import { WatchFailures, type WatchFailuresOptions } from "./watchFailures";
 
 /** A kind as a definition declares it. */
 type DeclaredKind = Pick<Resource, "apiVersion" | "kind"> & { readonly retired?: boolean | undefined };
 
 /** The kind that {@link FollowedKind} follows, and the callbacks that it calls. */
-export interface FollowedKindOptions {
+export interface FollowedKindOptions extends Pick<WatchFailuresOptions, "answersOthers"> {
   readonly client: KubernetesClient;
   readonly declared: DeclaredKind;
   /**
@@ -31,20 +30,21 @@ export interface FollowedKindOptions {
  * Guarantees, each with a test in tests/unit/followedKind.test.ts, childWatches.test.ts or usedObjects.test.ts:
  * - A kind that is not where it was is looked for until the cluster serves it, there or at another path.
  * - If several looks find the kind at another path, the callback is called once.
+ * - An API server that is away, or busy for a moment, says nothing about the kind. But if it goes on failing to say how it serves
+ *   this kind while it answers others, that is a problem of the kind: see {@link WatchFailures}.
  */
 export class FollowedKind {
   /** Where the kind was found. Undefined: it was not found yet. */
   private resource: Resource | undefined;
-  /** Why it was not found. */
-  private reason: Error | undefined;
+  /** Why it cannot be found, as far as that is known. */
+  private problem: Error | undefined;
   private isSought = false;
-  /** Since when it has been looked for. */
-  private since = 0;
-  private readonly now: () => number;
+  private readonly failures: WatchFailures;
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: FollowedKindOptions) {
-    this.now = options.now ?? (() => performance.now());
+    const { answersOthers, now = () => performance.now() } = options;
+    this.failures = new WatchFailures({ answersOthers, now });
   }
 
   /**
@@ -53,10 +53,8 @@ export class FollowedKind {
    * @throws Error if it was stopped meanwhile
    */
   start(): Promise<void> {
-    this.since = this.now();
     return new Promise((resolve, reject) => {
       const onWait = (reason: Error) => {
-        this.reason = reason;
         if (this.notFound()) this.options.onWait(reason);
         if (reason instanceof UnknownKindError) resolve();
       };
@@ -85,10 +83,10 @@ export class FollowedKind {
   /** Why nothing is known of the kind's objects. Undefined if the kind was found, or if there can be no objects. */
   notFound(): NotSynced | undefined {
     const { declared } = this.options;
-    const isUnserved = this.reason instanceof UnknownKindError;
+    const { problem } = this;
     // Nothing can be left of a retired kind that the cluster does not serve.
-    if (this.resource || (declared.retired && isUnserved)) return undefined;
-    return { resource: declared, namespace: undefined, problem: this.problem() };
+    if (this.resource || (declared.retired && problem instanceof UnknownKindError)) return undefined;
+    return { resource: declared, namespace: undefined, problem };
   }
 
   /** Looks for the kind no longer. */
@@ -100,7 +98,8 @@ export class FollowedKind {
     const { client, declared } = this.options;
     const { signal } = this.stopping;
     this.isSought = true;
-    const seeking = awaitKind(client, declared.apiVersion, declared.kind, { signal, onWait });
+    const onFailure = (error: Error) => this.failed(error);
+    const seeking = awaitKind(client, declared.apiVersion, declared.kind, { signal, onWait, onFailure });
     const now = await seeking.finally(() => {
       this.isSought = false;
     });
@@ -117,11 +116,11 @@ export class FollowedKind {
     await this.options.onFound(now, before);
   }
 
-  /** The answer of an API server that was away, or busy, says nothing about the kind. */
-  private problem(): Error | undefined {
-    const { reason } = this;
-    if (reason instanceof UnknownKindError) return reason;
-    const isNew = this.now() - this.since < LISTING_PATIENCE_MS;
-    return isNew || reason instanceof ApiUnreachableError ? undefined : reason;
+  private async failed(error: Error): Promise<void> {
+    const { signal } = this.stopping;
+    const isKnown =
+      error instanceof UnknownKindError ||
+      (await this.failures.afterFailure(error, "list", false, signal)) === "refused";
+    if (isKnown) this.problem = error;
   }
 }

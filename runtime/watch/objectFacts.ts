@@ -12,7 +12,7 @@ export interface WatchedObjects {
   readonly isReady: (object: KubernetesObject) => boolean;
 }
 
-/** What is kept of every custom resource: by it is known whether a change is one for which the object is to be reconciled. */
+/** What is kept of every custom resource. These facts tell whether a change needs a reconcile. */
 export interface ObjectFacts {
   /** A fingerprint of the parts whose change causes a reconcile. The status is not among them, so our own writes cause none. */
   readonly trigger: string;

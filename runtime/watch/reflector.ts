@@ -42,7 +42,7 @@ export interface ReflectorOptions extends Selection {
   /** Called when a list is complete after none was, or after the API server refused one. */
   readonly onSynced?: () => void;
   /** Called when {@link Reflector.problem} has another code than before, or is new. */
-  readonly onRefused?: (error: ApiError) => void;
+  readonly onRefused?: (error: Error) => void;
   /**
    * Whether the API server answers other lists now. It is called when the API server has failed for a while to answer this one.
    * If the API server answers others, the failure counts as a refusal. @default only 403 and 404 count as refusals
@@ -86,7 +86,7 @@ export class Reflector {
   /** Whether a watch was cut off, or could not be opened: another API server may answer next. */
   private mayBeAnotherServer = false;
   private retryMs = FIRST_RETRY_MS;
-  private refusal: ApiError | undefined;
+  private refusal: Error | undefined;
   private readonly failures: WatchFailures;
   private readonly now: () => number;
   private synced = false;
@@ -185,7 +185,7 @@ export class Reflector {
     const consequence = await this.failures.afterFailure(error, step, this.synced, signal);
     // Objects that existed when the API server refused may be gone when it no longer refuses.
     if (consequence !== "retry") this.resourceVersion = undefined;
-    if (consequence === "refused") this.refused(error as ApiError);
+    if (consequence === "refused") this.refused(error);
     if (signal.aborted) return;
     this.options.onInterruption?.(error);
     const { pause = pauseByTimer } = this.options;
@@ -195,8 +195,8 @@ export class Reflector {
     this.retryMs = Math.min(this.retryMs * 2, consequence === "poll" ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
 
-  private refused(error: ApiError): void {
-    const isNew = this.refusal?.code !== error.code;
+  private refused(error: Error): void {
+    const isNew = !this.refusal || codeOf(this.refusal) !== codeOf(error);
     this.refusal = error;
     if (isNew) this.options.onRefused?.(error);
     // A refusal may last for days. Nobody waits for that long, since other kinds and namespaces are served meanwhile.
@@ -301,4 +301,9 @@ export class Reflector {
       this.options.onInterruption?.(new Error(`${formatName(object.metadata)} was left out: ${message}`));
     }
   }
+}
+
+/** The code of the API server's answer. Undefined if there was none. */
+function codeOf(error: Error): number | undefined {
+  return error instanceof ApiError ? error.code : undefined;
 }

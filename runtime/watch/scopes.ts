@@ -1,5 +1,4 @@
 import type { KubernetesClient } from "../kubernetes/client";
-import type { ApiError } from "../kubernetes/errors";
 import type { Selection } from "../kubernetes/list";
 import { type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector, type ReflectorSink } from "./reflector";
@@ -16,7 +15,7 @@ export interface ScopesOptions extends Omit<Selection, "namespace"> {
   /** @see ReflectorOptions.answersOthers */
   readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   /** Called when the API server no longer gives a kind, or never did. {@link Scopes.notSynced} has its refusal. */
-  readonly onRefused?: (resource: Resource, error: ApiError, namespace: string | undefined) => void;
+  readonly onRefused?: (resource: Resource, error: Error, namespace: string | undefined) => void;
 }
 
 /** A kind in one namespace, or in all of them. */
@@ -31,7 +30,8 @@ export interface NotSynced {
   readonly resource: Pick<Resource, "apiVersion" | "kind">;
   readonly namespace: string | undefined;
   /**
-   * Why the kind cannot be listed: the API server's refusal, or that there is no such kind. Undefined: the list is in progress.
+   * Why the kind cannot be listed: the API server's refusal, that its lists get no answer, or that there is no such kind. Undefined:
+   * the list is in progress.
    */
   readonly problem: Error | undefined;
 }

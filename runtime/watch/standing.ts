@@ -24,7 +24,7 @@ export interface ListFacts {
   readonly isReset: boolean;
 }
 
-/** How an object that comes to a store stands to the stored one of its name. */
+/** How an incoming object compares with the stored object of the same name. */
 type Standing =
   /** It is an earlier state, or the state of an earlier object of the name. The stored one stays. */
   | "older"

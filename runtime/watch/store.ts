@@ -107,7 +107,8 @@ export class Store<Facts> {
   }
 
   /**
-   * The object as it is now, from the store or read from the API server. Undefined if it is gone, or no longer ours.
+   * The object, from the store or read from the API server. It is not older than the stored version, but the watch may have brought
+   * a newer one while it was read. Undefined if it is gone, or no longer ours.
    * @param source whether the caller handles a change that is found by this read
    */
   async read(

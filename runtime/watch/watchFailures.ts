@@ -1,4 +1,4 @@
-import { ApiError, isUncached } from "../kubernetes/errors";
+import { ApiError, ApiUnreachableError, isApiError, isUncached } from "../kubernetes/errors";
 
 /** What a reflector does: it lists, unless it can continue where it was, and then it watches. */
 export type Step = "list" | "watch";
@@ -45,7 +45,8 @@ const FEWEST_FAILURES = 3;
  * | 429: the API server cannot fill its cache with the kind | lasting | lasting |
  * | 504 "Timeout": the version is newer than any, as after a restore of etcd | relist, lasting | relist |
  * | any other answer | lasting | lasting |
- * | no answer | retry | retry |
+ * | no answer, or none that can be read | lasting | retry |
+ * | the request could not be sent | retry | retry |
  *
  * "lasting" means: retry at first. If a list goes on failing while the API server answers others, it is refused. If a watch goes on
  * failing, relist.
@@ -79,17 +80,28 @@ export class WatchFailures {
     wasListed: boolean,
     signal: AbortSignal,
   ): Promise<Consequence> {
-    const isOfWatch = step === "watch";
-    if (!(error instanceof ApiError)) {
-      this.lists.count = 0;
-      return "retry";
-    }
-    if (isOfWatch && UNWATCHED_CODES.includes(error.code)) return "poll";
-    if (REFUSAL_CODES.includes(error.code)) return "refused";
-    if (isOfWatch && this.isWatchLasting()) return "relist";
-    const isLasting = !isOfWatch && !isOfNoKind(error) && this.isListLasting(wasListed);
-    if (isLasting && (await this.options.answersOthers?.(signal))) return "refused";
+    if (step === "watch") return this.afterWatch(error);
+    if (error instanceof ApiError && REFUSAL_CODES.includes(error.code)) return "refused";
+    if (await this.isListAtFault(error, wasListed, signal)) return "refused";
     return isVersionUseless(error) ? "relist" : "retry";
+  }
+
+  private afterWatch(error: Error): Consequence {
+    if (!(error instanceof ApiError)) return "retry";
+    if (UNWATCHED_CODES.includes(error.code)) return "poll";
+    if (REFUSAL_CODES.includes(error.code)) return "refused";
+    return this.isWatchLasting() || isVersionUseless(error) ? "relist" : "retry";
+  }
+
+  /** Whether lists of this kind have failed for a while, although the API server answers others. */
+  private async isListAtFault(error: Error, wasListed: boolean, signal: AbortSignal): Promise<boolean> {
+    const isUnsent = error instanceof ApiUnreachableError && !error.isSent;
+    // The API server was away. What failed until now says nothing about the kind.
+    if (isUnsent) this.lists.count = 0;
+    if (isUnsent || isOfNoKind(error) || !this.isListLasting(wasListed)) return false;
+    const isAtFault = (await this.options.answersOthers?.(signal)) ?? false;
+    if (!isAtFault) this.lists.count = 0;
+    return isAtFault;
   }
 
   /** Whether watches have failed for a while, now that another one has. */
@@ -117,11 +129,11 @@ export class WatchFailures {
  * version", of which the reason is Timeout), as after a restore of etcd. A gateway before a busy API server says 504 too: a list
  * would be the last straw.
  */
-function isVersionUseless({ code, reason }: ApiError): boolean {
-  return code === 410 || (code === 504 && reason === "Timeout");
+function isVersionUseless(error: Error): boolean {
+  return isApiError(error, 410) || (isApiError(error, 504) && error.reason === "Timeout");
 }
 
 /** Whether an error says nothing about the kind: a page has expired (410), or we ask too much (429). */
-function isOfNoKind(error: ApiError): boolean {
-  return error.code === 410 || (error.code === 429 && !isUncached(error));
+function isOfNoKind(error: Error): boolean {
+  return isApiError(error, 410) || (isApiError(error, 429) && !isUncached(error));
 }

@@ -14,11 +14,11 @@ export interface Ready {
   readySince: number;
 }
 
-/** Every eighth turn goes to the key that has waited longest, if it has waited for {@link PATIENCE_MS}. */
+/** Every eighth turn goes to the {@link ReadyKeys.oldest} key, if it has waited for {@link PATIENCE_MS}. */
 const TURNS_PER_OLDEST = 8;
 const PATIENCE_MS = 10_000;
 
-/** The keys that are ready, and which of them is next: the most urgent, and now and then the one that has waited longest. */
+/** The keys that are ready, and which of them is next: the most urgent, and now and then the oldest. */
 export class ReadyKeys {
   /** The keys of each priority, in the order in which they got it. */
   private readonly lanes: Record<Priority, Map<string, Ready>> = {
@@ -55,7 +55,7 @@ export class ReadyKeys {
     return PRIORITIES.reduce((sum, priority) => sum + this.lanes[priority].size, 0);
   }
 
-  /** When the key that has waited longest became ready. Undefined if none waits. */
+  /** When the {@link ReadyKeys.oldest} key became ready. Undefined if none waits. */
   get oldestSince(): number | undefined {
     return this.oldest()?.[1].readySince;
   }
@@ -71,6 +71,10 @@ export class ReadyKeys {
     return undefined;
   }
 
+  /**
+   * Of the keys that are first in their lanes, the one that has waited longest. A key that was raised is behind those that had its
+   * priority before, even if they have waited less.
+   */
   private oldest(): [key: string, ready: Ready] | undefined {
     const firsts = PRIORITIES.map((priority) => this.firstOf(priority)).filter(
       (first) => first !== undefined,
@@ -78,7 +82,7 @@ export class ReadyKeys {
     return firsts.sort(([, a], [, b]) => a.readySince - b.readySince)[0];
   }
 
-  /** The key of a priority that has waited longest, and is not blocked. */
+  /** The first key of a priority that is not blocked. */
   private firstOf(priority: Priority): [key: string, ready: Ready] | undefined {
     for (const each of this.lanes[priority]) if (!this.blocked.has(each[0])) return each;
     return undefined;

@@ -162,7 +162,7 @@ export class Schedule {
     const waitMs = waitAfter(entry, result, this.options);
     const { again } = entry;
     entry.again = undefined;
-    // If nothing was done for the reason of this work, the reason stays.
+    // If the work came to nothing, its reason still counts.
     const priority = higher(again?.priority, result.kind === "again" ? entry.priority : "routine");
     const now = this.options.now();
     // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.

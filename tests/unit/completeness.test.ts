@@ -81,7 +81,10 @@ describe("Completeness", () => {
     seek();
     assert.equal(whyUnknown(), "StillListingError");
     seek(new ApiError(503, { message: "service unavailable" }, "GET"));
-    assert.match(whyUnknown() ?? "", /^KindNotListed: .*example.com\/v1\/Thing: service unavailable\./);
+    assert.match(
+      whyUnknown() ?? "",
+      /^KindNotListed: example.com\/v1\/Thing cannot be listed: service unavailable\./,
+    );
     seek(MISSING);
     assert.equal(whyUnknown(), undefined);
   });

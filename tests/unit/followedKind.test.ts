@@ -10,7 +10,8 @@ const THING = { apiVersion: "example.com/v1", kind: "Thing" };
 const THINGS: Resource = { ...THING, plural: "things", namespaced: true };
 const OTHERS: Resource = { ...THINGS, plural: "others" };
 const BROKEN = new ApiError(503, { message: "service unavailable" }, "GET");
-const AWAY = new ApiUnreachableError("GET", new Error("refused"));
+const CUT = new ApiUnreachableError("GET", new Error("cut"));
+const AWAY = new ApiUnreachableError("GET", new Error("refused"), false);
 
 describe("FollowedKind", () => {
   let now: number;
@@ -18,12 +19,16 @@ describe("FollowedKind", () => {
   let served: Resource | Error | undefined;
   /** How often the API server was asked. */
   let asked: number;
+  /** How often it was asked for a list of another kind, and whether it gives one. */
+  let askedOthers: number;
+  let answersOthers: boolean;
   let found: { readonly now: Resource; readonly before: Resource | undefined }[];
   let waits: Error[];
   let kind: FollowedKind;
 
   beforeEach(() => {
     [now, served, asked, found, waits] = [0, undefined, 0, [], []];
+    [askedOthers, answersOthers] = [0, true];
     kind = follow(false);
   });
   afterEach(() => kind.stop());
@@ -40,6 +45,10 @@ describe("FollowedKind", () => {
       onFound: async (now, before) => void found.push({ now, before }),
       onWait: (reason) => void waits.push(reason),
       now: () => now,
+      answersOthers: async () => {
+        askedOthers++;
+        return answersOthers;
+      },
     });
   }
 
@@ -54,15 +63,28 @@ describe("FollowedKind", () => {
     assert.equal(kind.notFound(), undefined);
   });
 
-  it("is not at fault if the API server is away, or is busy for a moment", async () => {
-    [now, served] = [100_000, BROKEN];
+  for (const [what, failure] of [
+    ["fails to say how it serves the kind", BROKEN],
+    ["gives no answer about the kind", CUT],
+  ] as const)
+    it(`is at fault if the API server ${what} for ten seconds and answers others`, async () => {
+      served = failure;
+      kind.start().catch(() => {});
+      await eventually(() => assert.ok(asked >= 3));
+      assert.ok(kind.notFound() && kind.notFound()?.problem === undefined);
+      now = 10_000;
+      await eventually(() => assert.equal(kind.notFound()?.problem, failure));
+      assert.deepEqual(waits, [failure]);
+    });
+
+  it("is not at fault if the API server answers no others, or is not reached", async () => {
+    [served, answersOthers] = [CUT, false];
     kind.start().catch(() => {});
-    await eventually(() => assert.deepEqual(waits, [BROKEN]));
-    assert.ok(kind.notFound() && kind.notFound()?.problem === undefined);
-    now = 160_000;
-    assert.equal(kind.notFound()?.problem, BROKEN);
-    served = AWAY;
-    await eventually(() => assert.deepEqual(waits, [BROKEN, AWAY]));
+    await eventually(() => assert.ok(asked >= 2));
+    now = 10_000;
+    await eventually(() => assert.ok(askedOthers > 0));
+    [served, answersOthers] = [AWAY, true];
+    await eventually(() => assert.deepEqual(waits, [CUT, AWAY]));
     assert.ok(kind.notFound() && kind.notFound()?.problem === undefined);
   });
 

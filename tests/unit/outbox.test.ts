@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { NotLeadingError } from "../../runtime/leadership/term";
 import type { Message, Unreported } from "../../runtime/outbox/teller";
@@ -210,11 +211,22 @@ describe("Outbox", () => {
     assert.deepEqual([bench.verdicts(), bench.told[0]?.events, bench.dropped], [[READY], [warning("x")], []]);
   });
 
-  it("remembers with a newer verdict that an Event has said that the status is forbidden", async () => {
+  it("keeps a verdict that the API server refuses, tries it until that ends, and does not count it as late", async () => {
+    const error = new ReconcileFailure("StatusRefused", "conversion webhook failed");
+    bench.answer = async (message) => ({ left: { ...message, isRefused: true }, error });
+    bench.put({ verdict: READY });
+    await bench.clock.tick(600_000);
+    assert.deepEqual([bench.outbox.waiting, bench.outbox.lagSeconds], [1, 0]);
+    bench.answer = async () => undefined;
+    await bench.clock.tick(30_000);
+    assert.deepEqual(bench.verdicts(), [READY]);
+  });
+
+  it("remembers with a newer verdict that an Event has said that the status is refused", async () => {
     const tellings: (boolean | undefined)[] = [];
     bench.answer = async (message) => {
-      tellings.push(message.isForbidden);
-      const left = { ...message, events: [], isForbidden: true };
+      tellings.push(message.isRefused);
+      const left = { ...message, events: [], isRefused: true };
       return tellings.length > 1 ? undefined : { left, error: new ApiError(403, {}, "PATCH") };
     };
     bench.put({ verdict: progressing("1 of 2") });

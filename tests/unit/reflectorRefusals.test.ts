@@ -183,11 +183,26 @@ describe("Reflector, when lists or watches fail", () => {
         );
       });
 
-    it("blames no kind while the API server lists no other, or is asked too much, or is not reached", async () => {
+    it("says the same if the connection of each list is cut, and finds out when the API server refuses the list", async () => {
+      const { answer } = bench.api;
+      bench.api.answer = (_, response) => void response.destroy();
+      const refused: Error[] = [];
+      await bench.start({ ...timed, onRefused: (error) => void refused.push(error) });
+      assert.match(bench.reflector?.problem?.message ?? "", /socket hang up/);
+      assert.ok(nowMs >= 9_000, `${nowMs} ms`);
+      bench.api.answer = (_, response) => refuse(response, 404, { message: "gone" });
+      await eventually(() => assert.equal(refused.at(-1)?.message, "gone"));
+      assert.equal(refused.length, 2);
+      bench.api.answer = answer;
+      await eventually(() => assert.equal(bench.reflector?.isSynced, true));
+      assert.equal(bench.reflector?.problem, undefined);
+    });
+
+    it("blames no kind while the API server lists no other, or is asked too much", async () => {
       for (const [fail, listsOthers] of [
         [(response: ServerResponse) => refuse(response, 500), false],
+        [(response: ServerResponse) => void response.destroy(), false],
         [(response: ServerResponse) => refuse(response, 429), true],
-        [(response: ServerResponse) => void response.destroy(), true],
       ] as const) {
         [nowMs, asked, answersOthers] = [0, 0, listsOthers];
         const { answer } = bench.api;

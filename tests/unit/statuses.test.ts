@@ -84,6 +84,15 @@ describe("Statuses", () => {
     assert.deepEqual(object?.["status"], { size: 1, told: 7 });
   });
 
+  it("says so if the object went while its status was written, and learns nothing of it", async () => {
+    const all = new Statuses({
+      read: async () => object,
+      learn: () => assert.fail("it is gone"),
+      writer: { wouldChange: () => true, write: async () => undefined },
+    });
+    assert.equal(await all.write(client, NAME, { fields: { size: 1 } }), undefined);
+  });
+
   it("writes nothing for another object of that name", async () => {
     assert.equal(
       await statuses().write(client, { ...NAME, uid: "uid-2" }, { fields: { size: 1 } }),

@@ -134,33 +134,24 @@ describe("Teller", () => {
     assert.deepEqual([untold?.left.verdict, untold?.left.events], [undefined, [second]]);
   });
 
-  it("writes one Event in the place of a status that is forbidden, and leaves the verdict", async () => {
-    const forbidden = new ApiError(403, { message: "denied by a policy" }, "PATCH");
-    failing.set("status -", forbidden);
-    const by = teller();
-    const untold = await tell(message({ events: [WARNING] }), by);
-    assert.equal(untold?.error, forbidden);
-    assert.deepEqual([untold.left.verdict, untold.left.events], [message().verdict, []]);
-    assert.equal((await tell(untold.left, by))?.error, forbidden);
-    failing.clear();
-    assert.equal(await tell(untold.left, by), undefined);
-    assert.deepEqual(written, ["Warning HandlerError -", "Warning StatusRefused -", "status -"]);
-  });
-
-  it("leaves the verdict too if a webhook refuses the status by other words", async () => {
-    const cause = new ApiError(422, { message: 'admission webhook "x" denied the request: no' }, "PATCH");
-    failing.set("status -", new ReconcileFailure("StatusRefused", "no", { cause }));
-    const by = teller();
-    const untold = await tell(message(), by);
-    assert.deepEqual([untold?.error, untold?.left.verdict], [cause, message().verdict]);
-    assert.deepEqual(written, ["Warning StatusRefused -"]);
-  });
-
-  it("writes an Event in the place of a status that the API server refuses", async () => {
-    failing.set("status -", new ReconcileFailure("StatusRefused", "status.replicas is bad"));
-    assert.equal(await tell(message()), undefined);
-    assert.deepEqual(written, ["Warning StatusRefused -"]);
-  });
+  const denial = new ApiError(422, { message: 'admission webhook "x" denied the request: no' }, "PATCH");
+  const refusals: [by: string, refusal: Error][] = [
+    ["a policy", new ApiError(403, { message: "denied by a policy" }, "PATCH")],
+    ["a webhook", new ReconcileFailure("StatusRefused", "no", { cause: denial })],
+    ["the API server", new ReconcileFailure("StatusRefused", "conversion webhook failed")],
+  ];
+  for (const [who, refusal] of refusals)
+    it(`writes one Event in the place of a status that ${who} refuses, and leaves the verdict`, async () => {
+      failing.set("status -", refusal);
+      const by = teller();
+      const untold = await tell(message({ events: [WARNING] }), by);
+      assert.equal(untold?.error, refusal);
+      assert.deepEqual([untold.left.verdict, untold.left.events], [message().verdict, []]);
+      assert.equal((await tell(untold.left, by))?.error, refusal);
+      failing.clear();
+      assert.equal(await tell(untold.left, by), undefined);
+      assert.deepEqual(written, ["Warning HandlerError -", "Warning StatusRefused -", "status -"]);
+    });
 
   it("writes no status for an object that is gone or has been replaced", async () => {
     object = undefined;

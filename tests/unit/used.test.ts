@@ -137,7 +137,7 @@ describe("gatherUsed", () => {
     try {
       const { reason, message } = await failureOf(() => gatherUsed(operator, object, "reconcile", direct));
       assert.equal(reason, "UsedNotReadable");
-      assert.match(message, /^uses\.metrics: the API server cannot list PodMetrics: .*service unavailable/);
+      assert.match(message, /^uses\.metrics: PodMetrics cannot be listed: .*service unavailable/);
       const { used, warnings } = await gatherUsed(operator, object, "finalize", direct);
       assert.deepEqual([used, warnings], [{ metrics: null }, [{ reason: "UsedNotReadable", note: message }]]);
     } finally {

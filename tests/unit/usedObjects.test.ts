@@ -26,8 +26,8 @@ describe("UsedObjects", () => {
   let interruptions: Error[];
   /** Whether the API server serves the kind. */
   let isServed: boolean;
-  /** Whether the API server of the kind's group is away, though Kubernetes' own API server is there. */
-  let isGroupAway: boolean;
+  /** How requests about the kind fail, though Kubernetes' own API server is there. Undefined: they do not. */
+  let failing: ((path: string, response: ServerResponse) => boolean) | undefined;
   /** Whether the objects of the kind are in namespaces. */
   let namespaced: boolean;
   /** The kind's path: nothing is at any other. */
@@ -37,11 +37,12 @@ describe("UsedObjects", () => {
   let deep: string | undefined;
 
   beforeEach(async () => {
-    [changes, watches, isServed, isGroupAway, namespaced, deep] = [[], [], true, false, true, undefined];
+    [changes, watches, isServed, namespaced] = [[], [], true, true];
+    [failing, deep] = [undefined, undefined];
     plural = "gadgets";
     api = await TestApiServer.start((call, response) => {
       if (!isServed) return refuse(response, 404);
-      if (isGroupAway) return refuse(response, 503);
+      if (failing?.(call.path, response)) return;
       const isOfGroup = call.path === "/apis/gadgets.example.com/v1";
       if (!isOfGroup && !call.path.split("/").includes(plural)) return refuse(response, 404);
       if (call.query.has("watch")) {
@@ -64,6 +65,7 @@ describe("UsedObjects", () => {
       onChange: (change) => void changes.push(change),
       onInterruption: (_, error) => void interruptions.push(error),
       isActive: () => true,
+      answersOthers: async () => true,
     });
     used.see({ namespace: "shop", name: "user" }, widget({ name: "user" }, { spec: { gadget: "g" } }));
   });
@@ -143,33 +145,49 @@ describe("UsedObjects", () => {
     assert.ok(api.calls.some(({ path }) => path.endsWith("/gizmos/g")));
   });
 
-  it("hold up no finalizing while nobody says how a kind is served, and tell who uses it", async () => {
-    isGroupAway = true;
-    void used.start();
-    const user = widget({ name: "user" }, { spec: { gadget: "g" } });
-    const gather = (event: "reconcile" | "finalize") => gatherUsed(OPERATOR, user, event, used);
-    await eventually(() => assert.equal(interruptions.length, 1));
-    // The API server may just be starting.
-    await assert.rejects(gather("finalize"), /is being listed/);
-    const now = performance.now.bind(performance);
-    Object.defineProperty(performance, "now", { configurable: true, value: () => now() + 11_000 });
-    try {
-      const finalized = await gather("finalize");
-      assert.deepEqual(
-        [finalized.used, finalized.warnings[0]?.reason],
-        [{ gadget: null }, "UsedNotReadable"],
-      );
-      const { reason, message } = await failureOf(() => gather("reconcile"));
-      assert.equal(reason, "UsedNotReadable");
-      assert.match(
-        message,
-        /^uses\.gadget: the API server cannot list Gadget: .*503.* Repair what serves this kind/,
-      );
-    } finally {
-      Reflect.deleteProperty(performance, "now");
-    }
-    isGroupAway = false;
-    await eventually(async () => assert.ok((await gather("reconcile")).used["gadget"]));
-    assert.ok(changes.some(({ users }) => users.includes("shop/user")));
-  });
+  const away = (response: ServerResponse) => {
+    refuse(response, 503);
+    return true;
+  };
+  const cut = (response: ServerResponse) => {
+    response.destroy();
+    return true;
+  };
+  const ways: [what: string, failing: NonNullable<typeof failing>, said: RegExp][] = [
+    ["nobody says how a kind is served", (_, response) => away(response), /503/],
+    ["the question how a kind is served gets no answer", (_, response) => cut(response), /socket hang up/],
+    [
+      "the lists of a kind get no answer",
+      (path, response) => path.endsWith(`/${plural}`) && cut(response),
+      /socket hang up/,
+    ],
+  ];
+  for (const [what, way, said] of ways)
+    it(`hold up a finalizing only for a while if ${what}, and tell who uses it`, async () => {
+      failing = way;
+      void used.start();
+      const user = widget({ name: "user" }, { spec: { gadget: "g" } });
+      const gather = (event: "reconcile" | "finalize") => gatherUsed(OPERATOR, user, event, used);
+      await eventually(() => assert.ok(interruptions.length > 0));
+      // The API server may just be starting.
+      await assert.rejects(gather("finalize"), /is being listed/);
+      const now = performance.now.bind(performance);
+      Object.defineProperty(performance, "now", { configurable: true, value: () => now() + 11_000 });
+      try {
+        const finalized = await eventually(() => gather("finalize"));
+        assert.deepEqual(
+          [finalized.used, finalized.warnings[0]?.reason],
+          [{ gadget: null }, "UsedNotReadable"],
+        );
+        const { reason, message } = await failureOf(() => gather("reconcile"));
+        assert.equal(reason, "UsedNotReadable");
+        assert.match(message, /^uses\.gadget: Gadget cannot be listed: .* Repair what serves this kind/);
+        assert.match(message, said);
+      } finally {
+        Reflect.deleteProperty(performance, "now");
+      }
+      failing = undefined;
+      await eventually(async () => assert.ok((await gather("reconcile")).used["gadget"]));
+      assert.ok(changes.some(({ users }) => users.includes("shop/user")));
+    });
 });

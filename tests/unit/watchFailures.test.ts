@@ -10,7 +10,9 @@ function refusal(code: number, message = "no", reason?: string): ApiError {
 
 const UNCACHED = refusal(429, "storage is (re)initializing: the conversion webhook failed");
 const TOO_NEW = refusal(504, "Too large resource version", "Timeout");
-const AWAY = new ApiUnreachableError("GET", new Error("cut"));
+const CUT = new ApiUnreachableError("GET", new Error("cut"));
+const AWAY = new ApiUnreachableError("GET", new Error("refused"), false);
+const UNREADABLE = new TypeError("the list has no metadata");
 
 describe("what a reflector does after an error", () => {
   let now: number;
@@ -45,7 +47,9 @@ describe("what a reflector does after an error", () => {
     ["a version that is newer than any", TOO_NEW, "relist", "relist"],
     ["a busy gateway", refusal(504), "retry", "retry"],
     ["any other answer", refusal(500), "retry", "retry"],
-    ["no answer", AWAY, "retry", "retry"],
+    ["no answer", CUT, "retry", "retry"],
+    ["an answer that cannot be read", UNREADABLE, "retry", "retry"],
+    ["a request that could not be sent", AWAY, "retry", "retry"],
   ];
   for (const [what, error, list, watch] of table)
     it(`follows from the table for ${what}`, async () => {
@@ -59,7 +63,9 @@ describe("what a reflector does after an error", () => {
     ["a cache that cannot be filled", UNCACHED, "refused", "relist"],
     ["a version that is newer than any", TOO_NEW, "refused", "relist"],
     ["any other answer", refusal(500), "refused", "relist"],
-    ["no answer", AWAY, "retry", "retry"],
+    ["no answer", CUT, "refused", "retry"],
+    ["an answer that cannot be read", UNREADABLE, "refused", "retry"],
+    ["a request that could not be sent", AWAY, "retry", "retry"],
   ];
   for (const [what, error, list, watch] of lasting)
     it(`follows from the table for ${what}, if that lasts for two minutes`, async () => {
@@ -87,7 +93,12 @@ describe("what a reflector does after an error", () => {
   });
 
   it("begins to count again after a list, and after the API server was away", async () => {
-    for (const end of [() => failures.listed(), () => outcome(AWAY, "list")]) {
+    const listsNoOther = async () => {
+      answersOthers = false;
+      await at([120], CUT, "list");
+      answersOthers = true;
+    };
+    for (const end of [() => failures.listed(), () => outcome(AWAY, "list"), listsNoOther]) {
       await at([0, 60], refusal(500), "list");
       await end();
       assert.deepEqual(await at([120, 180, 239, 240], refusal(500), "list"), [

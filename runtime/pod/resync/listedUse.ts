@@ -2,8 +2,7 @@ import type { Operator } from "../../definition/definition";
 import { isEmpty, isSelected, type LabelReference, type Reference } from "../../definition/references";
 import { selectionsOf, type UsedSelection, useOf } from "../../definition/selections";
 import type { KubernetesClient } from "../../kubernetes/client";
-import { findResource, UnknownKindError } from "../../kubernetes/discovery";
-import { isApiError } from "../../kubernetes/errors";
+import { findResource, isKindMissing } from "../../kubernetes/discovery";
 import { isSecretKind } from "../../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import { USED_BY_LABEL } from "../../names";
@@ -47,7 +46,7 @@ export class ListedUse implements UsedSource {
       try {
         await patience.retried(() => listed.add(selection));
       } catch (error) {
-        if (error instanceof UnknownKindError || isApiError(error, 404)) listed.missing.add(selection.key);
+        if (isKindMissing(error)) listed.missing.add(selection.key);
         else listed.fail(selection.key, undefined, error as Error);
       }
     }

@@ -4,7 +4,7 @@ import type { Operator } from "../../definition/definition";
 import type { DueSchedule } from "../../handler/contract";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { discover } from "../../kubernetes/discovery";
-import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../../kubernetes/objects";
+import { type KubernetesObject, kindAndName, type ManagedFieldsEntry } from "../../kubernetes/objects";
 import { isListed } from "../../kubernetes/resource";
 import { MANAGER_PREFIX } from "../../names";
 import { SHORTEST_WAIT_MS } from "../../reconcile/errors";
@@ -96,7 +96,7 @@ export class ObjectRun {
   private async reconcile(): Promise<RunOutcome> {
     for (;;) {
       const found = await this.patience.retried(() => this.object.read());
-      const what = `${this.options.operator.customResource.kind} ${formatName(this.target.name)}`;
+      const what = kindAndName(this.options.operator.customResource.kind, this.target.name);
       if (!found) {
         const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
         // `discover` throws if the kind itself is gone.

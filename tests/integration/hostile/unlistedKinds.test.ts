@@ -18,6 +18,8 @@ const BROKEN = "conversion webhook for engine.example.com/v1, Kind=UnlistedHolde
 /** As the API server answers each list of a kind whose conversion webhook is away: with 429 if it has not cached the kind yet. */
 const FAILURE = failureOf(500, BROKEN);
 const UNCACHED = failureOf(429, `storage is (re)initializing: failed to list: ${BROKEN}`);
+/** A proxy before the API server cuts the connection of each list. */
+const CUT = "cut";
 const PATIENT = { timeoutMs: 40_000 };
 /** How long the work in progress may take when a test has ended. */
 const GRACE_MS = 1_000;
@@ -83,7 +85,11 @@ const holder = (name: string) => ({
 const failuresOf = (engine: TestController, name: string) =>
   engine.reportsOf(name).flatMap(({ failure }) => failure ?? []);
 
-async function failingByItself({ operator, api, proxy, apply, ready, leads }: Scene, failure: Refusal) {
+async function failingByItself(
+  { operator, api, proxy, apply, ready, leads }: Scene,
+  failure: Refusal | typeof CUT,
+  said = BROKEN,
+) {
   const before = await operator.start();
   const needs = await ready(await apply("needs", answering(holder("needed"))));
   const goes = await ready(await apply("goes", answering(holder("going"))));
@@ -98,7 +104,7 @@ async function failingByItself({ operator, api, proxy, apply, ready, leads }: Sc
     await eventually(async () => {
       const { status, reason, message } = conditionOf(await api.get(object), "Ready");
       assert.deepEqual([status, reason], ["False", "KindNotListed"], message);
-      assert.ok(message.includes(BROKEN) && message.includes(HOLDER.kind), message);
+      assert.ok(message.includes(said) && message.includes(HOLDER.kind), message);
       assert.ok(!message.includes("pulumi up"), message);
     }, PATIENT);
   assert.deepEqual(
@@ -157,6 +163,9 @@ describe("where a kind of the children cannot be listed", function () {
       "uncached",
       (parts) => failingByItself(parts, UNCACHED),
     ),
+
+    "because each of its lists is cut, the objects without such children are served, and the others say so":
+      scene("cut", (parts) => failingByItself(parts, CUT, "socket hang up")),
 
     "as no kind can, since the API server is busy: no object is blamed": scene(
       "busy",

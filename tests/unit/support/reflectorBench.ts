@@ -64,7 +64,7 @@ export class ReflectorBench {
   async start(
     options: Pick<
       ReflectorOptions,
-      "metadataOnly" | "namespace" | "from" | "pause" | "now" | "answersOthers"
+      "metadataOnly" | "namespace" | "from" | "pause" | "now" | "answersOthers" | "onRefused"
     > = {},
   ): Promise<void> {
     const { told, interruptions } = this;
