@@ -90,7 +90,7 @@ describe("a program of a user's own is rendered", () => {
     [
       "needs a package that is not installed",
       { "index.ts": 'import "left-pad";' },
-      /^The program in .* needs the package left-pad, which is not installed\. Run npm install there\.$/m,
+      /^The program in .* needs the package left-pad, which is not installed\. Run npm install\.$/m,
     ],
     [
       "has no file",
