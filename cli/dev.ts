@@ -186,7 +186,8 @@ async function work(
       return metrics.close();
     });
   } finally {
-    if (signal.aborted) print("stopping: waiting for running reconciles (Ctrl-C again stops them)");
+    if (signal.aborted)
+      print("stopping: waiting for running reconciles (press Ctrl-C again, after a second, to stop at once)");
     for (const watch of watches) watch.close();
     // A handler that a debugger has stopped would never end.
     debugging?.close();

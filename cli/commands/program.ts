@@ -1,9 +1,9 @@
 import { Option } from "commander";
 import {
-  clusterOptions,
   jsonOption,
   namespaceOption,
   operatorsOptions,
+  ownClusterOptions,
   platformOption,
   port,
   projectOption,
@@ -78,7 +78,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     description:
       "Plays the life of a Memcached object with the real engine and handler, on its own Kubernetes control plane: " +
       "created, scaled, healed, refused, broken, repaired, deleted. The command fails if a step does not go as expected.",
-    options: [...clusterOptions(), jsonOption("print a line of JSON for each step")],
+    options: [...ownClusterOptions(), jsonOption("print a line of JSON for each step")],
     run: (options, _, signal) => (require("../start") as typeof import("../start")).start(options, signal),
   },
   {
@@ -89,7 +89,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       "reconcile, and applies every edit of a handler or a definition as soon as it is saved. On a terminal, it shows a " +
       "table of all objects below these lines.",
     options: [
-      ...clusterOptions(),
+      ...ownClusterOptions(),
       ...stackOperatorsOptions(),
       new Option("--no-table", "do not show the table of objects"),
       new Option("--keep", "keep the control plane's objects for the next start with this option"),
