@@ -54,9 +54,11 @@ export interface Parts {
 
 /** Builds the parts that know the cluster, change it, and report. */
 export function newParts(options: PartsOptions): Parts {
-  const { operator, resource, pool, recorder, metrics, instance } = options;
+  const { operator, resource, pool, recorder, metrics, instance, notice } = options;
   const watches = new Watches(options);
   const { objects, children, childResources, completeness } = watches;
+  const isWatched = (uid: string) => objects.hasUid(uid);
+  const isRemoved = (uid: string) => objects.isRemoved(uid);
   const { reconciler, writer, teller } = newReconcileParts({
     operator,
     resource,
@@ -67,8 +69,8 @@ export function newParts(options: PartsOptions): Parts {
     children,
     memoryObjects: memoryObjectsOf(watches, options),
     sight: {
-      isWatched: (uid) => objects.hasUid(uid),
-      isRemoved: (uid) => objects.isRemoved(uid),
+      isWatched,
+      isRemoved,
       isBlind: false,
       assertSeen: (name) => completeness.assertSeen(name),
     },
@@ -87,7 +89,13 @@ export function newParts(options: PartsOptions): Parts {
     watches,
     reconciler,
     outbox: newOutbox(teller, options),
-    orphans: new Orphans({ store: children, writer }),
+    orphans: new Orphans({
+      store: children,
+      writer,
+      ownerKind: resource,
+      sight: { isWatched, isRemoved, isShown: (name) => watches.shows(name) },
+      notice,
+    }),
     trials: new Trials({ operator, childResources, pool }),
   };
 }

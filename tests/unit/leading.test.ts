@@ -12,6 +12,7 @@ import { Workers } from "../../runtime/work/workers";
 import { eventually } from "../support/eventually";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
+import { WIDGETS } from "./support/objects";
 
 const KEY = "shop/widget";
 const OTHER = "shop/other";
@@ -77,7 +78,12 @@ describe("Leading", function () {
         },
       },
       outbox: new Outbox({ teller: { tell: async () => undefined }, join: (one) => one, onDrop: () => {} }),
-      orphans: new Orphans(childrenIn(cluster)),
+      orphans: new Orphans({
+        ...childrenIn(cluster),
+        ownerKind: WIDGETS,
+        sight: { isWatched: () => true, isRemoved: () => false, isShown: () => true },
+        notice: () => {},
+      }),
       lease: leaseInMemory(),
       identity: "one",
       // A process that is given no core for some seconds does not lose it.
