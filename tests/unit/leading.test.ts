@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { Orphans } from "../../runtime/children/orphans";
 import { Leading } from "../../runtime/engine/leading";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
-import type { Lease, LeaseApi, LeaseManifest } from "../../runtime/leadership/lease";
+import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { Lease, LeaseApi } from "../../runtime/leadership/lease";
 import { Outbox } from "../../runtime/outbox/outbox";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Resync } from "../../runtime/work/resync";
@@ -107,7 +107,7 @@ describe("Leading", function () {
   /** A Lease of nobody else's, in memory. */
   function leaseInMemory(): LeaseApi {
     let version = 0;
-    const store = ({ metadata, ...rest }: LeaseManifest): Lease => {
+    const store = ({ metadata, ...rest }: Manifest & Pick<Lease, "spec">): Lease => {
       const resourceVersion = String(++version);
       lease = { ...rest, metadata: { ...metadata, uid: "lease-uid", resourceVersion } };
       return structuredClone(lease);
@@ -124,7 +124,7 @@ describe("Leading", function () {
           metadata: { name: "lease", annotations: { ...lease?.metadata.annotations, ...annotations } },
           spec,
         }),
-      replace: async (next) => store({ ...next, spec: next.spec ?? {} }),
+      replace: async (next) => store(next),
       patch: async (operations) => {
         const patched = structuredClone(lease) as Lease;
         for (const { op, path, ...more } of operations) {
