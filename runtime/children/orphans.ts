@@ -5,7 +5,7 @@ import type { Resource } from "../kubernetes/resource";
 import type { WorkResult } from "../work/backoff";
 import { Schedule } from "../work/schedule";
 import { Workers } from "../work/workers";
-import type { ChildStore } from "./childStore";
+import type { Child, ChildStore } from "./childStore";
 import type { ChildWriter } from "./childWriter";
 import type { Owner } from "./ownership";
 
@@ -15,19 +15,21 @@ export interface OrphansOptions {
   readonly writer: Pick<ChildWriter, "deleteOrphan">;
   /** The kind of the objects that own the children. */
   readonly ownerKind: Resource;
-  readonly sight: OwnerSight;
+  readonly sight: Sight;
   /** Called when children are still left after several tries. */
   readonly notice: (text: string) => void;
 }
 
-/** What the watches know of the objects that own children. */
-export interface OwnerSight {
+/** What the watches know of the objects that own children, and of the children. */
+export interface Sight {
   /** Whether a watch shows an object with that uid. */
   readonly isWatched: (uid: string) => boolean;
   /** Whether a watch has shown that the object with that uid went. */
   readonly isRemoved: (uid: string) => boolean;
   /** Whether a watch would show an object of that name. */
   readonly isShown: (name: ObjectName) => boolean;
+  /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
+  readonly isFollowed: (child: Child) => boolean;
 }
 
 /** How long the garbage collector has for the children of an object, in milliseconds. */
@@ -104,8 +106,9 @@ export class Orphans {
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {
     const { client } = this;
-    const { store, writer, ownerKind, notice } = this.options;
-    const left = store.of(ownerUid).filter(({ deleting }) => !deleting);
+    const { store, writer, ownerKind, sight, notice } = this.options;
+    // Where a kind or a namespace went, perhaps no watch showed that the child went with it.
+    const left = store.of(ownerUid).filter((child) => !child.deleting && sight.isFollowed(child));
     const owner = left[0]?.facts.owner;
     if (!client || !owner) return { kind: "done" };
     try {

@@ -1,3 +1,4 @@
+import type { Child } from "../children/childStore";
 import { Orphans } from "../children/orphans";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { Resource } from "../kubernetes/resource";
@@ -59,6 +60,7 @@ export function newParts(options: PartsOptions): Parts {
   const { objects, children, childResources, completeness } = watches;
   const isWatched = (uid: string) => objects.hasUid(uid);
   const isRemoved = (uid: string) => objects.isRemoved(uid);
+  const isFollowed = (child: Child) => completeness.isFollowed(child);
   const { reconciler, writer, teller } = newReconcileParts({
     operator,
     resource,
@@ -75,7 +77,7 @@ export function newParts(options: PartsOptions): Parts {
       assertSeen: (name) => completeness.assertSeen(name),
     },
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
-    isFollowed: (child) => completeness.isFollowed(child),
+    isFollowed,
     whyUnknown: (kind) => completeness.whyUnknown(kind),
     whyNot: (event, object, kinds, isElsewhere) =>
       watches.whyCycling(object) ?? completeness.whyNot(event, object, kinds, isElsewhere),
@@ -93,7 +95,7 @@ export function newParts(options: PartsOptions): Parts {
       store: children,
       writer,
       ownerKind: resource,
-      sight: { isWatched, isRemoved, isShown: (name) => watches.shows(name) },
+      sight: { isWatched, isRemoved, isShown: (name) => watches.shows(name), isFollowed },
       notice,
     }),
     trials: new Trials({ operator, childResources, pool }),

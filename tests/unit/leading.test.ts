@@ -81,7 +81,7 @@ describe("Leading", function () {
       orphans: new Orphans({
         ...childrenIn(cluster),
         ownerKind: WIDGETS,
-        sight: { isWatched: () => true, isRemoved: () => false, isShown: () => true },
+        sight: { isWatched: () => true, isRemoved: () => false, isShown: () => true, isFollowed: () => true },
         notice: () => {},
       }),
       lease: leaseInMemory(),

@@ -25,6 +25,8 @@ describe("Orphans", () => {
   let removed: Set<string>;
   /** Whether the objects were listed. */
   let isShown: boolean;
+  /** The names of children of which no watch says whether they are gone. */
+  let lost: string[];
   let notices: string[];
 
   beforeEach(() => {
@@ -38,6 +40,7 @@ describe("Orphans", () => {
     watched = new Set();
     removed = new Set();
     isShown = true;
+    lost = [];
     notices = [];
     const children = childrenIn(cluster);
     store = children.store;
@@ -48,6 +51,7 @@ describe("Orphans", () => {
         isWatched: (uid) => watched.has(uid),
         isRemoved: (uid) => removed.has(uid),
         isShown: () => isShown,
+        isFollowed: ({ name }) => !lost.includes(name),
       },
       notice: (text) => void notices.push(text),
     });
@@ -170,6 +174,22 @@ describe("Orphans", () => {
     reported();
     await clock.tick(5_000);
     assert.deepEqual(left(), ["stuck"]);
+  });
+
+  it("does not try for ever to delete a child that went unseen with its namespace", async () => {
+    child("went");
+    lost = ["went"];
+    for (const read of ["get ConfigMap", "list Widget in shop"])
+      cluster.readRefusals.set(read, new ApiError(403, {}, "GET"));
+    lead();
+    reported();
+    await clock.tick(600_000);
+    assert.deepEqual([notices, clock.pending], [[], 0]);
+    lost = [];
+    cluster.readRefusals.clear();
+    orphans.look();
+    await clock.tick(5_000);
+    assert.deepEqual(left(), []);
   });
 
   it("does nothing on a standby, and nothing after the term has ended", async () => {
