@@ -120,6 +120,14 @@ describe("argosy dev, of several operators", () => {
     removeFolder(elsewhere);
   });
 
+  it("applies an edit that comes while it starts afterwards, and starts no operator twice", async () => {
+    const opened = workshop.open();
+    await edit("one/main.py");
+    await opened;
+    assert.deepEqual(asked.map(({ name }) => name).sort(), ["one", "two"]);
+    assert.deepEqual(renewed, ["one"]);
+  });
+
   it("says once that a mistake is corrected, also if the definition is again what it was", async () => {
     await workshop.open();
     const good = readFileSync(definition(), "utf8");
