@@ -12,7 +12,6 @@ import { isRecord } from "../../runtime/json/json";
 import { CommandError, UsageError } from "../commandError";
 import { freePorts } from "../controlPlane/ports";
 import { localHandler } from "../localHandler";
-import { LocalTransport } from "../localTransport";
 import { readObjectName } from "../objectName";
 import {
   DEBUG_HOST,
@@ -155,7 +154,7 @@ export class Debugging {
     const started = (command: readonly string[]) => debuggedCommand(command, port)?.command ?? command;
     const where = `${DEBUG_HOST}:${port}`;
     const debugged = new DebuggedHandler({
-      transport: new LocalTransport(localHandler(operator, own, started)),
+      transport: localHandler(operator, own, started),
       onLog,
       onNotice,
       onWait: (object) =>
