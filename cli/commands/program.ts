@@ -79,7 +79,8 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       "Plays the life of a Memcached object with the real engine and handler, on its own Kubernetes control plane: " +
       "created, scaled, healed, refused, broken, repaired, deleted. The command fails if a step does not go as expected.",
     options: [...clusterOptions(), jsonOption("print a line of JSON for each step")],
-    run: (options, _, signal) => (require("../start") as typeof import("../start")).start(options, signal),
+    runUntil: (options, _, signal) =>
+      (require("../start") as typeof import("../start")).start(options, signal),
   },
   {
     name: "dev",
@@ -107,7 +108,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
         .argParser(port)
         .default(0),
     ],
-    run: (options, _, signal) =>
+    runUntil: (options, _, signal) =>
       (require("../dev") as typeof import("../dev")).dev(
         options as { metricsPort: number; debugPort: number; table: boolean },
         signal,
@@ -126,8 +127,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       ...stackOperatorsOptions(),
       jsonOption("print a line of JSON for each fixture"),
     ],
-    run: (options, operators, signal) =>
-      (require("../test") as typeof import("../test")).test(operators, options, signal),
+    run: (options, operators) => (require("../test") as typeof import("../test")).test(operators, options),
   },
   {
     name: "types",

@@ -97,7 +97,6 @@ export async function previewAll(
   { operator, previews }: PreviewSession,
   objects: readonly KubernetesObject[],
   onPreview: (preview: ObjectPreview) => void,
-  signal?: AbortSignal,
 ): Promise<void> {
   const [only, another] = objects;
   const children = await previews.children(only && !another ? only.metadata.uid : undefined);
@@ -106,7 +105,6 @@ export async function previewAll(
   let saidAt = performance.now();
   const work = async () => {
     while (next < objects.length) {
-      signal?.throwIfAborted();
       const index = next++;
       ready.set(index, await previews.of(objects[index] as KubernetesObject, children));
       for (let preview = ready.get(told); preview; preview = ready.get(told)) {

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { isRunning } from "../../cli/isRunning";
 import { type TestOptions, test } from "../../cli/test";
+import { eventually } from "../support/eventually";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
@@ -42,5 +46,25 @@ describe("argosy test", () => {
     );
     assert.match(stdout, /^0 passed, 1 failed$/m);
     assert.equal(fixture(), before);
+  });
+
+  it("ends at once on Ctrl-C while a handler hangs, and takes the handler with it", async () => {
+    const pid = path.join(root, "pid");
+    addFiles(root, {
+      "widget/operator.yaml": { ...widgetDefinition, handler: { image: "a:1", command: ["sh", "main.sh"] } },
+      "widget/main.sh": `echo $$ > ${pid}.next; mv ${pid}.next ${pid}; exec sleep 300\n`,
+    });
+    const running = spawn(process.execPath, ["tools/bootstrap.mjs", "argosy", "test", "--handlers", root], {
+      cwd: path.resolve(__dirname, "../.."),
+      env: { ...process.env, NODE_OPTIONS: "--conditions=@argosy-dev/source" },
+    });
+    try {
+      await eventually(() => assert.ok(existsSync(pid)));
+      running.kill("SIGINT");
+      assert.deepEqual(await once(running, "exit", { signal: AbortSignal.timeout(20_000) }), [130, null]);
+      await eventually(() => assert.ok(!isRunning(Number(readFileSync(pid, "utf8")))));
+    } finally {
+      running.kill("SIGKILL");
+    }
   });
 });
