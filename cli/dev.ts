@@ -166,7 +166,9 @@ async function work(
     onError: (error) => print(style("red", error.message)),
   });
   const edited = (files: readonly string[]) => void workshop.edited(files);
-  const watches = folders.map((folder) => new FolderWatch(folder, edited));
+  const watches = folders.map(
+    (folder) => new FolderWatch(folder, edited, { onBlind: (notice) => print(style("yellow", notice)) }),
+  );
   const registries = () => workshop.running.map(({ controller }) => controller.metrics.registry);
   try {
     await workshop.open();

@@ -105,7 +105,8 @@ async function watched(
   try {
     return await new Promise<never>((_resolve, reject) => {
       const edited = () => void turn().catch(reject);
-      for (const folder of folders) watches.push(new FolderWatch(folder, edited, ["fixtures"]));
+      for (const folder of folders)
+        watches.push(new FolderWatch(folder, edited, { onBlind: progress, but: ["fixtures"] }));
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
       void turn().catch(reject);
     });
