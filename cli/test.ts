@@ -94,7 +94,7 @@ async function watched(
       })
       .catch((error: unknown) => {
         if (!(error instanceof OperatorError)) throw error;
-        print(error.message);
+        progress(error.message);
       })
       .then(() => progress("waiting for an edit (press Ctrl-C to stop)"));
     return tail;
