@@ -87,8 +87,8 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     summary: "run the operators on this machine, and apply every edit",
     description:
       "Runs the operators of handlers/ on their own Kubernetes control plane until Ctrl-C. It prints a line for each " +
-      "reconcile, and applies every edit of a handler or a definition as soon as it is saved. On a terminal, it shows a " +
-      "table of all objects below these lines.",
+      "reconcile, and applies every edit in handlers/ as soon as it is saved. On a terminal, it shows a table of all " +
+      "objects below these lines.",
     options: [
       ...clusterOptions(),
       ...stackOperatorsOptions(),
@@ -122,7 +122,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       "answers. No cluster is needed.",
     argument: ["[operators...]", "only these operators (default: all)"],
     options: [
-      new Option("--watch", "run the fixtures again after each edit, until Ctrl-C"),
+      new Option("--watch", "run the fixtures again after each edit in handlers/, until Ctrl-C"),
       new Option("--update", "write the answers into the fixtures that expect something else or nothing"),
       ...stackOperatorsOptions(),
       jsonOption("print a line of JSON for each fixture"),
