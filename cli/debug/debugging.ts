@@ -13,6 +13,7 @@ import { CommandError, UsageError } from "../commandError";
 import { freePorts } from "../controlPlane/ports";
 import { localHandler } from "../localHandler";
 import { readObjectName } from "../objectName";
+import { shellWord } from "../shellWord";
 import {
   DEBUG_HOST,
   type Debugger,
@@ -118,10 +119,11 @@ function checkDebugpy({ env, folder }: Operator, python: string): void {
   });
   if (status === 0) return;
   const found = commandOnPath(python, environment, folder) ?? python;
+  const typed = shellWord(python);
   throw new CommandError(
-    `debugpy, the debugger for Python, is not installed for ${found}. Install it: ${python} -m pip install debugpy. ` +
+    `debugpy, the debugger for Python, is not installed for ${found}. Install it: ${typed} -m pip install debugpy. ` +
       "If pip refuses to, use a virtual environment, and start argosy dev in the same shell: " +
-      `${python} -m venv .venv && . .venv/bin/activate && pip install debugpy`,
+      `${typed} -m venv .venv && . .venv/bin/activate && pip install debugpy`,
   );
 }
 
