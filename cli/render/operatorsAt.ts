@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
@@ -9,6 +8,7 @@ import { loadOperators } from "../../definition/loadOperators";
 import { displayPath, OperatorError } from "../../definition/problems";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
+import { scratchFolder } from "../scratchFolder";
 
 const run = promisify(execFile);
 
@@ -43,14 +43,14 @@ export async function folderAt<T>(
   action: (folder: string) => T | Promise<T>,
 ): Promise<T> {
   const commit = await resolve(root, ref);
-  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-ref-")));
+  const { path: folder, remove } = scratchFolder("argosy-ref");
   try {
     await writeFiles(root, commit, folder);
     const modules = path.join(root, "node_modules");
     if (existsSync(modules)) symlinkSync(realpathSync(modules), path.join(folder, "node_modules"), "dir");
     return await action(folder);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    remove();
   }
 }
 
