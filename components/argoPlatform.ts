@@ -57,7 +57,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   readonly argoServer: k8s.core.v1.Service | undefined;
   /** The service account that sees everything in the UI. Undefined without Argo Workflows. */
   readonly viewer: k8s.core.v1.ServiceAccount | undefined;
-  /** The service account that may also submit runs. Undefined without Argo Workflows. */
+  /** The service account that may also submit runs. Undefined unless `argoWorkflows` is "install". */
   readonly submitter: k8s.core.v1.ServiceAccount | undefined;
 
   /** @throws ConfigurationError, before anything is registered, that names every argument that is wrong */

@@ -1,6 +1,7 @@
 import { checkAdoptedController } from "./checkAdoptedController";
 import { checkImageVolumes } from "./checkImageVolumes";
 import { makerOf } from "./checkInstallation";
+import { checkRestrictions } from "./checkRestrictions";
 import { type Findings, type Found, type Look, together } from "./lookInCluster";
 
 /** The halves of Argo, the argument that says how each comes into the cluster, and a CRD by which it is known. */
@@ -38,6 +39,8 @@ export interface ExpectedPlatform {
   /** The Secret with the archive's user and password. @default no archive */
   readonly archive?: { readonly secret: string };
   readonly monitoring?: { readonly podMonitor?: boolean; readonly alertRules?: boolean };
+  /** The namespace of the operators and of their runs. */
+  readonly namespace: string;
   /** The namespace of the archive's Secret. */
   readonly controllerNamespace: string;
 }
@@ -54,6 +57,7 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
     ),
     checkImageVolumes(look, platform.initlessPods ? INITLESS_PODS : undefined),
     ...(platform.argoWorkflows === "adopt" ? [checkAdoptedController(look, platform)] : []),
+    ...(["share", "adopt"].includes(platform.argoWorkflows) ? [checkRestrictions(look, platform)] : []),
     checkArchive(look, platform),
   ]);
   return together(all);

@@ -24,6 +24,8 @@ export interface Findings {
   readonly problems: readonly string[];
   /** The parts that are to be used, but were not seen: the cluster did not answer, or did not show them. */
   readonly unseen: readonly string[];
+  /** What somebody should know or change, but what is no reason to refuse. @default [] */
+  readonly warnings?: readonly string[];
 }
 
 /** The findings of several looks, together. */
@@ -31,6 +33,7 @@ export function together(findings: readonly Findings[]): Findings {
   return {
     problems: findings.flatMap(({ problems }) => problems),
     unseen: findings.flatMap(({ unseen }) => unseen),
+    warnings: findings.flatMap(({ warnings = [] }) => warnings),
   };
 }
 

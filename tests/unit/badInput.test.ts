@@ -136,14 +136,14 @@ describe("bad input is refused before anything is registered:", () => {
       "eventsources.argoproj.io": "absent",
       "workflows.argoproj.io": foreign,
     };
+    const named = {
+      namespace: "argosy",
+      controllerNamespace: "argosy-system",
+      instanceId: "argosy",
+      program: "shop/dev",
+    };
     const problemsOf = async (argoEvents: ArgoMode, argoWorkflows: ArgoMode, there = crds) => {
-      const platform = {
-        argoEvents,
-        argoWorkflows,
-        controllerNamespace: "argosy-system",
-        instanceId: "argosy",
-        program: "shop/dev",
-      };
+      const platform = { ...named, argoEvents, argoWorkflows };
       return (await checkPlatform(fakeLook({ crds: there }), platform)).problems;
     };
 
@@ -157,12 +157,10 @@ describe("bad input is refused before anything is registered:", () => {
 
     it("with pods that need image volumes, which it does not have", async () => {
       const platform = {
+        ...named,
         argoEvents: "none",
         argoWorkflows: "share",
         initlessPods: true,
-        controllerNamespace: "argosy-system",
-        instanceId: "argosy",
-        program: "shop/dev",
       } as const;
       const look = fakeLook({ crds, keepsImageVolumes: false });
       const { problems } = await checkPlatform(look, platform);
@@ -175,17 +173,35 @@ describe("bad input is refused before anything is registered:", () => {
 
     it("adopted with other pods than its controller makes", async () => {
       const platform = {
+        ...named,
         argoEvents: "none",
         argoWorkflows: "adopt",
         instanceId: "",
-        controllerNamespace: "argosy-system",
-        program: "shop/dev",
       } as const;
-      const controller = { configMap: "argo/configuration", instanceId: "", initlessPods: true };
+      const controller = {
+        configMap: "argo/configuration",
+        instanceId: "",
+        initlessPods: true,
+        takesOnlyTemplates: true,
+      };
       const look = fakeLook({ crds, workflowControllers: [controller] });
       const { problems } = await checkPlatform(look, platform);
       assert.match(problems.join("\n"), /^argoWorkflows is "adopt" and initlessPods is false, .* to true\.$/);
       assert.deepEqual((await checkPlatform(look, { ...platform, argoWorkflows: "share" })).problems, []);
+    });
+
+    it("shared or adopted beside a controller that takes any Workflow: a warning", async () => {
+      const controller = { configMap: "argo/configuration", instanceId: "", initlessPods: false };
+      const warningsOf = async (argoWorkflows: ArgoMode, takesOnlyTemplates: boolean) => {
+        const look = fakeLook({ crds, workflowControllers: [{ ...controller, takesOnlyTemplates }] });
+        const platform = { ...named, argoEvents: "none", argoWorkflows, instanceId: "" } as const;
+        return (await checkPlatform(look, platform)).warnings;
+      };
+      for (const mode of ["share", "adopt"] as const) {
+        const [warning = ""] = (await warningsOf(mode, false)) ?? [];
+        assert.match(warning, /argo\/configuration takes any Workflow\. .*namespace argosy,.*Strict/);
+        assert.deepEqual(await warningsOf(mode, true), []);
+      }
     });
 
     it("to be installed but there", async () => {
