@@ -41,6 +41,8 @@ export function together(findings: readonly Findings[]): Findings {
 export interface Look {
   /** The CRD of this name. */
   crd(name: string): Promise<Found>;
+  /** The namespace of this name. */
+  namespace(name: string): Promise<Found>;
   /** The ClusterRole of this name. */
   clusterRole(name: string): Promise<Found>;
   /** Whether there is a Secret of this name. Its content is not requested. */
@@ -70,6 +72,7 @@ export async function lookInCluster<T>(
     return await find({
       crd: (name) =>
         patiently(objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`)),
+      namespace: (name) => patiently(objectAt(client, `/api/v1/namespaces/${name}`)),
       clusterRole: (name) =>
         patiently(objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
       hasSecret: (namespace, name) => patiently(hasSecret(client, namespace, name)),
@@ -84,6 +87,7 @@ export async function lookInCluster<T>(
 const unknown = () => Promise.resolve(undefined);
 const BLIND: Look = {
   crd: unknown,
+  namespace: unknown,
   clusterRole: unknown,
   hasSecret: unknown,
   keepsImageVolumes: unknown,

@@ -97,7 +97,7 @@ describe("the components and the cluster", function () {
     const { problems } = await checkInstallation(look("billing/prod"), expected);
     assert.match(
       problems[0] ?? "",
-      /installation is "shop", which in this cluster belongs to the stack billing\/prod\. Give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
+      /installation is "shop", which in this cluster belongs to the stack billing\/prod\. If billing\/prod is the former name of this stack: kubectl annotate --overwrite clusterrole argosy-installation-shop argosy\.dev\/program=shop\/dev, and change nothing in the program\. If that is another stack, give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
     );
   });
 
@@ -108,6 +108,16 @@ describe("the components and the cluster", function () {
     // The API server answers an empty list with null: Pulumi would find a change at each `up`.
     assert.ok(marker && !("rules" in marker));
     assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "argosy/test");
+  });
+
+  it("has namespaces and CRDs of the platform that say whose they are", async () => {
+    const { manifests } = await run(() => void new ArgoPlatform("argo"));
+    const marked = manifests.filter(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
+    assert.deepEqual(
+      new Set(marked.map(({ kind }) => kind)),
+      new Set(["Namespace", "CustomResourceDefinition"]),
+    );
+    assert.equal(marked.length, 2 + 11);
   });
 
   it("has names of two stacks beside each other", async () => {
