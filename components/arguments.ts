@@ -244,9 +244,10 @@ export interface OperatorsArgs extends WorkloadArgs {
    */
   readonly platform?: PlatformComponent | Platform | ArgoPlatformArgs;
   /**
-   * The name that distinguishes these operators from all others in the same cluster. It is part of finalizers, labels, field
-   * managers and leases, and is the name of the event bus, the event source and the sensor. At most 20 characters. A change of
-   * this name renames every operator: see formerNames.
+   * The name that distinguishes these operators from those of other programs in the same cluster. It is part of finalizers,
+   * labels, field managers and leases, and is the name of the event bus, the event source and the sensor. It is not part of the
+   * names of Deployments and accounts: two installations on one platform cannot have operators of the same name. At most 20
+   * characters. A change of this name renames every operator: see formerNames.
    * @default "argosy"
    */
   readonly installation?: string;

@@ -15,7 +15,7 @@ export interface Connection {
   readonly context?: string | undefined;
 }
 
-/** A cluster-scoped object, "absent", or undefined if this is not known. */
+/** An object, "absent", or undefined if this is not known. */
 export type Found = KubernetesObject | "absent" | undefined;
 
 /** The result of a look into a cluster. */
@@ -43,6 +43,8 @@ export interface Look {
   crd(name: string): Promise<Found>;
   /** The namespace of this name. */
   namespace(name: string): Promise<Found>;
+  /** The service account of this name. */
+  serviceAccount(namespace: string, name: string): Promise<Found>;
   /** The ClusterRole of this name. */
   clusterRole(name: string): Promise<Found>;
   /** Whether there is a Secret of this name. Its content is not requested. */
@@ -73,6 +75,8 @@ export async function lookInCluster<T>(
       crd: (name) =>
         patiently(objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`)),
       namespace: (name) => patiently(objectAt(client, `/api/v1/namespaces/${name}`)),
+      serviceAccount: (namespace, name) =>
+        patiently(objectAt(client, `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`)),
       clusterRole: (name) =>
         patiently(objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
       hasSecret: (namespace, name) => patiently(hasSecret(client, namespace, name)),
@@ -88,6 +92,7 @@ const unknown = () => Promise.resolve(undefined);
 const BLIND: Look = {
   crd: unknown,
   namespace: unknown,
+  serviceAccount: unknown,
   clusterRole: unknown,
   hasSecret: unknown,
   keepsImageVolumes: unknown,

@@ -15,6 +15,8 @@ export function found(metadata: Partial<ObjectMeta> = {}): KubernetesObject {
 export function fakeLook(cluster: {
   readonly crds?: Readonly<Record<string, Found>>;
   readonly namespaces?: Readonly<Record<string, Found>>;
+  /** By "namespace/name". */
+  readonly serviceAccounts?: Readonly<Record<string, Found>>;
   readonly clusterRoles?: Readonly<Record<string, Found>>;
   readonly hasSecret?: boolean;
   readonly keepsImageVolumes?: boolean;
@@ -23,6 +25,7 @@ export function fakeLook(cluster: {
   return {
     crd: async (name) => cluster.crds?.[name],
     namespace: async (name) => cluster.namespaces?.[name],
+    serviceAccount: async (namespace, name) => cluster.serviceAccounts?.[`${namespace}/${name}`],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
     hasSecret: async () => cluster.hasSecret,
     keepsImageVolumes: async () => cluster.keepsImageVolumes,
