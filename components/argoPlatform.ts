@@ -60,7 +60,10 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   /** The service account that may also submit runs. Undefined unless `argoWorkflows` is "install". */
   readonly submitter: k8s.core.v1.ServiceAccount | undefined;
 
-  /** @throws ConfigurationError, before anything is registered, that names every argument that is wrong */
+  /**
+   * @throws ConfigurationError, before any object is registered, that names every argument that is wrong, or what another component
+   *   of the program already has
+   */
   constructor(name: string, args: ArgoPlatformArgs = {}, opts: pulumi.ComponentResourceOptions = {}) {
     const component = componentNamed("ArgoPlatform", name);
     const complete = completePlatformArgs(args, component);

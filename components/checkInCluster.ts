@@ -4,7 +4,7 @@ import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 
 /**
- * Looks into the cluster before anything of a component is registered. If the cluster does not answer, a preview goes on without
+ * Looks into the cluster before a component and its objects are registered. If the cluster does not answer, a preview goes on without
  * the check, and says so.
  *
  * @param component the name of the component in errors: `Operators "shop"`

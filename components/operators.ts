@@ -82,8 +82,8 @@ export class Operators extends pulumi.ComponentResource {
   readonly customResources: readonly string[];
 
   /**
-   * @throws RunError, before anything is registered, that names everything that is wrong with the arguments and with the
-   *   files of the operators
+   * @throws RunError, before any object is registered, that names everything that is wrong with the arguments and with the files of
+   *   the operators, or what another component of the program already has
    */
   constructor(name: string, args: OperatorsArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const component = componentNamed("Operators", name);

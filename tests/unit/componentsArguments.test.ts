@@ -44,6 +44,12 @@ describe("wrong arguments of the components", function () {
     );
   });
 
+  it("of placement name every field that it has", () =>
+    refused(
+      () => operators({ placement: "prod" as unknown as object }),
+      /placement .*Give any of registry, imagePullSecrets, nodeSelector, tolerations, affinity, priorityClassName, labels, annotations, serviceAccountAnnotations\.$/,
+    ));
+
   it("of a platform name the component and the argument", async () => {
     await refused(
       () => new ArgoPlatform("argo", { namespace: "A" }),
