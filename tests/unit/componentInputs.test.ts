@@ -144,7 +144,16 @@ describe("values that are only known later", function () {
       void new ArgoPlatform("argo", {
         archive: { host: later('db"\nparallelism: "1'), database: "runs", secret: "archive" },
       });
-    await assert.rejects(run(program), /an Output is given for an argument that becomes part of a text/i);
+    await assert.rejects(run(program), /ArgoPlatform "argo": archive\.host is an Output that becomes part/);
+    const registry = later("a b");
+    await assert.rejects(
+      run(() => operators({ placement: { registry, nodeSelector: { zone: registry } } })),
+      /Operators "shop": placement\.registry, placement\.nodeSelector\.zone is an Output that becomes part/,
+    );
+    await assert.rejects(
+      run(() => operators({ platform: { archive: { host: later("a b"), database: "runs", secret: "s" } } })),
+      /Operators "shop": platform\.archive\.host is an Output that becomes part/,
+    );
   });
 
   it("are placeholders to a transform, which may move them and is told what to do in place of giving them", async () => {
