@@ -4,7 +4,7 @@ import { checkRestrictions } from "./checkRestrictions";
 import { type Findings, type Found, type Look, together } from "./lookInCluster";
 import { ifGivenUp, ifRenamed, makerOf } from "./makers";
 
-/** The halves of Argo, the argument that says how each comes into the cluster, and a CRD by which it is known. */
+/** The halves of Argo, the argument that says who installs each, and a CRD by which it is known. */
 const HALVES = [
   { argument: "argoEvents", title: "Argo Events", crd: "eventsources.argoproj.io" },
   { argument: "argoWorkflows", title: "Argo Workflows", crd: "workflows.argoproj.io" },
@@ -23,7 +23,7 @@ const INITLESS_PODS = {
   remedy: "Leave initlessPods out",
 } as const;
 
-/** How a half of Argo comes into the cluster, as `ArgoPlatform` has it. */
+/** Who installs a half of Argo, as `ArgoPlatform` has it. */
 type Mode = "install" | "share" | "adopt" | "none";
 
 /** The parts of a platform about which the cluster is asked. */

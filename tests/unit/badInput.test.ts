@@ -106,7 +106,7 @@ describe("bad input is refused before anything is registered:", () => {
     );
     assert.match(
       await refusal(),
-      /operator\.yaml:3:1: namespaces lists 400 of them, more than one Sensor's environment can carry\. Write all/,
+      /operator\.yaml:3:1: namespaces lists 400 namespaces, more than one Sensor can carry\. Write all/,
     );
   });
 

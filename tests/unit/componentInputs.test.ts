@@ -176,7 +176,7 @@ describe("values that are only known later", function () {
     assert.deepEqual(nodeSelector, { "topology.kubernetes.io/zone": "north" });
     await assert.rejects(
       run(program(later("south"))),
-      /transform\.runner of the Deployment .* gives no plain data in spec\.template\.spec\.nodeSelector.*An option takes an Output in its place/,
+      /transform\.runner of the Deployment .* puts a value that is not plain data into spec\.template\.spec\.nodeSelector.*An option takes an Output in its place/,
     );
   });
 
