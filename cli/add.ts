@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { buildRoles } from "../components/manifests/operator/rbac";
 import { check } from "../definition/checks";
@@ -14,6 +14,7 @@ import { kindOfKey } from "../runtime/kubernetes/resource";
 import { withEntry } from "./add/yamlEntry";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { findHandlers, loadChosen, loaderOf } from "./project";
+import { rewriteFile } from "./rewriteFile";
 import { compareRights, rightsIn } from "./rights/rights";
 import { print } from "./terminal";
 
@@ -106,7 +107,7 @@ export async function add(
   refuseTwice(entry, parse(text) as JsonObject, displayPath(file));
   const changed = withEntry(text, entry.field, entry.key, entry.value);
   checkText(changed, file);
-  writeFileSync(file, changed);
+  rewriteFile(file, changed);
   try {
     const added = loadOperator(operator.folder);
     print(`${displayPath(file)}: Added ${entry.key ?? words[0]} to ${entry.field}.`);
@@ -114,7 +115,7 @@ export async function add(
     if (what === "event") print(EVENT_ADVICE);
   } catch (error) {
     // Other files of the operator may show that the definition is wrong.
-    writeFileSync(file, text);
+    rewriteFile(file, text);
     throw error;
   }
   return EXIT_CODES.fine;

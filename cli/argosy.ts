@@ -26,18 +26,18 @@ export function main(args: readonly string[]): Promise<number> {
 }
 
 function commandLineOf(entry: Entry): CommandLine {
-  const { name, description, argument, furtherArgument, options, check, run } = entry;
+  const { name, description, argument, furtherArgument, options, check } = entry;
   const command = new Command(`argosy ${name}`).description(description);
   if (argument) command.argument(...argument);
   if (furtherArgument) command.argument(...furtherArgument);
   for (const option of options) command.addOption(option);
-  return {
-    command,
-    run: async (signal) => {
-      check?.(command.args);
-      return run(command.opts(), command.args, signal);
-    },
+  const given = () => {
+    check?.(command.args);
+    return [command.opts(), command.args] as const;
   };
+  return "run" in entry
+    ? { command, run: async () => entry.run(...given()) }
+    : { command, runUntil: async (signal) => entry.runUntil(...given(), signal) };
 }
 
 /** Every command, as its help describes it: for the documentation. */

@@ -1,19 +1,19 @@
 import { type Command, CommanderError } from "commander";
 import { asCommandError, CommandError, complaintOfSystem, EXIT_CODES, UsageError } from "./commandError";
-import { interruptForClosedOutput, interruptible } from "./interruption";
+import { endedAtOnce, interruptForClosedOutput, interruptible } from "./interruption";
 
-/** A command: its arguments, and its action. */
-export interface CommandLine {
-  /** The arguments and options. They have their values when {@link run} is called. */
-  readonly command: Command;
-  /**
-   * Runs the command.
-   * @param signal aborts on Ctrl-C
-   * @returns the exit code
-   * @throws CommandError, or any error that {@link asCommandError} knows, for a foreseen end
-   */
-  run(signal: AbortSignal): Promise<number>;
-}
+/**
+ * A command: its arguments, and its action. The arguments and options have their values when the action is called. It returns the
+ * exit code, and throws CommandError, or any error that {@link asCommandError} knows, for a foreseen end.
+ */
+export type CommandLine = { readonly command: Command } & Action<[]>;
+
+/** What a command does with these arguments. */
+export type Action<Args extends readonly unknown[]> =
+  /** It leaves nothing behind, so Ctrl-C ends the process at once. */
+  | { run(...args: Args): Promise<number> }
+  /** Its last argument aborts on Ctrl-C. Then it cleans up, says so if that takes long, and throws the signal's reason. */
+  | { runUntil(...args: [...Args, signal: AbortSignal]): Promise<number> };
 
 /** The complaints of the library that name an argument, but not what to write. The library has printed them. */
 const NEEDS_USAGE = [
@@ -29,7 +29,7 @@ const NEEDS_USAGE = [
  * @returns the exit code
  */
 export async function runCommand(
-  { command, run }: CommandLine,
+  { command, ...action }: CommandLine,
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<number> {
@@ -37,7 +37,7 @@ export async function runCommand(
   try {
     refuseOptionsOfNpm(command, environment);
     command.exitOverride().parse(args, { from: "user" });
-    return await interruptible(run);
+    return await ("run" in action ? endedAtOnce(action.run) : interruptible(action.runUntil));
   } catch (error) {
     if (error instanceof CommanderError && NEEDS_USAGE.includes(error.code))
       process.stderr.write(

@@ -73,8 +73,12 @@ export function asCommandError(error: unknown): unknown {
   }
   if (!(error instanceof Error) || error instanceof CommandError) return error;
   if (FORESEEN.has(error.name)) return new CommandError(error.message, EXIT_CODES.failed, { cause: error });
+  const { path, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === "uv_os_homedir")
+    return new CommandError("This user has no home folder. Set the variable HOME.", EXIT_CODES.failed, {
+      cause: error,
+    });
   const complaint = complaintOfSystem(error);
-  const { path } = error as NodeJS.ErrnoException;
   if (complaint === undefined || path === undefined) return error;
   return new CommandError(`${path} cannot be used: ${complaint}.`, EXIT_CODES.failed, { cause: error });
 }

@@ -11,6 +11,7 @@ import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget 
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
 import { HandlerPlaces } from "./dev/handlerPlaces";
+import { instructions } from "./dev/instructions";
 import { type KeptData, openKeptData } from "./dev/keptData";
 import { canShowTable, LiveTable } from "./dev/liveTable";
 import { lost } from "./dev/lost";
@@ -169,7 +170,9 @@ async function work(
     onError: (error) => print(style("red", error.message)),
   });
   const edited = (files: readonly string[]) => void workshop.edited(files);
-  const watches = folders.map((folder) => new FolderWatch(folder, edited));
+  const watches = folders.map(
+    (folder) => new FolderWatch(folder, edited, { onBlind: (notice) => print(style("yellow", notice)) }),
+  );
   const registries = () => workshop.running.map(({ controller }) => controller.metrics.registry);
   try {
     await workshop.open();
@@ -257,7 +260,7 @@ async function gone({ controlPlane, connection }: Cluster, signal: AbortSignal):
   return aborted(signal);
 }
 
-/** The commands to type in another terminal. */
+/** Prints the commands to type in another terminal. */
 async function printInstructions(
   kubeconfig: string | undefined,
   operators: readonly Operator[],
@@ -265,16 +268,11 @@ async function printInstructions(
   scratch: string,
 ): Promise<void> {
   print(`\n${style("bold", "In another terminal:")}`);
-  if (kubeconfig !== undefined) {
-    print(`  export KUBECONFIG=${kubeconfig}`);
-    print(`  alias kubectl=${programPaths(cacheDirectory()).kubectl}`);
-  }
-  for (const operator of operators) {
-    // A broken fixture is for argosy test to report.
-    const example = await writeExample(operator, scratch).catch(() => undefined);
-    if (example) print(`  kubectl apply -f ${example}`);
-  }
-  print(`  curl ${metricsUrl}`);
+  // A broken fixture is for argosy test to report.
+  const examples = operators.map((operator) => writeExample(operator, scratch).catch(() => undefined));
+  const { kubectl } = programPaths(cacheDirectory());
+  const found = (await Promise.all(examples)).filter((file) => file !== undefined);
+  for (const line of instructions({ kubeconfig, kubectl, examples: found, metricsUrl })) print(`  ${line}`);
   print(style("dim", "Press Ctrl-C to stop.\n"));
 }
 

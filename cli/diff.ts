@@ -36,11 +36,7 @@ export interface PreviewCommandOptions extends ClusterOptions {
  * @returns the exit code: 3 if something would change, 1 if a handler fails or a child is refused
  * @throws UsageError for an operator or an object that is not there
  */
-export async function diff(
-  names: readonly string[],
-  options: PreviewCommandOptions,
-  signal?: AbortSignal,
-): Promise<number> {
+export async function diff(names: readonly string[], options: PreviewCommandOptions): Promise<number> {
   const operators = loadOperators(findHandlers(options));
   return withCluster(options, async (client, connection) => {
     const installed = await installedOperatorsSeen(client);
@@ -56,7 +52,7 @@ export async function diff(
             progress(notServed(operator));
             return;
           }
-          await previewAll(previews, live, (preview) => found.push(show(preview, options)), signal);
+          await previewAll(previews, live, (preview) => found.push(show(preview, options)));
         },
       );
     }

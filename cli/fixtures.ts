@@ -28,6 +28,8 @@ export interface FixtureResult {
   readonly actual?: HandlerAnswer;
   /** The differences, a line for each field. */
   readonly differences: readonly string[];
+  /** The handler answered something else to the same question, although the fixture does not allow it. Otherwise undefined. */
+  readonly repeatable?: false;
   /** Why there is no valid answer, with the end of the handler's standard error. */
   readonly failure?: string;
   /** The place of the expectation in its file. */
@@ -106,11 +108,11 @@ async function ask({
     const found = expected
       ? differences(expected, actual, step.answer ? "whole" : "part")
       : [NOTHING_EXPECTED];
-    if (fixture.repeatable && now.event === "reconcile" && !("error" in actual)) {
-      const again = await answerTo(situation, operator, pool);
-      found.push(...differences(actual, again, "whole").map((line) => `asked a second time: ${line}`));
-    }
-    return { ...result, passed: found.length === 0, actual, differences: found };
+    const isAskedAgain = fixture.repeatable && now.event === "reconcile" && !("error" in actual);
+    const again = isAskedAgain ? differences(actual, await answerTo(situation, operator, pool), "whole") : [];
+    found.push(...again.map((line) => `asked a second time: ${line}`));
+    const answered = { ...result, passed: found.length === 0, actual, differences: found };
+    return again.length > 0 ? { ...answered, repeatable: false } : answered;
   } catch (error) {
     if (!(error instanceof ReconcileFailure)) throw error;
     const failure = [error.message, error.log].join("\n").trim();

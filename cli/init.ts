@@ -4,6 +4,7 @@ import { parseDocument } from "yaml";
 import { assetPath, PACKED_NAMES } from "../components/assets";
 import { displayPath } from "../definition/problems";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { shellWord } from "./shellWord";
 import { print } from "./terminal";
 
 /** @see init */
@@ -67,7 +68,7 @@ function add(place: string, part: string, files: readonly TextFile[]): string {
 }
 
 function instructions(folder: string): string {
-  const enter = folder === "." ? "" : `  cd ${folder}\n`;
+  const enter = folder === "." ? "" : `  cd ${shellWord(folder)}\n`;
   return `
 Next:
 ${enter}  npm install

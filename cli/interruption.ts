@@ -26,6 +26,14 @@ export function interruptForClosedOutput(): void {
   for (const interrupt of running) interrupt("SIGPIPE");
 }
 
+/**
+ * Runs an action that leaves nothing behind. Ctrl-C and the like end the process at once, with the exit code that a shell expects.
+ * What this process has registered for its exit is still done.
+ */
+export function endedAtOnce<T>(action: () => Promise<T>): Promise<T> {
+  return interruptedBy((signal) => process.exit(INTERRUPTIONS[signal]), action);
+}
+
 /** npm passes on a Ctrl-C that the terminal has already sent us. Within this time, it is the same Ctrl-C. */
 const SAME_INTERRUPTION_MS = 1_000;
 
@@ -33,7 +41,7 @@ const SAME_INTERRUPTION_MS = 1_000;
  * Runs `action` with a signal that aborts, by an {@link InterruptedError}, on Ctrl-C and the like, so that the action can
  * clean up. Another Ctrl-C ends the process at once.
  */
-export async function interruptible<T>(action: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export function interruptible<T>(action: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   // Each running operator and each request in progress listens.
   setMaxListeners(0, abort.signal);
@@ -46,10 +54,14 @@ export async function interruptible<T>(action: (signal: AbortSignal) => Promise<
       process.exit(INTERRUPTIONS[signal]);
     }
   };
+  return interruptedBy(interrupt, () => action(abort.signal));
+}
+
+async function interruptedBy<T>(interrupt: (by: Interruption) => void, action: () => Promise<T>): Promise<T> {
   for (const signal of SIGNALS) process.on(signal, interrupt);
   running.add(interrupt);
   try {
-    return await action(abort.signal);
+    return await action();
   } finally {
     for (const signal of SIGNALS) process.off(signal, interrupt);
     running.delete(interrupt);

@@ -10,10 +10,11 @@ import {
   type HandlerTransport,
   unstarted,
 } from "../runtime/handler/handlerTransport";
+import { endedAtExit } from "./endedAtExit";
 
 /**
  * Runs an operator's handler as child processes of this one, without its image: a function in JavaScript uses the files that are
- * in its folder when a process starts.
+ * in its folder when a process starts. No process of the handler outlives this one.
  *
  * @param started changes the command: with a debugger, in a container.
  * @default the command is not changed
@@ -26,11 +27,11 @@ export function localHandler(
   const { handler, folder } = operator;
   const { command: own, isFunction } = programOf(operator, LOOPS_FOLDER);
   if ("command" in handler || languageOf(handler.function) === "python") {
-    return new ChildProcessTransport({ command: started(own), isFunction, folder, env });
+    return endedAtExit(new ChildProcessTransport({ command: started(own), isFunction, folder, env }));
   }
   const bundled = started([...own, BUNDLED_FROM_INPUT]);
   const transport = new ChildProcessTransport({ command: bundled, isFunction, folder, env });
-  return new BundledFunction(transport, folder, handler.function);
+  return endedAtExit(new BundledFunction(transport, folder, handler.function));
 }
 
 /** Bundles a function again when one of its files has changed, and gives the bundle to each process. */

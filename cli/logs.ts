@@ -29,7 +29,7 @@ const CONTAINERS = ["runner", "handler", "main", "resync"];
  *
  * @throws UsageError for an operator that is not installed
  */
-export async function logs(of: string, options: LogsOptions, signal: AbortSignal): Promise<number> {
+export async function logs(of: string, options: LogsOptions): Promise<number> {
   return withCluster(options, async (client, connection) => {
     const { operator, object } = await wanted(client, of, options);
     const look = async () => sourcesOf(await podsOf(client, operator), CONTAINERS);
@@ -40,12 +40,11 @@ export async function logs(of: string, options: LogsOptions, signal: AbortSignal
     };
     const transport = new HttpTransport(connection);
     try {
-      if (options.follow) await followLogs(transport, look, { tail: options.tail, signal }, show);
-      else await showOnce(transport, await look(), options.tail, operator, signal, show);
+      if (options.follow) await followLogs(transport, look, { tail: options.tail }, show);
+      else await showOnce(transport, await look(), options.tail, operator, show);
     } finally {
       transport.close();
     }
-    signal.throwIfAborted();
     return EXIT_CODES.fine;
   });
 }
@@ -91,7 +90,6 @@ async function showOnce(
   sources: readonly LogSource[],
   tail: number,
   { name, home }: InstalledOperator,
-  signal: AbortSignal,
   show: (line: PodLine) => void,
 ): Promise<void> {
   if (sources.length === 0) {
@@ -102,7 +100,7 @@ async function showOnce(
   const lines: PodLine[] = [];
   await Promise.all(
     sources.map((source) =>
-      readLog(transport, source, { tail, follow: false, signal }, (line) => void lines.push(line)),
+      readLog(transport, source, { tail, follow: false }, (line) => void lines.push(line)),
     ),
   );
   for (const line of lines.sort((one, other) => one.time.localeCompare(other.time))) show(line);

@@ -21,6 +21,7 @@ import { type Draft, draft } from "./record/draft";
 import { Fakes } from "./record/fakes";
 import { asked, type LiveQuestion, liveQuestion, secretsIn, secretsOfEnvironment } from "./record/question";
 import { requestOf } from "./record/recordedRun";
+import { rewriteFile } from "./rewriteFile";
 import { indent, print, progress, styleFor } from "./terminal";
 
 /** @see record */
@@ -149,7 +150,8 @@ async function write({ operator, question, fakes, from }: Source, options: Recor
     (value) => fakes.outside(value),
   );
   mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, made.text, { flag: options.force ? "w" : "wx" });
+  if (options.force) rewriteFile(file, made.text);
+  else writeFileSync(file, made.text, { flag: "wx" });
   const isRun = path.dirname(file) === fixtures && /\.ya?ml$/.test(file);
   tell({ operator, question, fakes, from }, made, displayPath(file), isRun, options);
   return made.result.passed ? EXIT_CODES.fine : EXIT_CODES.failed;

@@ -28,13 +28,13 @@ export interface ReplayOptions extends ClusterOptions, NamespaceOptions {
  * @returns the exit code: 1 if the run fails
  * @throws DeadlineError if it does not end in time
  */
-export async function replay(of: string, options: ReplayOptions, signal: AbortSignal): Promise<number> {
+export async function replay(of: string, options: ReplayOptions): Promise<number> {
   return withCluster(options, async (client) => {
     if (of.includes("/")) return reconcile(client, of, options);
     const submitted = await submitAgain(client, await findRun(client, of));
     if (!options.wait) return tell(runOf(submitted), options);
     progress(`submitted ${submitted.metadata.name}, which ends when its operator has finished`);
-    return tell(runOf(await ended(client, submitted, options.timeout, signal)), options);
+    return tell(runOf(await ended(client, submitted, options.timeout)), options);
   });
 }
 
@@ -83,7 +83,6 @@ async function ended(
   client: KubernetesClient,
   { metadata }: KubernetesObject,
   seconds: number,
-  signal: AbortSignal,
 ): Promise<KubernetesObject> {
   return until(
     async () => {
@@ -95,7 +94,6 @@ async function ended(
       what: `the end of the run ${metadata.name}; argosy doctor checks the Workflow controller and the runner`,
       deadlineMs: seconds * 1_000,
       pollMs: 500,
-      signal,
     },
   );
 }

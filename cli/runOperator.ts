@@ -19,8 +19,8 @@ import { type HandlerAccount, openHandlerAccount } from "./handlerAccount";
 import { handlerEnvironment } from "./handlerEnvironment";
 import { installOperator, rolesInForce, rulesInForce } from "./installOperator";
 import { localHandler } from "./localHandler";
-import { LocalTransport } from "./localTransport";
 import { withLoginRemedy } from "./loginRemedy";
+import { ObservedTransport } from "./observedTransport";
 import { connectionAs } from "./serviceAccountToken";
 
 /** @see runOperator */
@@ -133,7 +133,7 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
       containers?.transport({ operator, env: given, account: handlerAccount, server }) ??
       localHandler(operator, env);
     const onStrayLog = (text: string) => onHandlerLog?.(controller?.masked(text) ?? text);
-    const usual = new LocalTransport(processes, onStrayLog, onSilence);
+    const usual = new ObservedTransport(processes, onStrayLog, onSilence);
     const timeoutMs =
       handler?.timeoutMs?.bind(handler) ?? (containers && (() => secondsInImage(operator) * 1000));
     controller = new LocalEngine(

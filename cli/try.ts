@@ -30,7 +30,7 @@ export interface TryOptions extends PreviewCommandOptions {
  * @returns the exit code: 3 if something would change, 1 if a handler fails or a child is refused
  * @throws OperatorError if the file cannot be understood; ApiError if the API server refuses an object
  */
-export async function tryFile(options: TryOptions, signal?: AbortSignal): Promise<number> {
+export async function tryFile(options: TryOptions): Promise<number> {
   const manifests = readManifests(options.file);
   const operators = loadOperators(findHandlers(options));
   const pairs = manifests.map((manifest) => ({ manifest, operator: operatorOf(manifest, operators) }));
@@ -51,7 +51,7 @@ export async function tryFile(options: TryOptions, signal?: AbortSignal): Promis
           apiVersion: apiVersionOf(customResource),
           metadata: { ...metadata, ...place },
         });
-        await previewAll(session, [object], (preview) => found.push(show(preview, options)), signal);
+        await previewAll(session, [object], (preview) => found.push(show(preview, options)));
       });
     }
     return conclude(found, options);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { storedSchemaOf } from "../definition/customResourceDefinition";
 import { displayPath } from "../definition/problems";
@@ -7,6 +7,7 @@ import { languageOf } from "../runtime/definition/handlerProgram";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
 import { EXIT_CODES, UsageError } from "./commandError";
 import { findHandlers, loadChosen, loaderOf } from "./project";
+import { rewriteFile } from "./rewriteFile";
 import { print } from "./terminal";
 import { pythonTypes } from "./types/python";
 import { structsOf } from "./types/shapes";
@@ -58,7 +59,7 @@ export async function types(names: readonly string[], options: TypesOptions): Pr
       isCurrent = false;
       print(`outdated ${displayPath(file)}: write it with argosy types ${operator.name}`);
     } else {
-      writeFileSync(file, text);
+      rewriteFile(file, text);
       print(`written  ${displayPath(file)}`);
     }
   }

@@ -57,10 +57,13 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   readonly argoServer: k8s.core.v1.Service | undefined;
   /** The service account that sees everything in the UI. Undefined without Argo Workflows. */
   readonly viewer: k8s.core.v1.ServiceAccount | undefined;
-  /** The service account that may also submit runs. Undefined without Argo Workflows. */
+  /** The service account that may also submit runs. Undefined unless `argoWorkflows` is "install". */
   readonly submitter: k8s.core.v1.ServiceAccount | undefined;
 
-  /** @throws ConfigurationError, before anything is registered, that names every argument that is wrong */
+  /**
+   * @throws ConfigurationError, before any object is registered, that names every argument that is wrong, or what another component
+   *   of the program already has
+   */
   constructor(name: string, args: ArgoPlatformArgs = {}, opts: pulumi.ComponentResourceOptions = {}) {
     const component = componentNamed("ArgoPlatform", name);
     const complete = completePlatformArgs(args, component);
@@ -103,7 +106,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
 function buildSets(args: CompletePlatformArgs) {
   const workflowController = buildWorkflowController(args);
   return {
-    namespaces: buildNamespaces(args),
+    namespaces: ours(buildNamespaces(args)),
     eventsDefinitions: ours(buildArgoEventsDefinitions(args)),
     workflowsDefinitions: ours(buildArgoWorkflowsDefinitions(args)),
     eventsController: buildArgoEventsController(args),
@@ -120,19 +123,15 @@ export function platformNamespace(namespace: string): string {
   return `the namespace "${namespace}" of a platform`;
 }
 
+/** The halves of Argo, by the arguments that say who installs them. */
+const HALVES = ["argoEvents", "argoWorkflows"] as const;
+
 /** The claim of a platform to the CRDs of a half of Argo. */
 function crdsOf(half: string): string {
   return `the installation of ${half}`;
 }
 
-function claimsOf(
-  component: string,
-  { namespace, argoEvents, argoWorkflows }: CompletePlatformArgs,
-): readonly Claim[] {
-  const halves = [
-    ["argoEvents", argoEvents],
-    ["argoWorkflows", argoWorkflows],
-  ] as const;
+function claimsOf(component: string, { namespace, ...modes }: CompletePlatformArgs): readonly Claim[] {
   return [
     {
       what: platformNamespace(namespace),
@@ -140,34 +139,34 @@ function claimsOf(
       remedy:
         "Use that platform: give its field `platform` as the argument `platform`. Or choose other namespaces.",
     },
-    ...halves
-      .filter(([, mode]) => mode === "install")
-      .map(([half]) => ({ what: crdsOf(half), component, remedy: `Set ${half} to "share".` })),
+    ...HALVES.filter((half) => modes[half] === "install").map((half) => ({
+      what: crdsOf(half),
+      component,
+      remedy: `Set ${half} to "share".`,
+    })),
   ];
 }
 
-/** Definitions that only one program in a cluster can install, marked with the name of that program. */
-function ours(definitions: ManifestSet): ManifestSet {
+/** Objects that only one program in a cluster can create, marked with the name of that program. */
+function ours(set: ManifestSet): ManifestSet {
   const program = thisProgram();
-  return Object.fromEntries(
-    Object.entries(definitions).map(([role, definition]) => [role, madeBy(program, definition)]),
-  );
+  return Object.fromEntries(Object.entries(set).map(([role, manifest]) => [role, madeBy(program, manifest)]));
 }
 
 /**
- * Objects that another platform of this program will install are not in the cluster yet, so the check does not report them as
- * missing.
+ * Objects that another platform of this program installs may not be in the cluster yet, or may be this program's: either is right.
+ * All platforms of a program that are created at once are known when the cluster answers.
  */
 function checked(component: string, args: CompletePlatformArgs, cluster: Cluster): Promise<void> {
-  const { archive, argoEvents, argoWorkflows, ...others } = args;
-  const installedHere = (half: string) => claimant(cluster, crdsOf(half)) !== undefined;
-  const expected = {
-    ...others,
-    argoEvents: argoEvents !== "install" && installedHere("argoEvents") ? ("none" as const) : argoEvents,
-    argoWorkflows:
-      argoWorkflows !== "install" && installedHere("argoWorkflows") ? ("none" as const) : argoWorkflows,
-    ...(archive && !hasPlaceholders(archive.secret) && { archive }),
-    program: thisProgram(),
-  };
-  return checkInCluster(component, cluster, (look) => checkPlatform(look, expected));
+  const { archive, ...others } = args;
+  return checkInCluster(component, cluster, (look) =>
+    checkPlatform(look, {
+      ...others,
+      installedBeside: HALVES.filter(
+        (half) => args[half] !== "install" && claimant(cluster, crdsOf(half)) !== undefined,
+      ),
+      ...(archive && !hasPlaceholders(archive.secret) && { archive }),
+      program: thisProgram(),
+    }),
+  );
 }

@@ -168,7 +168,7 @@ export const placement = fields(
     nodeSelector: podFields.nodeSelector.default({}),
     tolerations: podFields.tolerations.default([]),
   } satisfies Schemas<PlacementArgs>,
-  "Give any of registry, imagePullSecrets, nodeSelector and tolerations.",
+  `Give any of registry, imagePullSecrets, ${Object.keys(podFields).join(", ")}.`,
 );
 
 /** An {@link ArchiveArgs}. */

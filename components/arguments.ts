@@ -120,8 +120,8 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
   /** Whether to create these two namespaces. If false, they must exist already. @default true */
   readonly createNamespaces?: boolean;
   /**
-   * How Argo Events comes into the cluster: "install" (Argosy installs the CRDs and the controller), "share" (the CRDs exist
-   * already, Argosy installs the controller), "adopt" (both exist already), "none" (operators do without Argo Events).
+   * Who installs Argo Events: "install" (Argosy installs the CRDs and the controller), "share" (the CRDs exist already, Argosy
+   * installs the controller), "adopt" (both exist already), "none" (operators do without Argo Events).
    * @default "install"
    */
   readonly argoEvents?: ArgoMode;
@@ -227,8 +227,7 @@ export interface GuardsArgs {
 /** The arguments of `Operators`. */
 export interface OperatorsArgs extends WorkloadArgs {
   /**
-   * The folder that has a folder for each operator, relative to the program's folder. Or operators that `loadOperators` has
-   * loaded.
+   * A folder with one subfolder for each operator, relative to the program's folder. Or the result of `loadOperators`.
    */
   readonly handlers: string | readonly Operator[];
   /**
@@ -238,23 +237,24 @@ export interface OperatorsArgs extends WorkloadArgs {
    */
   readonly overrides?: Readonly<Record<string, OperatorOverrides | undefined>>;
   /**
-   * A platform of this program, the platform of another stack (see `platformOfStack`), or arguments for a platform to create. A
-   * value that is neither a component nor has an `argosyVersion` is taken for arguments.
+   * A platform of this program, the platform of another stack (see `platformOfStack`), or arguments for a new platform. Argosy
+   * treats any object that is no component and has no `argosyVersion` as arguments for a new platform.
    * @default a new platform with all defaults
    */
   readonly platform?: PlatformComponent | Platform | ArgoPlatformArgs;
   /**
-   * The name that distinguishes these operators from all others in the same cluster. It is part of finalizers, labels, field
-   * managers and leases, and is the name of the event bus, the event source and the sensor. At most 20 characters. A change of
-   * this name renames every operator: see formerNames.
+   * The name that distinguishes these operators from those of other programs in the same cluster. It is part of finalizers,
+   * labels, field managers and leases, and is the name of the event bus, the event source and the sensor. It is not part of the
+   * names of Deployments and accounts: two installations on one platform cannot have operators of the same name. At most 20
+   * characters. A change of this name renames every operator: see formerNames.
    * @default "argosy"
    */
   readonly installation?: string;
   /** The size of the event bus. @default one member, without a volume */
   readonly eventBus?: EventBusArgs;
   /**
-   * Rules of the API server that keep everybody but Argosy from changing Argosy's objects: children as true, annotations with the
-   * groups that may set them, and exempt with the groups that no guard stops.
+   * Rules of the API server that keep everybody but Argosy from changing Argosy's objects. `children: true` protects children.
+   * `annotations.groups` lists who may set annotations. `exempt` lists groups that no guard stops.
    * @default none
    */
   readonly guards?: GuardsArgs;

@@ -4,7 +4,7 @@ import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 
 /**
- * Looks into the cluster before anything of a component is registered. If the cluster does not answer, a preview goes on without
+ * Looks into the cluster before a component and its objects are registered. If the cluster does not answer, a preview goes on without
  * the check, and says so.
  *
  * @param component the name of the component in errors: `Operators "shop"`
@@ -18,13 +18,18 @@ export async function checkInCluster(
   const connection = await cluster.connection;
   // No message is awaited: Pulumi sends one after another, and an earlier one may be about a component that waits for this.
   if (!connection) return sayUnchecked(component, cluster);
-  const { problems, unseen } = await lookInCluster(connection, find, (error) => {
+  const {
+    problems,
+    unseen,
+    warnings = [],
+  } = await lookInCluster(connection, find, (error) => {
     // If the program does not name a cluster, a preview without a kubeconfig is normal.
     if ((connection.context ?? connection.kubeconfig) === undefined || !isNew(error.message)) return;
     void pulumi.log.warn(`${component}: ${error.message}`);
   });
   if (problems.length > 0)
     throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
+  for (const warning of warnings) void pulumi.log.warn(`${component}: ${warning}`);
   for (const title of unseen) {
     void pulumi.log.warn(
       `${component} uses ${title}, but this kubeconfig does not show whether the cluster has it`,

@@ -23,7 +23,7 @@ import {
 } from "./argumentParts";
 import type { ArgoPlatformArgs, OperatorsArgs } from "./arguments";
 import { ConfigurationError } from "./errors";
-import { isInput } from "./inputs";
+import { isInput, rememberInputs } from "./inputs";
 import type { EventBusOptions } from "./manifests/eventPath/options";
 import type { GuardOptions } from "./manifests/operator/guards";
 import type { TracesOptions } from "./manifests/operator/options";
@@ -222,6 +222,7 @@ function checked<Schema extends z.ZodObject>(
   component: string,
 ): z.output<Schema> {
   const problems: string[] = [];
+  rememberInputs(component, args);
   const complete = checkArguments(schema, args, (field, complaint, remedy) => {
     const isPlatforms = !(field in schema.shape) && field in PLATFORM_ARGUMENTS.shape;
     const hint = isPlatforms ? `Give it as platform: { ${field}: ... }.` : remedy;

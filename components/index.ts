@@ -4,7 +4,10 @@
  * @packageDocumentation
  */
 
+export type { LoadOptions } from "../definition/loadOperator";
 export { OperatorError } from "../definition/problems";
+export type { OperatorOverrides } from "../definition/schema";
+export type { Operator } from "../runtime/program";
 export { ArgoPlatform } from "./argoPlatform";
 export type {
   AnnotationsGuardArgs,
@@ -15,6 +18,7 @@ export type {
   GuardsArgs,
   MonitoringArgs,
   OperatorsArgs,
+  OutsideEventsArgs,
   PlacementArgs,
   PlatformComponent,
   PodArgs,
@@ -29,5 +33,6 @@ export type { Quota } from "./manifests/operator/quota";
 export type { ArgoMode, Platform } from "./manifests/platform/options";
 export type { Transforms } from "./manifests/transform";
 export { loadOperators, Operators } from "./operators";
+export type { OutsideEvents } from "./outsideEvents";
 export { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
 export { platformOfStack } from "./platform";

@@ -6,6 +6,7 @@ import type { LoadOptions } from "../definition/loadOperator";
 import { loadOperators as loadFrom } from "../definition/loadOperators";
 import { checkImageVolumes, type ImageVolumesNeed } from "../preflight/checkImageVolumes";
 import { checkInstallation } from "../preflight/checkInstallation";
+import { checkOperatorNames } from "../preflight/checkOperatorNames";
 import { together } from "../preflight/lookInCluster";
 import type { Operator } from "../runtime/program";
 import { ArgoPlatform, platformNamespace } from "./argoPlatform";
@@ -26,6 +27,7 @@ import { EventPath } from "./eventPath";
 import { isInput } from "./inputs";
 import { buildEventPath } from "./manifests/eventPath/eventPath";
 import { buildInstallation, installationNameOf } from "./manifests/installation";
+import { runnerNameOf } from "./manifests/names";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
 import { buildOperator } from "./manifests/operator/operator";
 import { quotaProblems } from "./manifests/operator/quota";
@@ -80,8 +82,8 @@ export class Operators extends pulumi.ComponentResource {
   readonly customResources: readonly string[];
 
   /**
-   * @throws RunError, before anything is registered, that names everything that is wrong with the arguments and with the
-   *   files of the operators
+   * @throws RunError, before any object is registered, that names everything that is wrong with the arguments and with the files of
+   *   the operators, or what another component of the program already has
    */
   constructor(name: string, args: OperatorsArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const component = componentNamed("Operators", name);
@@ -97,12 +99,7 @@ export class Operators extends pulumi.ComponentResource {
     announce({ used: operators });
     const sets = withReadableErrors(() => buildSets(ours));
     const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
-    super(
-      "argosy:index:Operators",
-      name,
-      {},
-      afterCheck(checked(component, installation, operators, cluster), ownOptions),
-    );
+    super("argosy:index:Operators", name, {}, afterCheck(checked(ours, cluster), ownOptions));
     claim(cluster, claimsOf(component, installation, operators, platform), this);
     warnOfSdk();
     for (const { severity, text } of notesOn(operators, platform)) {
@@ -311,20 +308,23 @@ function checkForms(operators: readonly Operator[], { argoWorkflows }: Platform,
 }
 
 /**
- * Checks that no other program has an installation of this name in the cluster, and that the cluster has everything that the
- * operators need.
+ * Checks that no other program has an installation of this name in the cluster or an operator of one of these names on the
+ * platform, and that the cluster has everything that the operators need.
  */
-function checked(
-  component: string,
-  installation: string,
-  operators: readonly Operator[],
-  cluster: Cluster,
-): Promise<void> {
+function checked({ component, installation, operators, platform }: Plan, cluster: Cluster): Promise<void> {
   const clusterRole = installationNameOf(installation);
+  const program = thisProgram();
   return checkInCluster(component, cluster, async (look) =>
     together(
       await Promise.all([
-        checkInstallation(look, { installation, clusterRole, program: thisProgram() }),
+        checkInstallation(look, { installation, clusterRole, program }),
+        checkOperatorNames(look, {
+          operators,
+          namespace: platform.namespace,
+          program,
+          accountOf: runnerNameOf,
+          clusterRoleOf: installationNameOf,
+        }),
         checkImageVolumes(look, imageVolumesNeed(operators)),
       ]),
     ),

@@ -2,8 +2,8 @@ import * as pulumi from "@pulumi/pulumi";
 import type { OutsideManifests } from "./manifests/outside/outside";
 import { after, register, registerSet } from "./register";
 
-/** The options of {@link OutsideEvents}. */
-export interface OutsideEventsArgs extends OutsideManifests {
+/** What {@link OutsideEvents} are made from. */
+export interface OutsideEventsParts extends OutsideManifests {
   /** The resources that are created before the component and deleted after it: the CRDs, with their operators. */
   readonly needs: readonly pulumi.Resource[];
   /** Whether Pulumi refuses to delete the event bus. */
@@ -15,9 +15,10 @@ export interface OutsideEventsArgs extends OutsideManifests {
  * intake. It is created after the CRDs and deleted before them. `Operators` creates this component; users do not.
  */
 export class OutsideEvents extends pulumi.ComponentResource {
+  /** The event bus of events from outside. */
   readonly eventBus: pulumi.CustomResource;
 
-  constructor(name: string, args: OutsideEventsArgs, opts: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: OutsideEventsParts, opts: pulumi.ComponentResourceOptions) {
     super("argosy:index:OutsideEvents", name, {}, opts);
     const child = after({ parent: this }, args.needs);
     const accounts = registerSet(name, args.accounts, child);

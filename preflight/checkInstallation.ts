@@ -1,5 +1,5 @@
-import { type ObjectMeta, PROGRAM_ANNOTATION } from "../runtime/program";
 import type { Findings, Look } from "./lookInCluster";
+import { ifRenamed, makerOf } from "./makers";
 
 /** The installation that a program is about to create. */
 export interface ExpectedInstallation {
@@ -20,18 +20,10 @@ export async function checkInstallation(
   if (maker === undefined || maker === program) return { problems: [], unseen: [] };
   return {
     problems: [
-      `installation is "${installation}", which in this cluster belongs to the stack ${maker}. Give these operators ` +
-        `another installation. If that stack no longer exists: kubectl delete clusterrole ${clusterRole}.`,
+      `installation is "${installation}", which in this cluster belongs to the stack ${maker}. ` +
+        `${ifRenamed(maker, `clusterrole ${clusterRole}`, program)} If that is another stack, give these operators another ` +
+        `installation. If that stack no longer exists: kubectl delete clusterrole ${clusterRole}.`,
     ],
     unseen: [],
   };
-}
-
-/** The program that created an object, from the object's annotation. Undefined if there is no annotation. */
-export function makerOf({
-  metadata,
-}: {
-  readonly metadata: Pick<ObjectMeta, "annotations">;
-}): string | undefined {
-  return metadata.annotations?.[PROGRAM_ANNOTATION];
 }

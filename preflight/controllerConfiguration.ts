@@ -9,10 +9,18 @@ export interface ControllerConfiguration {
   readonly instanceId: string;
   /** Whether the controller makes pods without an init container of Argo's. */
   readonly initlessPods: boolean;
+  /**
+   * Whether the controller takes only Workflows that refer to a WorkflowTemplate. If not, whoever may create Workflows can run any
+   * pod as any account of the namespace.
+   */
+  readonly takesOnlyTemplates: boolean;
 }
 
 /** How the names of these ConfigMaps end, in Argo's own manifests and in its Helm chart. */
 export const CONFIG_MAP_NAME = /(^|-)workflow-controller-configmap$/;
+
+/** The values of `templateReferencing` that require a template (argo-workflows, config/config.go, MustUseReference). */
+const RESTRICTING: readonly unknown[] = ["Strict", "Secure"];
 
 /**
  * Reads a Workflow controller's configuration from its ConfigMap, which has all of it as YAML in the key `config`, or each field in
@@ -30,6 +38,9 @@ export function readControllerConfiguration(
       configMap: `${metadata.namespace}/${metadata.name}`,
       instanceId: String(fields["instanceid"] ?? ""),
       initlessPods: fieldsOf(fields["initlesspod"])["enabled"] === true,
+      takesOnlyTemplates: RESTRICTING.includes(
+        fieldsOf(fields["workflowrestrictions"])["templatereferencing"],
+      ),
     };
   } catch {
     return undefined;

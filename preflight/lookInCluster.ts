@@ -15,7 +15,7 @@ export interface Connection {
   readonly context?: string | undefined;
 }
 
-/** A cluster-scoped object, "absent", or undefined if this is not known. */
+/** An object, "absent", or undefined if this is not known. */
 export type Found = KubernetesObject | "absent" | undefined;
 
 /** The result of a look into a cluster. */
@@ -24,6 +24,8 @@ export interface Findings {
   readonly problems: readonly string[];
   /** The parts that are to be used, but were not seen: the cluster did not answer, or did not show them. */
   readonly unseen: readonly string[];
+  /** What somebody should know or change, but what is no reason to refuse. @default [] */
+  readonly warnings?: readonly string[];
 }
 
 /** The findings of several looks, together. */
@@ -31,6 +33,7 @@ export function together(findings: readonly Findings[]): Findings {
   return {
     problems: findings.flatMap(({ problems }) => problems),
     unseen: findings.flatMap(({ unseen }) => unseen),
+    warnings: findings.flatMap(({ warnings = [] }) => warnings),
   };
 }
 
@@ -38,6 +41,10 @@ export function together(findings: readonly Findings[]): Findings {
 export interface Look {
   /** The CRD of this name. */
   crd(name: string): Promise<Found>;
+  /** The namespace of this name. */
+  namespace(name: string): Promise<Found>;
+  /** The service account of this name. */
+  serviceAccount(namespace: string, name: string): Promise<Found>;
   /** The ClusterRole of this name. */
   clusterRole(name: string): Promise<Found>;
   /** Whether there is a Secret of this name. Its content is not requested. */
@@ -67,6 +74,9 @@ export async function lookInCluster<T>(
     return await find({
       crd: (name) =>
         patiently(objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`)),
+      namespace: (name) => patiently(objectAt(client, `/api/v1/namespaces/${name}`)),
+      serviceAccount: (namespace, name) =>
+        patiently(objectAt(client, `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`)),
       clusterRole: (name) =>
         patiently(objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
       hasSecret: (namespace, name) => patiently(hasSecret(client, namespace, name)),
@@ -81,6 +91,8 @@ export async function lookInCluster<T>(
 const unknown = () => Promise.resolve(undefined);
 const BLIND: Look = {
   crd: unknown,
+  namespace: unknown,
+  serviceAccount: unknown,
   clusterRole: unknown,
   hasSecret: unknown,
   keepsImageVolumes: unknown,

@@ -41,7 +41,7 @@ export const FORMER_UIDS_ANNOTATION = `${DOMAIN}/former-uids`;
 /** On a Secret: the identity of the operator whose custom resources may use it by its name. */
 export const USED_BY_LABEL = `${DOMAIN}/used-by`;
 
-/** On every Workflow and every Memory of an operator: the operator's identity. */
+/** On every Workflow, every Memory and every service account of an operator: the operator's identity. */
 export const OPERATOR_LABEL = `${DOMAIN}/operator`;
 /** On each of our Workflows that is about one custom resource: that resource's uid. */
 export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;

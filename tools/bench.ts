@@ -53,7 +53,7 @@ export function main(args: readonly string[]): Promise<number> {
       "--cluster",
       "instead, run on the cluster that the kubeconfig names; --cluster --help shows the options",
     );
-  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
+  return runCommand({ command, runUntil: (signal) => bench(command.opts(), signal) }, args);
 }
 
 async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Promise<number> {

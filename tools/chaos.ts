@@ -71,7 +71,7 @@ export function main(args: readonly string[]): Promise<number> {
     .option("--keep", "do not clean up if something is lost")
     .option("--json", "print JSON instead of tables")
     .addHelpText("after", HELP);
-  return runCommand({ command, run: (signal) => chaos(command.opts(), signal) }, args);
+  return runCommand({ command, runUntil: (signal) => chaos(command.opts(), signal) }, args);
 }
 
 async function chaos(options: Options, signal: AbortSignal): Promise<number> {

@@ -13,7 +13,7 @@ const ALL_TESTS = ["tests/unit", "tests/package", "tests/integration"];
  * @returns the exit code: 1 if a test has failed, 2 for wrong arguments
  */
 export function main(args: readonly string[]): Promise<number> {
-  return runCommand({ command: testCommand("coverage"), run: () => coverage(args) }, args);
+  return runCommand({ command: testCommand("coverage"), runUntil: () => coverage(args) }, args);
 }
 
 async function coverage(args: readonly string[]): Promise<number> {

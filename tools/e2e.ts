@@ -37,7 +37,7 @@ export const STEPS = [
  */
 export function main(args: readonly string[]): Promise<number> {
   const command = testCommand("e2e");
-  return runCommand({ command, run: () => e2e(command) }, args);
+  return runCommand({ command, runUntil: () => e2e(command) }, args);
 }
 
 async function e2e(command: Command): Promise<number> {

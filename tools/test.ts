@@ -39,7 +39,7 @@ const FILES_PER_CORE = 2.5;
  */
 export function main(args: readonly string[]): Promise<number> {
   const command = testCommand("test");
-  return runCommand({ command, run: () => test(command, args.length === 0) }, args);
+  return runCommand({ command, runUntil: () => test(command, args.length === 0) }, args);
 }
 
 /** @param isWhole whether to check types and style as well */

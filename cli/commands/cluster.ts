@@ -37,8 +37,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     argument: ["[names...]", "operators, or objects as KIND/NAME (default: all operators)"],
     check: checkNames,
     options: previewOptions(),
-    run: (options, names, signal) =>
-      (require("../diff") as typeof import("../diff")).diff(names, options, signal),
+    run: (options, names) => (require("../diff") as typeof import("../diff")).diff(names, options),
   },
   {
     name: "try",
@@ -50,8 +49,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
       new Option("-f, --file <file>", "a YAML file with the objects").makeOptionMandatory(),
       ...previewOptions(),
     ],
-    run: (options, _, signal) =>
-      (require("../try") as typeof import("../try")).tryFile(options as { file: string }, signal),
+    run: (options) => (require("../try") as typeof import("../try")).tryFile(options as { file: string }),
   },
   {
     name: "record",
@@ -144,8 +142,8 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
         .default(100),
       ...objectOptions("print each line as JSON"),
     ],
-    run: (options, [of = ""], signal) =>
-      (require("../logs") as typeof import("../logs")).logs(of, options as { tail: number }, signal),
+    run: (options, [of = ""]) =>
+      (require("../logs") as typeof import("../logs")).logs(of, options as { tail: number }),
   },
   {
     name: "replay",
@@ -163,11 +161,10 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
         .default(120),
       ...objectOptions(),
     ],
-    run: (options, [of = ""], signal) =>
+    run: (options, [of = ""]) =>
       (require("../replay") as typeof import("../replay")).replay(
         of,
         options as { wait: boolean; timeout: number },
-        signal,
       ),
   },
   {

@@ -1,7 +1,10 @@
 import type { Option, OptionValues } from "commander";
+import type { Action } from "../command";
 
 /** A command as users type it. Its action is loaded only when the command runs, because Pulumi alone takes a second to load. */
-export interface Entry {
+export type Entry = Description & Action<[options: OptionValues, args: readonly string[]]>;
+
+interface Description {
   readonly name: string;
   /** The text in the list of commands. */
   readonly summary: string;
@@ -13,5 +16,4 @@ export interface Entry {
   readonly options: readonly Option[];
   /** Checks the arguments before the action is loaded. @throws UsageError */
   check?(args: readonly string[]): void;
-  run(options: OptionValues, args: readonly string[], signal: AbortSignal): Promise<number>;
 }

@@ -79,15 +79,16 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       "Plays the life of a Memcached object with the real engine and handler, on its own Kubernetes control plane: " +
       "created, scaled, healed, refused, broken, repaired, deleted. The command fails if a step does not go as expected.",
     options: [...ownClusterOptions(), jsonOption("print a line of JSON for each step")],
-    run: (options, _, signal) => (require("../start") as typeof import("../start")).start(options, signal),
+    runUntil: (options, _, signal) =>
+      (require("../start") as typeof import("../start")).start(options, signal),
   },
   {
     name: "dev",
     summary: "run the operators on this machine, and apply every edit",
     description:
       "Runs the operators of handlers/ on their own Kubernetes control plane until Ctrl-C. It prints a line for each " +
-      "reconcile, and applies every edit of a handler or a definition as soon as it is saved. On a terminal, it shows a " +
-      "table of all objects below these lines.",
+      "reconcile, and applies every edit in handlers/ as soon as it is saved. On a terminal, it shows a table of all " +
+      "objects below these lines.",
     options: [
       ...ownClusterOptions(),
       ...stackOperatorsOptions(),
@@ -107,7 +108,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
         .argParser(port)
         .default(0),
     ],
-    run: (options, _, signal) =>
+    runUntil: (options, _, signal) =>
       (require("../dev") as typeof import("../dev")).dev(
         options as { metricsPort: number; debugPort: number; table: boolean },
         signal,
@@ -121,13 +122,12 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       "answers. No cluster is needed.",
     argument: ["[operators...]", "only these operators (default: all)"],
     options: [
-      new Option("--watch", "run the fixtures again after each edit, until Ctrl-C"),
+      new Option("--watch", "run the fixtures again after each edit in handlers/, until Ctrl-C"),
       new Option("--update", "write the answers into the fixtures that expect something else or nothing"),
       ...stackOperatorsOptions(),
       jsonOption("print a line of JSON for each fixture"),
     ],
-    run: (options, operators, signal) =>
-      (require("../test") as typeof import("../test")).test(operators, options, signal),
+    run: (options, operators) => (require("../test") as typeof import("../test")).test(operators, options),
   },
   {
     name: "types",

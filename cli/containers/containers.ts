@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import type { Operator } from "../../runtime/definition/definition";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
+import { endedAtExit } from "../endedAtExit";
 import type { HandlerAccount } from "../handlerAccount";
+import { scratchFolder } from "../scratchFolder";
 import { type ContainerEngine, findEngine } from "./engine";
 import { Images } from "./images";
 import { ImageTransport } from "./imageTransport";
@@ -24,17 +23,15 @@ export interface InImage {
 export class Containers {
   private readonly images: Images;
   private readonly session: ContainerSession;
-  /** A folder that only its owner can open, whatever the umask is. The containers may read the files in it. */
-  private readonly scratch = mkdtempSync(path.join(tmpdir(), "argosy-containers-"));
-  private readonly removeScratch = () => rmSync(this.scratch, { recursive: true, force: true });
+  /** The containers may read the files in it. */
+  private readonly scratch = scratchFolder("argosy-containers");
 
   private constructor(
     readonly engine: ContainerEngine,
     onProgress: (line: string) => void,
   ) {
     this.images = new Images(engine, (image) => onProgress(`${engine.name} pulls ${image}`));
-    this.session = new ContainerSession(engine, this.scratch);
-    process.once("exit", this.removeScratch);
+    this.session = new ContainerSession(engine, this.scratch.path);
   }
 
   /**
@@ -61,22 +58,22 @@ export class Containers {
   /** The processes of a handler, each in a container. Its image must exist. */
   transport({ operator, env, account, server }: InImage): HandlerTransport {
     const { engine, session, scratch } = this;
-    return new ImageTransport({
+    const transport = new ImageTransport({
       operator,
       engine,
       session,
-      scratch,
+      scratch: scratch.path,
       env: { ...account?.envInPod, ...env },
       account: account?.folder,
       onHostNetwork: account !== undefined && isLoopback(server),
     });
+    return endedAtExit(transport);
   }
 
   /** Removes all remaining containers. */
   async close(): Promise<void> {
     await this.session.close();
-    process.off("exit", this.removeScratch);
-    this.removeScratch();
+    this.scratch.remove();
   }
 }
 

@@ -1,19 +1,23 @@
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { type Program, type ProgramPaths, programs } from "./programs";
 
 /**
  * The folder for files that are costly to get, across runs and projects: `$ARGOSY_CACHE`, else `$XDG_CACHE_HOME/argosy`, else the
- * platform's usual folder below the home folder.
+ * platform's usual folder below the home folder. An absolute path, because processes in other folders use it. A relative
+ * `XDG_CACHE_HOME` does not count (https://specifications.freedesktop.org/basedir/latest/#basics).
+ * @throws the system's error if it needs the home folder of a user who has none
  */
 export function cacheDirectory(
   environment: NodeJS.ProcessEnv = process.env,
   platform: NodeJS.Platform = process.platform,
-  home: string = homedir(),
+  homeOf: () => string = homedir,
 ): string {
-  if (environment.ARGOSY_CACHE) return environment.ARGOSY_CACHE;
-  if (environment.XDG_CACHE_HOME) return join(environment.XDG_CACHE_HOME, "argosy");
-  return platform === "darwin" ? join(home, "Library", "Caches", "argosy") : join(home, ".cache", "argosy");
+  const { ARGOSY_CACHE: own, XDG_CACHE_HOME: caches } = environment;
+  if (own) return resolve(own);
+  if (caches && isAbsolute(caches)) return join(caches, "argosy");
+  const usual = platform === "darwin" ? ["Library", "Caches"] : [".cache"];
+  return resolve(homeOf(), ...usual, "argosy");
 }
 
 /** The path of a program in the cache, whether it exists or not. Each version has its own folder. */

@@ -2,6 +2,7 @@ import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { shellWord } from "../shellWord";
 import { formatDuration } from "../terminal";
 import { killApiServer, startApiServer } from "./apiServer";
 import { kubeconfigPath, PortTakenError, serverUrl, startCluster } from "./cluster";
@@ -66,7 +67,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     () => start(programs, report, signal, data),
     startedAt,
   );
-  const kubectl = `${programs.kubectl} --kubeconfig ${controlPlane.kubeconfig}`;
+  const kubectl = `${shellWord(programs.kubectl)} --kubeconfig ${shellWord(controlPlane.kubeconfig)}`;
   report(`control plane ready (${formatDuration(Date.now() - startedAt)}): ${kubectl}`);
   return controlPlane;
 }

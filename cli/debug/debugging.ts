@@ -11,8 +11,8 @@ import { isRecord } from "../../runtime/json/json";
 import { CommandError, UsageError } from "../commandError";
 import { checkPort, freePorts, isFree } from "../controlPlane/ports";
 import { localHandler } from "../localHandler";
-import { LocalTransport } from "../localTransport";
 import { readObjectName } from "../objectName";
+import { shellWord } from "../shellWord";
 import {
   DEBUG_HOST,
   type Debugger,
@@ -111,10 +111,11 @@ function checkDebugpy({ env, folder }: Operator, python: string): void {
   });
   if (status === 0) return;
   const found = commandOnPath(python, environment, folder) ?? python;
+  const typed = shellWord(python);
   throw new CommandError(
-    `debugpy, the debugger for Python, is not installed for ${found}. Install it: ${python} -m pip install debugpy. ` +
+    `debugpy, the debugger for Python, is not installed for ${found}. Install it: ${typed} -m pip install debugpy. ` +
       "If pip refuses to, use a virtual environment, and start argosy dev in the same shell: " +
-      `${python} -m venv .venv && . .venv/bin/activate && pip install debugpy`,
+      `${typed} -m venv .venv && . .venv/bin/activate && pip install debugpy`,
   );
 }
 
@@ -147,7 +148,7 @@ export class Debugging {
     const started = (command: readonly string[]) => debuggedCommand(command, port)?.command ?? command;
     const where = `${DEBUG_HOST}:${port}`;
     const debugged = new DebuggedHandler({
-      transport: new LocalTransport(localHandler(operator, own, started)),
+      transport: localHandler(operator, own, started),
       onLog,
       onNotice,
       onWait: (object) =>

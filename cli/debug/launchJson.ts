@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { applyEdits, modify, type ParseError, parse } from "jsonc-parser";
 import { isRecord } from "../../runtime/json/json";
+import { rewriteFile } from "../rewriteFile";
 import { DEBUG_HOST, type Debugger } from "./debuggedCommand";
 
 /** An entry of `configurations` in VS Code's launch.json. */
@@ -52,7 +53,7 @@ export function writeLaunchJson(folder: string, entry: LaunchConfiguration): Lau
     const after = withEntry(before, entry);
     if (after === before) return { kind: "unchanged", file };
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, after);
+    rewriteFile(file, after);
     return { kind: "written", file };
   } catch (error) {
     return { kind: "left", file, why: (error as Error).message };

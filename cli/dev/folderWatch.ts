@@ -1,5 +1,6 @@
 import { type FSWatcher, lstatSync, readdirSync, realpathSync, statSync, watch } from "node:fs";
 import path from "node:path";
+import { displayPath } from "../../definition/problems";
 
 /** Files of editors, interpreters and file systems, and files that only tests read. */
 const IGNORED = [
@@ -22,6 +23,14 @@ export function isIgnored(file: string, but: readonly string[] = []): boolean {
     .some((part) => !but.includes(part) && IGNORED.some((pattern) => pattern.test(part)));
 }
 
+/** The options of a {@link FolderWatch}. */
+export interface FolderWatchOptions {
+  /** Called once, with a remedy, if the system does not watch any more folders, so that edits may not be noticed. */
+  readonly onBlind: (notice: string) => void;
+  /** Names of folders that count, although edits in them usually do not matter. @default none */
+  readonly but?: readonly string[];
+}
+
 /** A save is several events within a few milliseconds; a copied folder is many files. */
 const QUIET_MS = 150;
 
@@ -39,16 +48,13 @@ export class FolderWatch {
   private readonly above = new Map<string, FSWatcher>();
   private readonly changed = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
+  private isBlind = false;
 
-  /**
-   * @param onChange receives the changed files' absolute paths
-   * @param but names of folders that count, although edits in them usually do not matter.
-   * @default none
-   */
+  /** @param onChange receives the changed files' absolute paths */
   constructor(
     private readonly root: string,
     private readonly onChange: (files: readonly string[]) => void,
-    private readonly but: readonly string[] = [],
+    private readonly options: FolderWatchOptions,
   ) {
     this.watchAbove(root, root);
     this.take(root);
@@ -72,8 +78,9 @@ export class FolderWatch {
       const watcher = watch(dir, come);
       watcher.on("error", () => {});
       this.above.set(key, watcher);
-    } catch {
-      // Nobody may read it.
+    } catch (error) {
+      // Otherwise nobody may read it.
+      this.sayIfBlind(dir, error);
     }
   }
 
@@ -92,12 +99,22 @@ export class FolderWatch {
       this.watchers.set(folder, watcher);
       for (const name of readdirSync(folder)) {
         const inner = path.join(folder, name);
-        if (!isIgnored(path.relative(this.root, inner), this.but)) this.take(inner);
+        if (!isIgnored(path.relative(this.root, inner), this.options.but)) this.take(inner);
       }
-    } catch {
-      // It is already gone again.
+    } catch (error) {
+      // Otherwise it is already gone again.
+      this.sayIfBlind(folder, error);
       this.leave(folder);
     }
+  }
+
+  private sayIfBlind(folder: string, error: unknown): void {
+    const lacking = lackingFor(error);
+    if (lacking === undefined || this.isBlind) return;
+    this.isBlind = true;
+    this.options.onBlind(
+      `Edits in ${displayPath(folder)}, and perhaps in other folders, are not noticed: ${lacking}`,
+    );
   }
 
   /** Leaves a folder and all in it. */
@@ -110,7 +127,7 @@ export class FolderWatch {
   }
 
   private note(file: string): void {
-    if (isIgnored(path.relative(this.root, file), this.but)) return;
+    if (isIgnored(path.relative(this.root, file), this.options.but)) return;
     this.changed.add(file);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.tell(), QUIET_MS);
@@ -124,6 +141,26 @@ export class FolderWatch {
     for (const file of files) this.take(file);
     this.onChange(files);
   }
+}
+
+/**
+ * The limits that editors use up too. Linux has one of its own for each user (inotify(7)); elsewhere a watch is an open file.
+ */
+const LIMITS: Readonly<Record<string, { readonly name: string; readonly command: string }>> = {
+  ENOSPC: { name: "inotify watches", command: "sudo sysctl fs.inotify.max_user_watches=1048576" },
+  EMFILE:
+    process.platform === "linux"
+      ? { name: "inotify instances", command: "sudo sysctl fs.inotify.max_user_instances=1024" }
+      : { name: "open files", command: "ulimit -n 10240" },
+};
+
+/** What a system lacks that does not watch another folder, with the remedy. Undefined for any other error. */
+function lackingFor(error: unknown): string | undefined {
+  const limit = LIMITS[(error as NodeJS.ErrnoException).code ?? ""];
+  return (
+    limit &&
+    `the system has no ${limit.name} left. Raise the limit, and start the command again: ${limit.command}`
+  );
 }
 
 /** Where a link leads. Undefined if this is no link, or leads nowhere. */

@@ -45,7 +45,7 @@ export interface Running {
 /** Runs operators and keeps them in step with their files. */
 export class Workshop {
   private readonly engines = new Map<string, Running>();
-  /** Edits are applied one after another. */
+  /** The start, the edits and the further attempts come one after another, because each begins and stops engines. */
   private tail: Promise<void> = Promise.resolve();
   private closed = false;
   /** Valid operators that could not be started, by their folders, with the reason. */
@@ -64,9 +64,35 @@ export class Workshop {
   /**
    * Starts every operator that is in order, and reports what keeps the others from starting. These are started once an edit has
    * mended them, or once what was in their way has gone.
+   * Edits that come meanwhile are applied afterwards.
    * @throws whatever keeps them from starting, if none could be started and none waits for a kind of the cluster
    */
-  async open(): Promise<void> {
+  open(): Promise<void> {
+    const opened = this.tail.then(() => this.startAll());
+    // The caller gets the error.
+    this.tail = opened.catch(() => {});
+    return opened;
+  }
+
+  /** Applies an edit: a handler is renewed, or an operator with a changed definition is replaced. */
+  edited(files: readonly string[]): Promise<void> {
+    return this.inTurn(() => this.takeIn(files));
+  }
+
+  /**
+   * Stops every operator, when the edit that is being taken in has been.
+   * @param graceMs how long runs in progress may take, and the edit.
+   * @default for ever
+   */
+  async close(graceMs?: number): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.again);
+    await within(graceMs, this.tail);
+    await Promise.all(this.running.map(({ controller }) => controller.stop(graceMs)));
+    this.engines.clear();
+  }
+
+  private async startAll(): Promise<void> {
     const { operators, error } = this.options.load();
     this.hadMistake = error !== undefined;
     const errors: unknown[] = error ? [error] : [];
@@ -88,25 +114,12 @@ export class Workshop {
     this.tryAgain();
   }
 
-  /** Applies an edit: a handler is renewed, or an operator with a changed definition is replaced. */
-  edited(files: readonly string[]): Promise<void> {
+  /** Does this after everything before, unless the workshop is closed by then. */
+  private inTurn(action: () => Promise<void>): Promise<void> {
     this.tail = this.tail
-      .then(() => (this.closed ? undefined : this.takeIn(files)))
+      .then(() => (this.closed ? undefined : action()))
       .catch((error: Error) => this.options.onError(error));
     return this.tail;
-  }
-
-  /**
-   * Stops every operator, when the edit that is being taken in has been.
-   * @param graceMs how long runs in progress may take, and the edit.
-   * @default for ever
-   */
-  async close(graceMs?: number): Promise<void> {
-    this.closed = true;
-    clearTimeout(this.again);
-    await within(graceMs, this.tail);
-    await Promise.all(this.running.map(({ controller }) => controller.stop(graceMs)));
-    this.engines.clear();
   }
 
   private async takeIn(files: readonly string[]): Promise<void> {
@@ -142,11 +155,10 @@ export class Workshop {
   private tryAgain(): void {
     clearTimeout(this.again);
     if (this.failed.size === 0 || this.closed) return;
-    this.again = setTimeout(() => {
-      this.tail = this.tail
-        .then(() => (this.closed ? undefined : this.startFailed()))
-        .catch((error: Error) => this.options.onError(error));
-    }, this.options.againMs ?? AGAIN_MS);
+    this.again = setTimeout(
+      () => void this.inTurn(() => this.startFailed()),
+      this.options.againMs ?? AGAIN_MS,
+    );
   }
 
   /** Reports only new problems. */

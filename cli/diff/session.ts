@@ -10,7 +10,6 @@ import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/se
 import { labelSelectorOf } from "../../runtime/watch/watched";
 import { handlerEnvironment } from "../handlerEnvironment";
 import { localHandler } from "../localHandler";
-import { LocalTransport } from "../localTransport";
 import { progress } from "../terminal";
 import type { DeployedOperator } from "./deployed";
 import { DryRunClient } from "./dryRunClient";
@@ -43,7 +42,7 @@ export async function withPreviews<Result>(
   action: (session: PreviewSession) => Promise<Result>,
 ): Promise<Result> {
   checkCommand(given);
-  const transport = new LocalTransport(localHandler(given, handlerEnvironment(given)));
+  const transport = localHandler(given, handlerEnvironment(given));
   const pool = new HandlerPool({ transport, timeoutMs: given.timeoutSeconds * 1000 });
   const client = new DryRunClient(connection);
   try {
@@ -98,7 +97,6 @@ export async function previewAll(
   { operator, previews }: PreviewSession,
   objects: readonly KubernetesObject[],
   onPreview: (preview: ObjectPreview) => void,
-  signal?: AbortSignal,
 ): Promise<void> {
   const [only, another] = objects;
   const children = await previews.children(only && !another ? only.metadata.uid : undefined);
@@ -107,7 +105,6 @@ export async function previewAll(
   let saidAt = performance.now();
   const work = async () => {
     while (next < objects.length) {
-      signal?.throwIfAborted();
       const index = next++;
       ready.set(index, await previews.of(objects[index] as KubernetesObject, children));
       for (let preview = ready.get(told); preview; preview = ready.get(told)) {

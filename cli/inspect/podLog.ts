@@ -40,7 +40,8 @@ export interface ReadOptions {
   readonly since?: string | undefined;
   /** Whether to wait for further lines. */
   readonly follow: boolean;
-  readonly signal: AbortSignal;
+  /** Ends it. @default nothing ends it early */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -72,7 +73,7 @@ export async function readLog(
     const lines = new LineSplitter();
     for await (const chunk of response) for (const line of lines.push(chunk as Buffer)) tell(line);
   } catch (error) {
-    if (signal.aborted) return;
+    if (signal?.aborted) return;
     // 400: the container has not started. 404: the pod no longer exists.
     if (!isApiError(error, 400) && !isApiError(error, 404)) throw error;
   }
@@ -88,7 +89,7 @@ const LOOK_MS = 2_000;
 export async function followLogs(
   transport: HttpTransport,
   look: () => Promise<readonly LogSource[]>,
-  options: { readonly tail: number; readonly signal: AbortSignal; readonly lookMs?: number },
+  options: { readonly tail: number; readonly signal?: AbortSignal; readonly lookMs?: number },
   onLine: (line: PodLine) => void,
 ): Promise<void> {
   const { signal, tail, lookMs = LOOK_MS } = options;
@@ -110,13 +111,13 @@ export async function followLogs(
       followed.delete(key);
     }
   };
-  while (!signal.aborted) {
+  while (!signal?.aborted) {
     for (const source of await look()) {
       const key = `${source.pod}/${source.container}`;
       if (followed.has(key)) continue;
       followed.add(key);
       void follow(source, key);
     }
-    await sleep(lookMs, undefined, { signal }).catch(() => {});
+    await sleep(lookMs, undefined, signal && { signal }).catch(() => {});
   }
 }

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Operator } from "../../runtime/definition/definition";
@@ -7,6 +6,7 @@ import type { HandlerEvent } from "../../runtime/handler/contract";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import { type FixtureResult, runFixtures } from "../fixtures";
 import { updateFixtures } from "../fixtures/update";
+import { scratchFolder } from "../scratchFolder";
 import { yaml } from "../yaml";
 import { EXTENTS, type Extent } from "./lean";
 
@@ -46,7 +46,7 @@ export async function draft(
   comment: readonly string[],
   clean: <Value>(value: Value) => Value,
 ): Promise<Draft> {
-  const folder = mkdtempSync(path.join(tmpdir(), "argosy-record-"));
+  const { path: folder, remove } = scratchFolder("argosy-record");
   const file = (name: string) => path.join(folder, "fixtures", name);
   try {
     mkdirSync(path.dirname(file(NAME)));
@@ -70,7 +70,7 @@ export async function draft(
     const written = readFileSync(file(NAME), "utf8");
     return { text: written, extent, result: await ask(written) };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    remove();
   }
 }
 

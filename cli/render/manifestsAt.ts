@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { displayPath } from "../../definition/problems";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { asCommandError, CommandError } from "../commandError";
 import { isProject } from "../project";
+import { scratchFolder } from "../scratchFolder";
 import { progress } from "../terminal";
 
 const run = promisify(execFile);
@@ -32,7 +32,7 @@ export async function manifestsAt(
   const commit = await resolve(root, ref);
   const repository = await git(root, ["rev-parse", "--show-toplevel"]);
   const program = realpathSync(root);
-  const temporary = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-ref-")));
+  const { path: temporary, remove } = scratchFolder("argosy-ref");
   const copyOf = (folder: string) => path.join(temporary, path.relative(path.parse(folder).root, folder));
   try {
     await writeFiles(repository, commit, copyOf(repository));
@@ -45,7 +45,7 @@ export async function manifestsAt(
   } catch (error) {
     throw asErrorAt(error, ref, copyOf(repository));
   } finally {
-    rmSync(temporary, { recursive: true, force: true });
+    remove();
   }
 }
 

@@ -14,7 +14,7 @@ const CONDITION_SCHEMA: JsonObject = {
   required: ["lastTransitionTime", "message", "reason", "status", "type"],
   properties: {
     type: {
-      description: "What this condition speaks of: Ready, Reconciling, Stalled.",
+      description: "The type of the condition: Ready, Reconciling, Stalled.",
       type: "string",
       maxLength: 316,
       pattern:
@@ -31,7 +31,7 @@ const CONDITION_SCHEMA: JsonObject = {
     message: { description: "Why, in words for people.", type: "string", maxLength: 32768 },
     lastTransitionTime: { description: "When status last changed.", type: "string", format: "date-time" },
     observedGeneration: {
-      description: "The metadata.generation that this condition speaks of.",
+      description: "The metadata.generation for which the condition was set.",
       type: "integer",
       format: "int64",
       minimum: 0,
@@ -47,7 +47,7 @@ const STATUS_PROPERTIES: JsonObject = {
     format: "int64",
   },
   conditions: {
-    description: "How the reconciliation of this object stands.",
+    description: "The latest observations of the object's state.",
     type: "array",
     items: CONDITION_SCHEMA,
     "x-kubernetes-list-type": "map",

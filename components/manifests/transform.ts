@@ -220,7 +220,9 @@ export function transformed<Part extends keyof TransformedManifests>(
   const foreign = foreignIn(result, "");
   if (foreign !== undefined) {
     throw refuse(
-      `gives no plain data in ${foreign}`,
+      foreign === ""
+        ? "returns a value that is not plain data"
+        : `puts a value that is not plain data into ${foreign}`,
       "Give text, numbers, lists and objects: no Output and no function. An option takes an Output in its place.",
     );
   }
@@ -228,7 +230,7 @@ export function transformed<Part extends keyof TransformedManifests>(
   const changed = JSON.parse(JSON.stringify(result)) as Manifest;
   const broken = brokenIn(manifest as Manifest, changed, RELIED[part]);
   if (broken !== undefined) {
-    throw refuse(`changes ${broken}, which Argosy or another object relies on`, "Leave that as it is.");
+    throw refuse(`changes ${broken}, which Argosy or another object relies on`, "Do not change this field.");
   }
   return changed as unknown as TransformedManifests[Part];
 }
@@ -279,7 +281,7 @@ function missingItem(before: readonly unknown[], after: unknown, path: string): 
 function foreignIn(value: unknown, path: string): string | undefined {
   if (value === null || ["string", "number", "boolean", "undefined"].includes(typeof value)) return undefined;
   const prototype = typeof value === "object" ? Object.getPrototypeOf(value) : undefined;
-  if (![Object.prototype, Array.prototype, null].includes(prototype)) return path === "" ? "it" : path;
+  if (![Object.prototype, Array.prototype, null].includes(prototype)) return path;
   for (const [field, each] of Object.entries(value as object)) {
     const foreign = foreignIn(each, path === "" ? field : `${path}.${field}`);
     if (foreign !== undefined) return foreign;

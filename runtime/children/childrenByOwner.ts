@@ -41,10 +41,15 @@ export class ChildrenByOwner<Child extends Owned> {
 
   /** Every owner of a child. @param isMeant says which children count */
   owners(isMeant: (child: Child) => boolean): Owner[] {
-    return [...this.byOwner.values()].flatMap((siblings) => {
-      const child = [...siblings.values()].find(isMeant);
-      return child ? [child.facts.owner] : [];
-    });
+    const owners: Owner[] = [];
+    for (const siblings of this.byOwner.values()) {
+      for (const child of siblings.values()) {
+        if (!isMeant(child)) continue;
+        owners.push(child.facts.owner);
+        break;
+      }
+    }
+    return owners;
   }
 
   /** The child belongs to its owner from now on, also in another state than before. */

@@ -1,34 +1,61 @@
 import type { KubernetesClient } from "../kubernetes/client";
+import { ApiError } from "../kubernetes/errors";
+import { formatName, type ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
 import type { WorkResult } from "../work/backoff";
 import { Schedule } from "../work/schedule";
 import { Workers } from "../work/workers";
-import type { ChildStore } from "./childStore";
+import type { Child, ChildStore } from "./childStore";
 import type { ChildWriter } from "./childWriter";
+import type { Owner } from "./ownership";
 
 /** What {@link Orphans} work with. */
 export interface OrphansOptions {
-  readonly store: ChildStore;
-  readonly writer: ChildWriter;
+  readonly store: Pick<ChildStore, "of" | "owners">;
+  readonly writer: Pick<ChildWriter, "deleteOrphan">;
+  /** The kind of the objects that own the children. */
+  readonly ownerKind: Resource;
+  readonly sight: Sight;
+  /** Called when children are still left after several tries. */
+  readonly notice: (text: string) => void;
+}
+
+/** What the watches know of the objects that own children, and of the children. */
+export interface Sight {
+  /** Whether a watch shows an object with that uid. */
+  readonly isWatched: (uid: string) => boolean;
+  /** Whether a watch has shown that the object with that uid went. */
+  readonly isRemoved: (uid: string) => boolean;
+  /** Whether a watch would show an object of that name. */
+  readonly isShown: (name: ObjectName) => boolean;
+  /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
+  readonly isFollowed: (child: Child) => boolean;
 }
 
 /** How long the garbage collector has for the children of an object, in milliseconds. */
 const GRACE_MS = 5_000;
-const MOST_TRIES = 5;
+/** If this many tries have failed, a notice says so. The API server is often away for a moment. */
+const TRIES_UNTOLD = 5;
 
 /**
- * Deletes the children of objects that were deleted, if the garbage collector has not. The collector looks for new kinds
- * every 30 seconds. If the owner's kind came and went between two looks, the collector never deletes the children: it cannot
- * ask for an owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go,
- * getObject; seen with 1.34: "unable to get REST mapping"). It also never deletes children that no owner reference covers.
+ * Deletes the children of objects that are gone, if the garbage collector has not. The collector looks for new kinds every 30
+ * seconds. If the owner's kind came and went between two looks, the collector never deletes the children: it cannot ask for an
+ * owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, getObject; seen with 1.34:
+ * "unable to get REST mapping"). It also never deletes children that no owner reference covers.
  *
- * Guarantee (tests/unit/orphans.test.ts): the children of deleted objects are deleted after the grace, and no others. A term
- * that has ended deletes nothing.
+ * A deletion that a watch reports is only a hint, by which the children go soon. {@link look} finds all children that are left,
+ * whenever their owners went.
+ *
+ * Guarantees (tests/unit/orphans.test.ts):
+ * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while nobody led. If
+ *   that fails, it is tried again until it succeeds.
+ * - An owner that no watch shows counts as gone if the API server lists no object with its uid. If the cluster does not serve the
+ *   owner's kind, or does not let us list it, the owner counts as gone only if a watch has shown that it went.
+ * - A term that has ended deletes nothing.
  */
 export class Orphans {
   private readonly schedule = new Schedule();
   private readonly workers: Workers;
-  /** The deleted objects whose children have not been looked at yet, by uid. */
-  private readonly waiting = new Set<string>();
   private client: KubernetesClient | undefined;
 
   constructor(private readonly options: OrphansOptions) {
@@ -49,35 +76,70 @@ export class Orphans {
   discard(): void {
     this.workers.pause();
     this.schedule.clear();
-    this.waiting.clear();
     this.client = undefined;
   }
 
-  /** A watch said that the object with that uid was deleted. */
-  add(ownerUid: string): void {
+  /** The object with that uid went. @param afterMs how long the garbage collector has for its children */
+  add(ownerUid: string, afterMs = GRACE_MS): void {
     if (!this.client) return;
-    this.schedule.add(ownerUid, { priority: "routine", afterMs: GRACE_MS });
-    this.waiting.add(ownerUid);
+    this.schedule.add(ownerUid, { priority: "routine", afterMs });
     this.workers.wake();
   }
 
-  /** Stops waiting for the garbage collector. Resolves when nothing is left to be done. */
+  /** Looks for children whose owners are probably gone. @param afterMs how long the garbage collector has for them */
+  look(afterMs = GRACE_MS): void {
+    if (!this.client) return;
+    for (const owner of this.options.store.owners()) if (this.isMissing(owner)) this.add(owner.uid, afterMs);
+  }
+
+  /** Stops waiting for the garbage collector. Resolves when everything that is left was tried once more. */
   async end(): Promise<void> {
-    for (const uid of this.waiting) this.schedule.add(uid, { priority: "routine" });
-    this.workers.wake();
+    this.look(0);
     await this.workers.idle();
+  }
+
+  /** Whether no watch shows the owner of a child, although one should. The child's watch may be ahead of the owner's. */
+  private isMissing(owner: Owner): boolean {
+    const { isWatched, isRemoved, isShown } = this.options.sight;
+    return !isWatched(owner.uid) && (isRemoved(owner.uid) || isShown(owner));
   }
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {
     const { client } = this;
-    const { store, writer } = this.options;
-    const left = store.of(ownerUid).filter(({ deleting }) => !deleting);
-    if (client) {
+    const { store, writer, ownerKind, sight, notice } = this.options;
+    // Where a kind or a namespace went, perhaps no watch showed that the child went with it.
+    const left = store.of(ownerUid).filter((child) => !child.deleting && sight.isFollowed(child));
+    const owner = left[0]?.facts.owner;
+    if (!client || !owner) return { kind: "done" };
+    try {
+      // The children are read after that. By then, the collector has taken the owner's references from those that are to stay.
+      if (!(await this.isGone(owner, client))) return { kind: "done" };
       const results = await Promise.allSettled(left.map((child) => writer.deleteOrphan(child, { client })));
-      const isFailed = results.some(({ status }) => status === "rejected");
-      if (isFailed && attempt < MOST_TRIES) return { kind: "failed" };
+      const failed = results.find(({ status }) => status === "rejected");
+      if (failed) throw (failed as PromiseRejectedResult).reason;
+      return { kind: "done" };
+    } catch (error) {
+      if (attempt === TRIES_UNTOLD)
+        notice(
+          `${ownerKind.kind} ${formatName(owner)} is gone, and its children could not be deleted: ${(error as Error).message}. This is tried again until none is left.`,
+        );
+      return { kind: "failed" };
     }
-    this.waiting.delete(ownerUid);
-    return { kind: "done" };
+  }
+
+  /** Whether no object has the owner's uid any more. False also if nobody knows. */
+  private async isGone({ uid, namespace, name }: Owner, client: KubernetesClient): Promise<boolean> {
+    const { ownerKind, sight } = this.options;
+    if (sight.isWatched(uid)) return false;
+    try {
+      // Not a GET: its answer is the same if the cluster does not serve the kind.
+      const selection = { namespace, fieldSelector: `metadata.name=${name}`, metadataOnly: true };
+      const named = await client.listAll(ownerKind, selection);
+      return named.every(({ metadata }) => metadata.uid !== uid);
+    } catch (error) {
+      const mayNotBeListed = error instanceof ApiError && [403, 404].includes(error.code);
+      if (!mayNotBeListed) throw error;
+      return sight.isRemoved(uid);
+    }
   }
 }

@@ -119,7 +119,7 @@ export class Engine {
     });
     this.resync = new Resync({
       periodMs: resyncMs,
-      relist: async () => this.parts?.watches.relist(),
+      relist: () => this.wakeups.relist(),
       keys: () => this.wakeups.names().map(keyOf),
       add: (key, afterMs) => this.triggers.add(key, "routine", afterMs),
     });

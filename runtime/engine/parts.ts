@@ -1,3 +1,4 @@
+import type { Child } from "../children/childStore";
 import { Orphans } from "../children/orphans";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { Resource } from "../kubernetes/resource";
@@ -54,9 +55,12 @@ export interface Parts {
 
 /** Builds the parts that know the cluster, change it, and report. */
 export function newParts(options: PartsOptions): Parts {
-  const { operator, resource, pool, recorder, metrics, instance } = options;
+  const { operator, resource, pool, recorder, metrics, instance, notice } = options;
   const watches = new Watches(options);
   const { objects, children, childResources, completeness } = watches;
+  const isWatched = (uid: string) => objects.hasUid(uid);
+  const isRemoved = (uid: string) => objects.isRemoved(uid);
+  const isFollowed = (child: Child) => completeness.isFollowed(child);
   const { reconciler, writer, teller } = newReconcileParts({
     operator,
     resource,
@@ -67,13 +71,13 @@ export function newParts(options: PartsOptions): Parts {
     children,
     memoryObjects: memoryObjectsOf(watches, options),
     sight: {
-      isWatched: (uid) => objects.hasUid(uid),
-      isRemoved: (uid) => objects.isRemoved(uid),
+      isWatched,
+      isRemoved,
       isBlind: false,
       assertSeen: (name) => completeness.assertSeen(name),
     },
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
-    isFollowed: (child) => completeness.isFollowed(child),
+    isFollowed,
     whyUnknown: (kind) => completeness.whyUnknown(kind),
     whyNot: (event, object, kinds, isElsewhere) =>
       watches.whyCycling(object) ?? completeness.whyNot(event, object, kinds, isElsewhere),
@@ -87,7 +91,13 @@ export function newParts(options: PartsOptions): Parts {
     watches,
     reconciler,
     outbox: newOutbox(teller, options),
-    orphans: new Orphans({ store: children, writer }),
+    orphans: new Orphans({
+      store: children,
+      writer,
+      ownerKind: resource,
+      sight: { isWatched, isRemoved, isShown: (name) => watches.shows(name), isFollowed },
+      notice,
+    }),
     trials: new Trials({ operator, childResources, pool }),
   };
 }

@@ -4,7 +4,7 @@ import { formatName, keyOf, nameOf, type ObjectName } from "../kubernetes/object
 import { contestWarning, cycleWarning, messageWith } from "../outbox/message";
 import type { ObjectEvent } from "../reconcile/outcome";
 import type { UsedChange } from "../uses/usedObjects";
-import type { GoneObject, ObjectChange } from "../watch/customResources";
+import type { ObjectChange } from "../watch/customResources";
 import type { Cause } from "../work/arrivals";
 import type { Priority } from "../work/readyKeys";
 import type { ClusterListener } from "./clusterListener";
@@ -49,9 +49,21 @@ export class Wakeups implements ClusterListener {
     this.addAll();
   }
 
+  /** Lists everything again, and looks for what objects that are gone have left. */
+  async relist(): Promise<void> {
+    this.lookForOrphans();
+    await this.parts?.watches.relist();
+  }
+
   /** Reconciles every object that is known now, as routine work. */
   private addAll(): void {
     for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
+    this.lookForOrphans();
+  }
+
+  private lookForOrphans(): void {
+    // The names of others' objects include those of which only children are left.
+    if (!this.options.operator.watch) this.parts?.orphans.look();
   }
 
   /** Reads an object from the API server and reconciles it soon. @param cause why */
@@ -75,7 +87,7 @@ export class Wakeups implements ClusterListener {
     if (isAnnounced) this.options.onChange?.(name, resourceVersion);
   }
 
-  objectGone(name: ObjectName, { uid, isDeleted }: GoneObject): void {
+  objectGone(name: ObjectName, uid: string): void {
     this.options.alarms.set(keyOf(name), undefined);
     this.parts?.outbox.forget(uid);
     this.parts?.reconciler.forget(name);
@@ -83,7 +95,7 @@ export class Wakeups implements ClusterListener {
       // The object may still be there, and its children with it.
       this.clearUp(keyOf(name), "change");
     } else {
-      if (isDeleted) this.parts?.orphans.add(uid);
+      this.parts?.orphans.add(uid);
       this.forget(keyOf(name));
       // A run says that the object is gone, if somebody waits for one.
       if (this.options.requests.has(keyOf(name))) this.options.triggers.add(keyOf(name), "change");

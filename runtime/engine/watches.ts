@@ -152,6 +152,12 @@ export class Watches {
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
   }
 
+  /** Whether a watch shows an object of that name if there is one. False while the objects of its namespace cannot be listed. */
+  shows({ namespace }: ObjectName): boolean {
+    const isMeant = isListed(this.options.operator.namespaces, namespace);
+    return isMeant && this.objectScopes.notSynced(namespace).length === 0;
+  }
+
   /** The length of an object, its children and the objects that it uses, in characters of JSON, as far as it is known. */
   lengthOf(name: ObjectName): number {
     const uid = this.objects.uidOf(name);
@@ -208,7 +214,7 @@ export class Watches {
       resource,
       finalizers: watch ? [] : finalizersOf(operator),
       onChange: (change) => listener.objectChanged(change),
-      onGone: (name, gone) => listener.objectGone(name, gone),
+      onGone: (name, uid) => listener.objectGone(name, uid),
       onSeen: (name, object) => this.used.see(name, object),
       watched: watch && this.watched(watch),
     });
@@ -225,7 +231,7 @@ export class Watches {
       namespaces,
       finalizers,
       onChange: (change) => listener.objectChanged(change),
-      onGone: (name, gone) => listener.objectGone(name, gone),
+      onGone: (name, uid) => listener.objectGone(name, uid),
       onInterruption,
     });
   }

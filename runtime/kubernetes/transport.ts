@@ -87,15 +87,24 @@ export class HttpTransport {
 
   /**
    * Sends a request when its turn at the gate has come. Each repetition passes the gate again, where its fence is asked again.
+   *
+   * If a connection that was used before breaks, a request that is no POST is sent again, although it may have been done: see
+   * {@link StaleConnectionError}. Every caller bears that. A GET changes nothing. Each of our other requests names the version, the
+   * uid or the value on which it depends, or sets what the first one has set. If the second one is refused because of what the first
+   * one may have changed, the caller is told that the answer was lost, and looks.
    * @throws ApiError if the server refuses, ApiUnreachableError if there is no answer, AnswerTooLongError, and what the fence
    *   throws
    */
   async send<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
     let waitedMs = 0;
+    /** Why there was no answer to a try that may have been done. */
+    let unanswered: ApiUnreachableError | undefined;
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.gate.pass(request, () => this.sendOnce<T>(request));
       } catch (error) {
+        if (unanswered && (isApiError(error, 409) || isApiError(error, 422))) throw unanswered;
+        if (isStale(error)) unanswered = error;
         const waitMs = attempt < MOST_RETRIES ? repeatAfterMs(error, request) : undefined;
         if (waitMs === undefined || waitedMs + waitMs > LONGEST_WAIT_MS) throw error;
         await pause(waitMs, undefined, { signal: request.signal });
@@ -244,19 +253,25 @@ export class HttpTransport {
   }
 }
 
-/** The server had closed a kept-alive connection before we used it again, so it did not read the request. */
+/**
+ * A kept-alive connection broke when we used it again. In nearly all cases, the server had closed it before, and did not read the
+ * request. But it may also have gone down when it had read the request, and done what it asks for.
+ */
 class StaleConnectionError extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
   }
 }
 
+/** Whether the request was lost by a {@link StaleConnectionError}. */
+function isStale(error: unknown): error is ApiUnreachableError {
+  return error instanceof ApiUnreachableError && error.cause instanceof StaleConnectionError;
+}
+
 /** After how long the request may be sent again. Undefined if it may not be sent again. */
 function repeatAfterMs(error: unknown, request: ApiRequest): number | undefined {
   // A creation is the only request that must not be done twice.
-  if (error instanceof ApiUnreachableError && error.cause instanceof StaleConnectionError) {
-    return request.method === "POST" ? undefined : 0;
-  }
+  if (isStale(error)) return request.method === "POST" ? undefined : 0;
   // With these codes the server has not begun with the request. With any other code it may have begun.
   return isApiError(error, 429) || isApiError(error, 503) ? retryAfterMs(error) : undefined;
 }

@@ -1,6 +1,6 @@
 import { pointerOf } from "../json/json";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
-import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
 /** What a Lease says of its holder (`coordination.k8s.io/v1`). */
@@ -23,9 +23,6 @@ export const LONGEST_LEASE_SECONDS = 60;
 
 /** A Lease as the API server gives it. */
 export type Lease = KubernetesObject & { readonly spec?: LeaseSpec };
-
-/** A Lease as it is written. */
-export type LeaseManifest = Manifest & { readonly spec: LeaseSpec };
 
 /** One Lease of the API. Every method throws what `KubernetesClient` throws, and the reason of the signal that ends it. */
 export interface LeaseApi {

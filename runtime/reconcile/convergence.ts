@@ -13,7 +13,7 @@ import type { Asking } from "./asking";
 import type { Draft } from "./draft";
 import type { Finalizers } from "./finalizers";
 import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
-import type { ObservedChildren } from "./observedChildren";
+import type { Judgement, ObservedChildren } from "./observedChildren";
 import type { Reconciliation } from "./reconciliation";
 import type { Made, Remembering } from "./remembering";
 import type { Scrubber } from "./scrubber";
@@ -68,8 +68,8 @@ export class Convergence {
     draft: Draft,
   ): Promise<void> {
     const asked = await this.ask(object, known, reconciliation, draft);
-    const made = await this.write(asked, reconciliation, draft);
-    await this.remember(asked, made, reconciliation, draft);
+    const { made, judgement } = await this.write(asked, reconciliation, draft);
+    await this.remember(asked, made, judgement, reconciliation, draft);
   }
 
   /** Asks the handler about an object, which has its finalizer by then. */
@@ -97,9 +97,13 @@ export class Convergence {
     return { timetable, object: held, memory, answer: draft.answered(await question.ask()) };
   }
 
-  /** Writes the children of an answer, when the whole answer has been checked. */
-  private async write(asked: Asked, reconciliation: Reconciliation, draft: Draft): Promise<Made> {
-    const { operator, childResources, writing, remembering } = this.options;
+  /** Writes the children of an answer, when the whole answer has been checked, and judges them. */
+  private async write(
+    asked: Asked,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<{ readonly made: Made; readonly judgement: Judgement }> {
+    const { operator, childResources, observed, writing, remembering } = this.options;
     const { object: held, memory, answer } = asked;
     await this.assertKnownKinds(answer.children, reconciliation);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
@@ -111,20 +115,24 @@ export class Convergence {
     const written = await writeChildren(writing, object, desired, memory, reconciliation);
     draft.changes.push(...written.changes);
     const made = { object, answer, desired, progress: written.progress, before: written.memory };
-    if (!written.failure) return made;
-    await remembering.part(reconciliation.client, made);
-    throw written.failure.error;
+    try {
+      if (written.failure) throw written.failure.error;
+      return { made, judgement: await observed.judge(object, written.progress) };
+    } catch (error) {
+      await remembering.part(reconciliation.client, made);
+      throw error;
+    }
   }
 
-  /** Judges the children, and writes what the object must remember, with the verdict. */
+  /** Writes what the object must remember, with the verdict on its children. */
   private async remember(
     { timetable, object: { metadata }, memory, answer }: Asked,
     made: Made,
+    { verdict, ...found }: Judgement,
     { client, timeline }: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { observed, scrubber, remembering, unconfirmed } = this.options;
-    const { verdict, ...found } = await observed.judge(made.object, made.progress);
+    const { scrubber, remembering, unconfirmed } = this.options;
     draft.note(found);
     // The verdict may be written with the handler's status, before the outcome is complete.
     const masked = scrubber.said(verdict);

@@ -49,7 +49,8 @@ export interface Made {
  * Writes what the next reconcile of an object must know: the handler's own fields, and the engine's memory.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
- * - What was applied of an answer is remembered, even if the API server refused the rest of the answer.
+ * - What was applied of an answer is remembered, even if the API server refused the rest of the answer, or if the children could not
+ *   be read to judge them.
  * - A verdict goes along with a status that is written anyway, and names the record of the run.
  */
 export class Remembering {
@@ -107,8 +108,8 @@ export class Remembering {
   }
 
   /**
-   * Remembers a reconcile of which only a part of the answer was accepted: some of the children, or all of them and not the status. An
-   * error of this write is not reported.
+   * Remembers a reconcile that wrote only a part of the answer: some of the children, or all of them and not the status. An error of
+   * this write is not reported.
    */
   async part(client: KubernetesClient, made: Made): Promise<void> {
     const { object, desired, progress, before } = made;

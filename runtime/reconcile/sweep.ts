@@ -1,6 +1,5 @@
 import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
-import { childSelectorOf } from "../children/marks";
 import { canReference } from "../children/ownership";
 import { GRANT_REMEDY, isRightMissing, ROLE_REMEDY } from "../children/refusals";
 import type { Operator } from "../definition/definition";
@@ -57,14 +56,14 @@ export class Sweep {
     remembered: readonly string[],
     changes: ChildChange[],
   ): Promise<void> {
-    const { children, operator } = this.options;
+    const { children } = this.options;
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) {
         this.forgetGone(object.metadata.uid, kindOfKey(kind), undefined);
         continue;
       }
-      await this.learn(client, resource, object, childSelectorOf(operator));
+      await this.learn(client, resource, object);
       const left = children
         .of(object.metadata.uid)
         .filter((child) => kindKey(child.resource) === kind && !child.deleting);
@@ -86,7 +85,6 @@ export class Sweep {
     changes: ChildChange[],
   ): Promise<string[]> {
     const { children, operator } = this.options;
-    const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
     const isFar = (namespace: string | undefined) => !canReference(object, namespace);
     const left = new Set<string>();
     const onUnreached = (namespace: string) => left.add(namespace);
@@ -94,7 +92,7 @@ export class Sweep {
       const resource = await this.resourceOf(client, kind);
       if (!resource) continue;
       const scopes = scopesOf(operator.namespaces, resource).filter(isFar);
-      await this.learn(client, resource, object, selector, { scopes, onUnreached });
+      await this.learn(client, resource, object, { scopes, onUnreached });
     }
     const far = children
       .of(object.metadata.uid)
@@ -120,13 +118,12 @@ export class Sweep {
   ): Promise<void> {
     const { children, operator } = this.options;
     const { namespace, uid } = object.metadata;
-    const selector = `${OWNER_UID_LABEL}=${uid}`;
     for (const kind of isEach ? this.listed(kinds) : this.undeclared(kinds)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) continue;
       const isHere = resource.namespaced && namespace !== undefined && !elsewhere;
       const scopes = isHere ? [namespace] : scopesOf(operator.namespaces, resource);
-      await this.learn(client, resource, object, selector, { scopes });
+      await this.learn(client, resource, object, { scopes });
     }
     const left = children.of(uid).filter(({ deleting, facts }) => {
       return !deleting && formatName(facts.owner) === formatName(object.metadata);
@@ -160,7 +157,8 @@ export class Sweep {
   }
 
   /**
-   * Lists children of the object. If no watch shows a kind, it also forgets those of its objects that are gone.
+   * Lists the object's children of a kind, by the label that all of them have. If no watch shows the kind, it also forgets those that
+   * are gone.
    * @param how `onUnreached` learns of each namespace where we may not list a declared kind. @default that is an error, as it is
    *   for any other kind
    */
@@ -168,7 +166,6 @@ export class Sweep {
     client: KubernetesClient,
     resource: Resource,
     object: KubernetesObject,
-    labelSelector: string,
     how: {
       readonly scopes?: readonly (string | undefined)[];
       readonly onUnreached?: (namespace: string) => void;
@@ -176,6 +173,7 @@ export class Sweep {
   ): Promise<void> {
     const { children, operator } = this.options;
     const { uid } = object.metadata;
+    const labelSelector = `${OWNER_UID_LABEL}=${uid}`;
     for (const namespace of how.scopes ?? scopesOf(operator.namespaces, resource)) {
       const listed = new Set<string>();
       try {

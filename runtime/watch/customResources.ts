@@ -32,7 +32,7 @@ export interface CustomResourcesOptions {
   /** An object is to be reconciled. */
   readonly onChange: (change: ObjectChange) => void;
   /** An object is gone. */
-  readonly onGone: (name: ObjectName, gone: GoneObject) => void;
+  readonly onGone: (name: ObjectName, uid: string) => void;
   /**
    * Called with each new state of an object, no matter who changed it and whether it is to be reconciled or not. It is called
    * before the other callbacks.
@@ -53,13 +53,6 @@ export interface ObjectChange {
   readonly isAnnounced: boolean;
   /** Whether the only change is that somebody removed one of our finalizers. @default false */
   readonly isStripped?: boolean;
-}
-
-/** A custom resource that is gone. */
-export interface GoneObject {
-  readonly uid: string;
-  /** Whether a watch reported its deletion. If not, it was only missing in a list. */
-  readonly isDeleted: boolean;
 }
 
 /**
@@ -196,8 +189,7 @@ export class CustomResources implements KnownObjects {
       this.options.onSeen?.({ name, namespace }, after && object);
     // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
     if (source === "handled") return;
-    const isDeleted = source === "watch" && !after;
-    if (left) this.options.onGone({ namespace, name }, { uid: left.uid, isDeleted });
+    if (left) this.options.onGone({ namespace, name }, left.uid);
     if (!after) return;
     const { trigger, announced, isReady, finalizers } = after.facts;
     const hasLost = !after.deleting && same?.finalizers.some((each) => !finalizers.includes(each)) === true;

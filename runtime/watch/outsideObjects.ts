@@ -2,7 +2,7 @@ import { fingerprint } from "../json/fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
-import type { GoneObject, ObjectChange } from "./customResources";
+import type { ObjectChange } from "./customResources";
 import { Scopes } from "./scopes";
 import { type Change, Store } from "./store";
 import { ownAnnotationsOf } from "./watched";
@@ -19,7 +19,7 @@ export interface OutsideObjectsOptions {
   /** An object is being deleted, and waits for us. */
   readonly onChange: (change: ObjectChange) => void;
   /** An object is gone, or has none of our finalizers any more. */
-  readonly onGone: (name: ObjectName, gone: GoneObject) => void;
+  readonly onGone: (name: ObjectName, uid: string) => void;
   readonly onInterruption: (kind: string, error: Error) => void;
 }
 
@@ -82,7 +82,7 @@ export class OutsideObjects {
     const { onChange, onGone } = this.options;
     if (before && before.uid !== after?.uid) {
       const { namespace, name, uid } = before;
-      onGone({ namespace, name }, { uid, isDeleted: false });
+      onGone({ namespace, name }, uid);
     }
     if (!after?.deleting) return;
     const isKnown = before?.uid === after.uid && before.deleting;

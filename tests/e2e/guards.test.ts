@@ -63,7 +63,7 @@ describe("with guards", () => {
         const object = form.object("guarded", 0);
         const ask = ({ api }: Somebody) => api.annotate(object, { [AGAIN]: new Date().toISOString() });
         const message = await waitFor("the guard", () => refused(() => ask(known(stranger))));
-        assert.match(message, /stranger may not update .* with annotations of argosy\.dev/);
+        assert.match(message, /stranger may not update .* with changed argosy\.dev annotations/);
         await ask(known(operations));
         // What others set is nobody's business.
         await known(stranger).api.annotate(object, { "example.com/note": "mine" });

@@ -26,8 +26,18 @@ describe("the preflight's look into a cluster", function () {
     );
     const here = found?.filter((controller) => controller.configMap.startsWith(`${namespace}/`));
     assert.deepEqual(here, [
-      { configMap: `${namespace}/${name}`, instanceId: "team", initlessPods: false },
-      { configMap: `${namespace}/workflow-controller-configmap`, instanceId: "argosy", initlessPods: true },
+      {
+        configMap: `${namespace}/${name}`,
+        instanceId: "team",
+        initlessPods: false,
+        takesOnlyTemplates: false,
+      },
+      {
+        configMap: `${namespace}/workflow-controller-configmap`,
+        instanceId: "argosy",
+        initlessPods: true,
+        takesOnlyTemplates: true,
+      },
     ]);
   });
 });

@@ -198,11 +198,62 @@ describe("the program on a real API server", function () {
     }
   });
 
+  it("does not give up what this program has created, and lets two platforms of it share one Argo", async () => {
+    await assert.rejects(
+      looking({ argoEvents: "install", argoWorkflows: "share" }),
+      /argoWorkflows is "share", but this stack has installed the CRDs of Argo Workflows.*annotate crd workflows/,
+    );
+    await assert.rejects(
+      looking({ createNamespaces: false }),
+      /this stack has created the namespace argosy,.*\n.*the namespace argosy-system,/,
+    );
+    const own = { cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
+    const namespaces = { namespace: "team", controllerNamespace: "team-system" };
+    const share = { argoEvents: "share", argoWorkflows: "share" } as const;
+    await run(
+      () => {
+        // The one that shares comes first in the program.
+        new ArgoPlatform("team", { ...own, ...namespaces, ...share });
+        new ArgoPlatform("argo", own);
+      },
+      { preview: true },
+    );
+  });
+
+  it("is refused an operator whose name another stack has on this platform", async () => {
+    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
+    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
+    const marker = (program: string) =>
+      cluster.api.patch(
+        { ...role, metadata: { name: installationNameOf("argosy") } },
+        { metadata: { annotations: { "argosy.dev/program": program } } },
+      );
+    const handlers = sample.definitions.map((each) => ({ ...each, installation: "billing" }));
+    const look = () => run(operatorsProgram({ ...sample, definitions: handlers }, args), { preview: true });
+    await look();
+    await marker("shop/prod");
+    try {
+      await assert.rejects(
+        look(),
+        /already has an operator "gear", of the installation "argosy" and the stack shop/,
+      );
+    } finally {
+      await marker("argosy/test");
+    }
+  });
+
   it("shares or adopts an Argo that is there, and does not install over somebody else's", async () => {
     await looking({ argoEvents: "install", argoWorkflows: "install" });
-    const crd = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" };
-    const name = "workflows.argoproj.io";
-    await cluster.api.patch({ ...crd, metadata: { name } }, { metadata: { labels: null } });
+    for (const half of ["eventsources", "workflows"]) {
+      await cluster.api.patch(
+        {
+          apiVersion: "apiextensions.k8s.io/v1",
+          kind: "CustomResourceDefinition",
+          metadata: { name: `${half}.argoproj.io` },
+        },
+        { metadata: { labels: null, annotations: null } },
+      );
+    }
     await looking({ argoEvents: "share", argoWorkflows: "adopt" });
     await assert.rejects(
       looking({ argoEvents: "install", argoWorkflows: "install" }),

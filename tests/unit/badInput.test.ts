@@ -106,7 +106,7 @@ describe("bad input is refused before anything is registered:", () => {
     );
     assert.match(
       await refusal(),
-      /operator\.yaml:3:1: namespaces lists 400 of them, more than one Sensor's environment can carry\. Write all/,
+      /operator\.yaml:3:1: namespaces lists 400 namespaces, more than one Sensor can carry\. Write all/,
     );
   });
 
@@ -136,14 +136,14 @@ describe("bad input is refused before anything is registered:", () => {
       "eventsources.argoproj.io": "absent",
       "workflows.argoproj.io": foreign,
     };
+    const named = {
+      namespace: "argosy",
+      controllerNamespace: "argosy-system",
+      instanceId: "argosy",
+      program: "shop/dev",
+    };
     const problemsOf = async (argoEvents: ArgoMode, argoWorkflows: ArgoMode, there = crds) => {
-      const platform = {
-        argoEvents,
-        argoWorkflows,
-        controllerNamespace: "argosy-system",
-        instanceId: "argosy",
-        program: "shop/dev",
-      };
+      const platform = { ...named, argoEvents, argoWorkflows };
       return (await checkPlatform(fakeLook({ crds: there }), platform)).problems;
     };
 
@@ -157,12 +157,10 @@ describe("bad input is refused before anything is registered:", () => {
 
     it("with pods that need image volumes, which it does not have", async () => {
       const platform = {
+        ...named,
         argoEvents: "none",
         argoWorkflows: "share",
         initlessPods: true,
-        controllerNamespace: "argosy-system",
-        instanceId: "argosy",
-        program: "shop/dev",
       } as const;
       const look = fakeLook({ crds, keepsImageVolumes: false });
       const { problems } = await checkPlatform(look, platform);
@@ -175,17 +173,35 @@ describe("bad input is refused before anything is registered:", () => {
 
     it("adopted with other pods than its controller makes", async () => {
       const platform = {
+        ...named,
         argoEvents: "none",
         argoWorkflows: "adopt",
         instanceId: "",
-        controllerNamespace: "argosy-system",
-        program: "shop/dev",
       } as const;
-      const controller = { configMap: "argo/configuration", instanceId: "", initlessPods: true };
+      const controller = {
+        configMap: "argo/configuration",
+        instanceId: "",
+        initlessPods: true,
+        takesOnlyTemplates: true,
+      };
       const look = fakeLook({ crds, workflowControllers: [controller] });
       const { problems } = await checkPlatform(look, platform);
       assert.match(problems.join("\n"), /^argoWorkflows is "adopt" and initlessPods is false, .* to true\.$/);
       assert.deepEqual((await checkPlatform(look, { ...platform, argoWorkflows: "share" })).problems, []);
+    });
+
+    it("shared or adopted beside a controller that takes any Workflow: a warning", async () => {
+      const controller = { configMap: "argo/configuration", instanceId: "", initlessPods: false };
+      const warningsOf = async (argoWorkflows: ArgoMode, takesOnlyTemplates: boolean) => {
+        const look = fakeLook({ crds, workflowControllers: [{ ...controller, takesOnlyTemplates }] });
+        const platform = { ...named, argoEvents: "none", argoWorkflows, instanceId: "" } as const;
+        return (await checkPlatform(look, platform)).warnings;
+      };
+      for (const mode of ["share", "adopt"] as const) {
+        const [warning = ""] = (await warningsOf(mode, false)) ?? [];
+        assert.match(warning, /argo\/configuration takes any Workflow\. .*namespace argosy,.*Strict/);
+        assert.deepEqual(await warningsOf(mode, true), []);
+      }
     });
 
     it("to be installed but there", async () => {
@@ -197,15 +213,54 @@ describe("bad input is refused before anything is registered:", () => {
       );
     });
 
-    it("installed by another program of Argosy, and not by this one", async () => {
-      const by = (program: string) => {
-        const labels = { "app.kubernetes.io/managed-by": "argosy" };
-        const annotations = { "argosy.dev/program": program };
-        return { ...crds, "workflows.argoproj.io": found({ labels, annotations }) };
+    const by = (program: string) => {
+      const labels = { "app.kubernetes.io/managed-by": "argosy" };
+      return found({ labels, annotations: { "argosy.dev/program": program } });
+    };
+
+    it("installed by another program of Argosy, and not by this one: that may be the stack before it was renamed", async () => {
+      const there = (program: string) => ({ ...crds, "workflows.argoproj.io": by(program) });
+      assert.deepEqual(await problemsOf("install", "install", there("shop/dev")), []);
+      assert.deepEqual(await problemsOf("install", "install", there("billing/dev")), [
+        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack billing/dev). If billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=shop/dev, and change nothing in the program. If that is another stack, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+      ]);
+    });
+
+    it("installed by this program, which would now delete it", async () => {
+      const ours = { "eventsources.argoproj.io": by("shop/dev"), "workflows.argoproj.io": by("shop/dev") };
+      for (const mode of ["share", "adopt", "none"] as const) {
+        assert.deepEqual(await problemsOf("install", mode, ours), [
+          `argoWorkflows is "${mode}", but this stack has installed the CRDs of Argo Workflows, and would now delete them, with all their objects in the whole cluster. Set it to "install" again. docs/configuration.md, "What cannot change later", says how to keep them. If they may be deleted: kubectl annotate crd workflows.argoproj.io argosy.dev/program-`,
+        ]);
+        const theirs = { ...ours, "workflows.argoproj.io": by("shop/prod") };
+        assert.deepEqual(await problemsOf("install", mode, theirs), []);
+        const givenUp = found({ labels: { "app.kubernetes.io/managed-by": "argosy" } });
+        assert.deepEqual(
+          await problemsOf("install", mode, { ...ours, "workflows.argoproj.io": givenUp }),
+          [],
+        );
+      }
+    });
+
+    it("installed by another platform of the same program", async () => {
+      const look = fakeLook({ crds: { ...crds, "workflows.argoproj.io": by("shop/dev") } });
+      const platform = { ...named, argoEvents: "share", argoWorkflows: "share" } as const;
+      const installedBeside = ["argoEvents", "argoWorkflows"] as const;
+      assert.deepEqual((await checkPlatform(look, { ...platform, installedBeside })).problems, []);
+      assert.equal((await checkPlatform(look, platform)).problems.length, 2);
+    });
+
+    it("in namespaces that this program has created, and would now delete", async () => {
+      const problemsOf = async (createNamespaces: boolean, program: string) => {
+        const look = fakeLook({ namespaces: { argosy: by(program), "argosy-system": found() } });
+        const modes = { argoEvents: "none", argoWorkflows: "none" } as const;
+        return (await checkPlatform(look, { ...named, ...modes, createNamespaces })).problems;
       };
-      assert.deepEqual(await problemsOf("install", "install", by("shop/dev")), []);
-      const [problem = ""] = await problemsOf("install", "install", by("billing/dev"));
-      assert.match(problem, /\(workflows\.argoproj\.io, from the stack billing\/dev\)\. Set it to "share"/);
+      assert.deepEqual(await problemsOf(false, "shop/dev"), [
+        'createNamespaces is false, but this stack has created the namespace argosy, and would now delete it, with everything in it. Set it to true again. docs/configuration.md, "What cannot change later", says how to keep them. If it may be deleted: kubectl annotate namespace argosy argosy.dev/program-',
+      ]);
+      assert.deepEqual(await problemsOf(true, "shop/dev"), []);
+      assert.deepEqual(await problemsOf(false, "shop/prod"), []);
     });
 
     it("that is not used is not looked for, and not to be seen is no reason to refuse", async () => {

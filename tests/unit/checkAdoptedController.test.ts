@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { checkAdoptedController } from "../../preflight/checkAdoptedController";
+import { checkRestrictions } from "../../preflight/checkRestrictions";
 import { CONFIG_MAP_NAME, readControllerConfiguration } from "../../preflight/controllerConfiguration";
 import { fakeLook, found } from "./support/fakeLook";
 
-const theirs = { configMap: "argo/workflow-controller-configmap", instanceId: "", initlessPods: false };
+const theirs = {
+  configMap: "argo/workflow-controller-configmap",
+  instanceId: "",
+  initlessPods: false,
+  takesOnlyTemplates: false,
+};
 const NOTHING = { problems: [], unseen: [] };
 
 describe("checkAdoptedController", () => {
@@ -47,6 +53,27 @@ describe("checkAdoptedController", () => {
   });
 });
 
+describe("checkRestrictions", () => {
+  const check = (...controllers: (typeof theirs)[]) =>
+    checkRestrictions(fakeLook({ workflowControllers: controllers }), { namespace: "shop" });
+
+  it("warns of each controller that takes any Workflow, with the remedy, and refuses none", async () => {
+    const strict = { ...theirs, configMap: "team/workflow-controller-configmap", takesOnlyTemplates: true };
+    assert.deepEqual(await check(theirs, strict), {
+      ...NOTHING,
+      warnings: [
+        'the Workflow controller of the ConfigMap argo/workflow-controller-configmap takes any Workflow. If it manages the namespace shop, each account that may create Workflows there can run any pod as any account there. Set "workflowRestrictions: { templateReferencing: Strict }" in this ConfigMap, or let this controller manage other namespaces only.',
+      ],
+    });
+  });
+
+  it("says nothing if each controller takes only templates, or if none can be seen", async () => {
+    const nothing = { ...NOTHING, warnings: [] };
+    assert.deepEqual(await check({ ...theirs, takesOnlyTemplates: true }), nothing);
+    assert.deepEqual(await checkRestrictions(fakeLook({}), { namespace: "shop" }), nothing);
+  });
+});
+
 describe("readControllerConfiguration", () => {
   const read = (data?: Record<string, string>) =>
     readControllerConfiguration({
@@ -64,6 +91,19 @@ describe("readControllerConfiguration", () => {
     const configured = { ...theirs, instanceId: "7", initlessPods: true };
     assert.deepEqual(read({ config: "instanceID: 007\ninitlessPod: {enabled: yes}\n" }), configured);
     assert.deepEqual(read({ instanceId: "007", initlesspod: "Enabled: on\n" }), configured);
+  });
+
+  it("knows whether the controller takes only Workflows of a template, in both forms", () => {
+    for (const mode of ["Strict", "Secure"]) {
+      assert.ok(read({ workflowRestrictions: `templateReferencing: ${mode}` })?.takesOnlyTemplates, mode);
+      assert.ok(
+        read({ config: `workflowRestrictions: {templateReferencing: ${mode}}` })?.takesOnlyTemplates,
+        mode,
+      );
+    }
+    for (const text of ["", "templateReferencing: strict", "templateReferencing: ''"]) {
+      assert.equal(read({ workflowRestrictions: text })?.takesOnlyTemplates, false, text);
+    }
   });
 
   it("knows Argo's defaults, and leaves out what is no configuration", () => {

@@ -88,6 +88,16 @@ describe("cli: how a command ends", () => {
     assert.equal(stderr, "/cache/lock cannot be used: its file system is read-only.\n");
   });
 
+  it("with what to set, if the system knows no home folder of the user", async () => {
+    // As Node throws it for a user without an entry in /etc/passwd, if HOME is not set.
+    const error = Object.assign(new Error("uv_os_homedir returned ENOENT"), {
+      code: "ERR_SYSTEM_ERROR",
+      syscall: "uv_os_homedir",
+    });
+    const { result, stderr } = await failing(error);
+    assert.deepEqual([result, stderr], [1, "This user has no home folder. Set the variable HOME.\n"]);
+  });
+
   it("with a stack for a defect, and says that it is one", async () => {
     const { result, stderr } = await failing(new TypeError("x is undefined"));
     assert.equal(result, 1);

@@ -6,7 +6,7 @@ import { RepeatedFailures } from "../../cli/dev/repeatedFailures";
 import { type Silence, untilAnswered } from "../../cli/dev/silence";
 import { stableKubeconfig } from "../../cli/dev/stableKubeconfig";
 import { Workshop } from "../../cli/dev/workshop";
-import { LocalTransport } from "../../cli/localTransport";
+import { ObservedTransport } from "../../cli/observedTransport";
 import { loadOperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine/engine";
@@ -118,6 +118,14 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(await edit("linked/colour.ts"), ["four"]);
     assert.deepEqual(await edit("linked"), ["four"]);
     removeFolder(elsewhere);
+  });
+
+  it("applies an edit that comes while it starts afterwards, and starts no operator twice", async () => {
+    const opened = workshop.open();
+    await edit("one/main.py");
+    await opened;
+    assert.deepEqual(asked.map(({ name }) => name).sort(), ["one", "two"]);
+    assert.deepEqual(renewed, ["one"]);
   });
 
   it("says once that a mistake is corrected, also if the definition is again what it was", async () => {
@@ -264,7 +272,7 @@ describe("argosy dev, of a handler that does not answer", () => {
   it("says nothing of one that answers", async () => {
     const silences: Silence[] = [];
     const command = ["sh", "-c", 'read line; echo "{}"; sleep 6'];
-    const transport = new LocalTransport(
+    const transport = new ObservedTransport(
       new ChildProcessTransport({ command, folder: "/", env: {} }),
       () => {},
       (silence) => silences.push(silence),
@@ -285,7 +293,7 @@ describe("argosy dev, of a handler that does not answer", () => {
   it("says it of a process that hangs", async () => {
     const silences: Silence[] = [];
     const command = ["sh", "-c", "sleep 60"];
-    const transport = new LocalTransport(
+    const transport = new ObservedTransport(
       new ChildProcessTransport({ command, folder: "/", env: {} }),
       () => {},
       (silence) => silences.push(silence),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { mock } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { FolderWatch } from "../../cli/dev/folderWatch";
 import { eventually } from "../support/eventually";
@@ -11,16 +12,22 @@ describe("cli: the watch of the operators' folder", () => {
   let watch: FolderWatch;
   let told: string[][];
 
+  let notices: string[];
+  const watchOf = (folder = root) =>
+    new FolderWatch(folder, (files) => told.push(files.map((file) => path.relative(root, file)).sort()), {
+      onBlind: (notice) => notices.push(notice),
+    });
+
   beforeEach(() => {
+    notices = [];
     root = writeFolder({ "shop/main.py": "1", "shop/fixtures/a.yaml": "1" });
     told = [];
-    watch = new FolderWatch(root, (files) => {
-      told.push(files.map((file) => path.relative(root, file)).sort());
-    });
+    watch = watchOf();
   });
   afterEach(() => {
     watch.close();
     removeFolder(root);
+    assert.deepEqual(notices, []);
   });
 
   const hasTold = (...files: string[]) =>
@@ -75,7 +82,7 @@ describe("cli: the watch of the operators' folder", () => {
       for (const one of colours)
         for (const other of colours) symlinkSync(`../${other}`, path.join(root, one, other));
       watch.close();
-      watch = new FolderWatch(root, (files) => told.push(files.map((file) => path.relative(root, file))));
+      watch = watchOf();
       appendFileSync(path.join(elsewhere, "main.py"), "2");
       await hasTold("linked/main.py");
       appendFileSync(path.join(root, "shop/main.py"), "2");
@@ -90,7 +97,7 @@ describe("cli: the watch of the operators' folder", () => {
     try {
       symlinkSync(path.join(elsewhere, "crd.yaml"), path.join(root, "shop/crd.yaml"));
       watch.close();
-      watch = new FolderWatch(root, (files) => told.push(files.map((file) => path.relative(root, file))));
+      watch = watchOf();
       symlinkSync(path.join(elsewhere, "main.py"), path.join(root, "shop/linked.py"));
       await hasTold("shop/linked.py");
       told.length = 0;
@@ -115,9 +122,7 @@ describe("cli: the watch of the operators' folder", () => {
         try {
           for (const each of links) symlinkSync(folder, path.join(root, each));
           watch.close();
-          watch = new FolderWatch(isRoot ? link : root, (files) =>
-            told.push(files.map((file) => path.relative(root, file))),
-          );
+          watch = watchOf(isRoot ? link : root);
           remake(folder);
           await hasTold(...links);
           told.length = 0;
@@ -159,4 +164,24 @@ describe("cli: the watch of the operators' folder", () => {
     await pause(300);
     assert.deepEqual(told, []);
   });
+
+  for (const [code, setting] of [
+    ["ENOSPC", /no inotify watches left\. .*: sudo sysctl fs\.inotify\.max_user_watches=\d+$/],
+    ["EMFILE", /no (inotify instances|open files) left\. .*: (sudo sysctl fs\.inotify|ulimit)/],
+  ] as const)
+    it(`says once that it notices no edits, and what to do, if the system answers ${code}`, () => {
+      watch.close();
+      const refused = mock.method(fs, "watch", () => {
+        throw Object.assign(new Error(code), { code });
+      });
+      try {
+        watch = watchOf();
+      } finally {
+        refused.mock.restore();
+      }
+      const [notice = "", ...others] = notices.splice(0);
+      assert.match(notice, /^Edits in .*, and perhaps in other folders, are not noticed: the system has /);
+      assert.match(notice, setting);
+      assert.deepEqual(others, []);
+    });
 });

@@ -3,8 +3,8 @@ import { CommanderError } from "commander";
 import { Counter, Registry } from "prom-client";
 import { asCommandError, CommandError } from "../../cli/commandError";
 import { handlerEnvironment } from "../../cli/handlerEnvironment";
-import { LocalTransport } from "../../cli/localTransport";
 import { startMetricsServer } from "../../cli/metricsServer";
+import { ObservedTransport } from "../../cli/observedTransport";
 import { OperatorError } from "../../definition/problems";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
@@ -48,7 +48,7 @@ describe("cli: what a handler writes while nobody asks", () => {
       "-c",
       'read line; echo during >&2; sleep 0.1; echo "{}"; read end; echo after >&2',
     ];
-    const transport = new LocalTransport(
+    const transport = new ObservedTransport(
       new ChildProcessTransport({ command, folder: "/", env: {} }),
       (text) => stray.push(text),
     );

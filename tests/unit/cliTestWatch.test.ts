@@ -63,6 +63,7 @@ export function reconcile() {
       /^✔ widget[\s\S]*✘ widget fixtures\/a\.yaml\n {2}fixtures\/a\.yaml: status: \.size: expected 1, answered 2\n/,
     );
     assert.match(stdout, /0 passed, 1 failed\n[\s\S]*✔ widget fixtures\/a\.yaml\n1 passed, 0 failed\n/);
-    assert.match(stderr, /waiting for an edit/);
+    assert.match(stderr, /operator\.yaml:[\s\S]*waiting for an edit/);
+    assert.doesNotMatch(stdout, /operator\.yaml/);
   });
 });

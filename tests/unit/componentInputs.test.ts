@@ -144,7 +144,16 @@ describe("values that are only known later", function () {
       void new ArgoPlatform("argo", {
         archive: { host: later('db"\nparallelism: "1'), database: "runs", secret: "archive" },
       });
-    await assert.rejects(run(program), /an Output is given for an argument that becomes part of a text/i);
+    await assert.rejects(run(program), /ArgoPlatform "argo": archive\.host is an Output that becomes part/);
+    const registry = later("a b");
+    await assert.rejects(
+      run(() => operators({ placement: { registry, nodeSelector: { zone: registry } } })),
+      /Operators "shop": placement\.registry, placement\.nodeSelector\.zone is an Output that becomes part/,
+    );
+    await assert.rejects(
+      run(() => operators({ platform: { archive: { host: later("a b"), database: "runs", secret: "s" } } })),
+      /Operators "shop": platform\.archive\.host is an Output that becomes part/,
+    );
   });
 
   it("are placeholders to a transform, which may move them and is told what to do in place of giving them", async () => {
@@ -167,7 +176,7 @@ describe("values that are only known later", function () {
     assert.deepEqual(nodeSelector, { "topology.kubernetes.io/zone": "north" });
     await assert.rejects(
       run(program(later("south"))),
-      /transform\.runner of the Deployment .* gives no plain data in spec\.template\.spec\.nodeSelector.*An option takes an Output in its place/,
+      /transform\.runner of the Deployment .* puts a value that is not plain data into spec\.template\.spec\.nodeSelector.*An option takes an Output in its place/,
     );
   });
 

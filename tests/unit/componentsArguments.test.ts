@@ -3,6 +3,13 @@ import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
 import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
+import type {
+  LoadOptions,
+  Operator,
+  OperatorOverrides,
+  OutsideEvents,
+  OutsideEventsArgs,
+} from "../../components/index";
 import { loadOperators, Operators } from "../../components/operators";
 import { addFiles, removeFolder } from "./operatorFolder";
 import { refused } from "./support/componentRuns";
@@ -43,6 +50,12 @@ describe("wrong arguments of the components", function () {
       /^ArgoPlatform: the name is missing/,
     );
   });
+
+  it("of placement name every field that it has", () =>
+    refused(
+      () => operators({ placement: "prod" as unknown as object }),
+      /placement .*Give any of registry, imagePullSecrets, nodeSelector, tolerations, affinity, priorityClassName, labels, annotations, serviceAccountAnnotations\.$/,
+    ));
 
   it("of a platform name the component and the argument", async () => {
     await refused(
@@ -101,5 +114,23 @@ describe("wrong arguments of the components", function () {
       () => operators({ platform: { cluster: { context: "x" } } }),
       /platform\.cluster is given.*argument cluster/,
     );
+  });
+});
+
+describe("functions of a program", () => {
+  it("can name the types of what they take and give by the package's own exports", () => {
+    const sample = sampleProgram([{ name: "gear" }, { name: "press" }]);
+    try {
+      const overrides: Record<string, OperatorOverrides> = { gear: { namespaces: ["team-a"] } };
+      const load = (options: LoadOptions): readonly Operator[] => loadOperators(sample.root, options);
+      const small = (): OutsideEventsArgs => ({ storage: "1Gi" });
+      const busOf = (events: OutsideEvents) => events.eventBus;
+      const [gear] = load({ overrides, installation: "shop" });
+      assert.deepEqual(gear?.namespaces, ["team-a"]);
+      assert.equal(small().storage, "1Gi");
+      assert.equal(typeof busOf, "function");
+    } finally {
+      removeFolder(sample.root);
+    }
   });
 });

@@ -5,6 +5,7 @@ import { ArgoPlatform } from "../../components/argoPlatform";
 import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
 import { Operators } from "../../components/operators";
 import { checkInstallation } from "../../preflight/checkInstallation";
+import { checkOperatorNames } from "../../preflight/checkOperatorNames";
 import { removeFolder } from "./operatorFolder";
 import { logged, named } from "./support/componentRuns";
 import { fakeLook, found } from "./support/fakeLook";
@@ -97,8 +98,42 @@ describe("the components and the cluster", function () {
     const { problems } = await checkInstallation(look("billing/prod"), expected);
     assert.match(
       problems[0] ?? "",
-      /installation is "shop", which in this cluster belongs to the stack billing\/prod\. Give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
+      /installation is "shop", which in this cluster belongs to the stack billing\/prod\. If billing\/prod is the former name of this stack: kubectl annotate --overwrite clusterrole argosy-installation-shop argosy\.dev\/program=shop\/dev, and change nothing in the program\. If that is another stack, give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
     );
+  });
+
+  it("has an operator of the same name on the same platform: refused if it is another stack's", async () => {
+    const look = (maker: string | undefined) =>
+      fakeLook({
+        serviceAccounts: {
+          "argosy/cache-runner": found({ labels: { "argosy.dev/operator": "billing.cache" } }),
+          "argosy/press-runner": found({ labels: { "argosy.dev/operator": "shop.press" } }),
+        },
+        clusterRoles: {
+          "argosy-installation-billing":
+            maker === undefined ? "absent" : found({ annotations: { "argosy.dev/program": maker } }),
+        },
+      });
+    const problemsOf = async (maker: string | undefined, namespace = "argosy") => {
+      const operators = ["cache", "press"].map((name) => ({ installation: "shop", name }));
+      const expected = { operators, namespace, program: "shop/dev" };
+      const accountOf = (name: string) => `${name}-runner`;
+      const clusterRoleOf = (installation: string) => `argosy-installation-${installation}`;
+      return (await checkOperatorNames(look(maker), { ...expected, accountOf, clusterRoleOf })).problems;
+    };
+    assert.deepEqual(await problemsOf("billing/prod"), [
+      'the platform in the namespace argosy already has an operator "cache", of the installation "billing" and the stack billing/prod. Give one of the two another name, or give these operators a platform of their own.',
+    ]);
+    assert.deepEqual(await problemsOf("shop/dev"), [], "this stack had that installation before");
+    assert.deepEqual(await problemsOf(undefined), [], "left behind");
+    assert.deepEqual(await problemsOf("billing/prod", "other"), []);
+  });
+
+  it("has accounts of each operator that say whose they are", async () => {
+    const { manifests } = await run(() => void operators({ handlers: everyForm.definitions }));
+    const marked = manifests.filter(({ kind }) => kind === "ServiceAccount");
+    const names = marked.flatMap(({ metadata }) => metadata.labels?.["argosy.dev/operator"] ?? []);
+    assert.deepEqual(new Set(names), new Set(everyForm.definitions.map(({ name }) => `argosy.${name}`)));
   });
 
   it("has one object for each installation, which says whose it is", async () => {
@@ -108,6 +143,16 @@ describe("the components and the cluster", function () {
     // The API server answers an empty list with null: Pulumi would find a change at each `up`.
     assert.ok(marker && !("rules" in marker));
     assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "argosy/test");
+  });
+
+  it("has namespaces and CRDs of the platform that say whose they are", async () => {
+    const { manifests } = await run(() => void new ArgoPlatform("argo"));
+    const marked = manifests.filter(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
+    assert.deepEqual(
+      new Set(marked.map(({ kind }) => kind)),
+      new Set(["Namespace", "CustomResourceDefinition"]),
+    );
+    assert.equal(marked.length, 2 + 11);
   });
 
   it("has names of two stacks beside each other", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import path from "node:path";
 import { assetOf } from "../../cli/controlPlane/assets";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
 import { linkerFlags, moduleFile } from "../../cli/controlPlane/goModule";
@@ -17,10 +18,32 @@ describe("the control plane's programs", () => {
   describe("cache", () => {
     it("follows ARGOSY_CACHE, then XDG_CACHE_HOME, then the platform", () => {
       const both = { ARGOSY_CACHE: "/own", XDG_CACHE_HOME: "/xdg" };
-      assert.equal(cacheDirectory(both, "linux", "/home/me"), "/own");
-      assert.equal(cacheDirectory({ XDG_CACHE_HOME: "/xdg" }, "darwin", "/home/me"), "/xdg/argosy");
-      assert.equal(cacheDirectory({}, "linux", "/home/me"), "/home/me/.cache/argosy");
-      assert.equal(cacheDirectory({}, "darwin", "/Users/me"), "/Users/me/Library/Caches/argosy");
+      assert.equal(
+        cacheDirectory(both, "linux", () => "/home/me"),
+        "/own",
+      );
+      assert.equal(
+        cacheDirectory({ XDG_CACHE_HOME: "/xdg" }, "darwin", () => "/home/me"),
+        "/xdg/argosy",
+      );
+      assert.equal(
+        cacheDirectory({}, "linux", () => "/home/me"),
+        "/home/me/.cache/argosy",
+      );
+      assert.equal(
+        cacheDirectory({}, "darwin", () => "/Users/me"),
+        "/Users/me/Library/Caches/argosy",
+      );
+    });
+
+    it("is an absolute path: of a relative one, ARGOSY_CACHE is below this folder, and XDG_CACHE_HOME does not count", () => {
+      assert.equal(cacheDirectory({ ARGOSY_CACHE: "own" }), path.resolve("own"));
+      const home = () => "/home/me";
+      assert.equal(cacheDirectory({ XDG_CACHE_HOME: "xdg" }, "linux", home), "/home/me/.cache/argosy");
+    });
+
+    it("needs no home folder if it is named", () => {
+      assert.equal(cacheDirectory({ ARGOSY_CACHE: "/own" }, "linux", assert.fail), "/own");
     });
 
     it("has a place of its own for every program, named by its version", () => {

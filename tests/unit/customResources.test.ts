@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
-import { CustomResources, type GoneObject, type ObjectChange } from "../../runtime/watch/customResources";
+import { CustomResources, type ObjectChange } from "../../runtime/watch/customResources";
 import type { ReflectorSink } from "../../runtime/watch/reflector";
 import { WIDGETS, widget } from "./support/objects";
 
@@ -10,7 +10,8 @@ const READY = { observedGeneration: 3, conditions: [{ type: "Ready", status: "Tr
 
 describe("CustomResources", () => {
   let changes: ObjectChange[];
-  let gone: GoneObject[];
+  /** The uids of those that are gone. */
+  let gone: string[];
   let server: KubernetesObject | undefined;
   let objects: CustomResources;
   let sink: ReflectorSink;
@@ -22,7 +23,7 @@ describe("CustomResources", () => {
       resource: WIDGETS,
       finalizers: OURS,
       onChange: (change) => void changes.push(change),
-      onGone: (_, object) => void gone.push(object),
+      onGone: (_, uid) => void gone.push(uid),
     });
     sink = objects.sink(undefined);
     list(5, at(5));
@@ -169,20 +170,17 @@ describe("CustomResources", () => {
     assert.deepEqual(versions(), ["9"]);
   });
 
-  it("says that an object is gone, and whether that was told or only found", () => {
+  it("says that an object is gone, whether a watch reports that or a list lacks it", () => {
     watched(widget({ name: "other", uid: "other", resourceVersion: "6" }));
     sink.remove(at(7));
     list(8);
-    assert.deepEqual(gone, [
-      { uid: "widget-uid", isDeleted: true },
-      { uid: "other", isDeleted: false },
-    ]);
+    assert.deepEqual(gone, ["widget-uid", "other"]);
     assert.deepEqual(objects.names(), []);
   });
 
   it("says that an object is gone and its successor is to be reconciled if it was deleted and created again", () => {
     watched(at(9, { uid: "second" }));
-    assert.deepEqual(gone, [{ uid: "widget-uid", isDeleted: false }]);
+    assert.deepEqual(gone, ["widget-uid"]);
     assert.deepEqual(versions(), ["9"]);
   });
 

@@ -8,7 +8,6 @@ import { DebuggedHandler } from "../../cli/debug/debuggedHandler";
 import { debugPort, debugTarget } from "../../cli/debug/debugging";
 import { DebugTransport } from "../../cli/debug/debugTransport";
 import { localHandler } from "../../cli/localHandler";
-import { LocalTransport } from "../../cli/localTransport";
 import type { Operator } from "../../runtime/definition/definition";
 import { questionAbout } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
@@ -48,7 +47,7 @@ describe("a debugged handler", function () {
     const operator = { handler: { image: "a:1", function: "main.ts" }, folder, include: [] };
     const started = (command: readonly string[]) => debuggedCommand(command, port)?.command ?? [];
     debugged = new DebuggedHandler({
-      transport: new LocalTransport(localHandler(operator, {}, started)),
+      transport: localHandler(operator, {}, started),
       onLog: (text) => notices.push(text),
       onNotice: (notice) => notices.push(notice),
       onWait: () => {},
@@ -57,7 +56,7 @@ describe("a debugged handler", function () {
     });
     debugged.start();
     const transport = new DebugTransport({
-      others: new LocalTransport(localHandler(operator, {})),
+      others: localHandler(operator, {}),
       debugged,
       isDebugged: (line) => line.includes('"watched"'),
       atOnce: 1,

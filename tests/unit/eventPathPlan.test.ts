@@ -85,8 +85,8 @@ describe("planEventPath", () => {
         assert.deepEqual(
           error.problems.map((problem) => problem.replace(/^.*\/operators/, "/operators")),
           [
-            "/operators/2/operator.yaml: namespaces lists 200 of them, more than one Sensor's environment can carry. Write all, or make it several operators with fewer namespaces each.",
-            "/operators/3/operator.yaml: namespaces lists 300 of them, more than one Sensor's environment can carry. Write all, or make it several operators with fewer namespaces each.",
+            "/operators/2/operator.yaml: namespaces lists 200 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
+            "/operators/3/operator.yaml: namespaces lists 300 namespaces, more than one Sensor can carry. Write all, or make it several operators with fewer namespaces each.",
           ],
         );
         return true;

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { interruptible } from "../../cli/interruption";
 
@@ -17,5 +20,39 @@ describe("the signal of a command", () => {
       process.off("warning", onWarning);
     }
     assert.deepEqual(warnings, []);
+  });
+});
+
+describe("Ctrl-C", () => {
+  /** Runs a command whose action never ends, and interrupts it. Its process tells by "asked" that the action runs. */
+  const interrupted = async (action: string) => {
+    const program = `
+      require("tsx/cjs");
+      const { Command } = require("commander");
+      const { runCommand } = require("./cli/command.ts");
+      const forever = () => { setInterval(() => {}, 1000); console.log("asked"); return new Promise(() => {}); };
+      runCommand({ command: new Command("sail"), ${action} }, []).then((code) => { process.exitCode = code; });`;
+    const child = spawn(process.execPath, ["-e", program], { cwd: path.resolve(__dirname, "../..") });
+    try {
+      await once(child.stdout, "data");
+      child.kill("SIGINT");
+      const [code] = await once(child, "exit", { signal: AbortSignal.timeout(20_000) });
+      return code;
+    } finally {
+      child.kill("SIGKILL");
+    }
+  };
+
+  it("ends a command at once that has nothing to clean up, although its work never ends", async () => {
+    assert.equal(await interrupted("run: forever"), 130);
+  });
+
+  it("lets a command clean up first that has something to", async () => {
+    const cleaning = `(signal) => new Promise((_, reject) => {
+      const timer = setInterval(() => {}, 1000);
+      signal.addEventListener("abort", () => setTimeout(() => { clearInterval(timer); reject(signal.reason); }, 50));
+      console.log("asked");
+    })`;
+    assert.equal(await interrupted(`runUntil: ${cleaning}`), 130);
   });
 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { Orphans } from "../../runtime/children/orphans";
 import { Leading } from "../../runtime/engine/leading";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
-import type { Lease, LeaseApi, LeaseManifest } from "../../runtime/leadership/lease";
+import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { Lease, LeaseApi } from "../../runtime/leadership/lease";
 import { Outbox } from "../../runtime/outbox/outbox";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Resync } from "../../runtime/work/resync";
@@ -12,6 +12,7 @@ import { Workers } from "../../runtime/work/workers";
 import { eventually } from "../support/eventually";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
+import { WIDGETS } from "./support/objects";
 
 const KEY = "shop/widget";
 const OTHER = "shop/other";
@@ -85,7 +86,12 @@ describe("Leading", function () {
         },
       },
       outbox: new Outbox({ teller: { tell: async () => undefined }, join: (one) => one, onDrop: () => {} }),
-      orphans: new Orphans(childrenIn(cluster)),
+      orphans: new Orphans({
+        ...childrenIn(cluster),
+        ownerKind: WIDGETS,
+        sight: { isWatched: () => true, isRemoved: () => false, isShown: () => true, isFollowed: () => true },
+        notice: () => {},
+      }),
       lease: leaseInMemory(),
       identity: "one",
       // A process that is given no core for some seconds does not lose it.
@@ -109,7 +115,7 @@ describe("Leading", function () {
   /** A Lease of nobody else's, in memory. */
   function leaseInMemory(): LeaseApi {
     let version = 0;
-    const store = ({ metadata, ...rest }: LeaseManifest): Lease => {
+    const store = ({ metadata, ...rest }: Manifest & Pick<Lease, "spec">): Lease => {
       const resourceVersion = String(++version);
       lease = { ...rest, metadata: { ...metadata, uid: "lease-uid", resourceVersion } };
       return structuredClone(lease);
@@ -128,7 +134,7 @@ describe("Leading", function () {
         }),
       replace: async (next) => {
         if (refusal) throw refusal;
-        return store({ ...next, spec: next.spec ?? {} });
+        return store(next);
       },
       patch: async (operations) => {
         if (refusal) throw refusal;

@@ -364,6 +364,14 @@ describe("a resident operator's Deployment, Service and policies", () => {
     assert.deepStrictEqual(strategy?.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 });
   });
 
+  it("never have a runner beside one of another installation, whose Lease is another one", () => {
+    const strategyWith = (formerNames: readonly string[]) => podOf({ formerNames }).rollout.strategy;
+    assert.deepStrictEqual(strategyWith([`old.${operator.name}`]), { type: "Recreate" });
+    assert.deepStrictEqual(strategyWith(["old.other", `older.${operator.name}`]), { type: "Recreate" });
+    // Pulumi deletes the Deployment of another name before it creates this one.
+    assert.deepStrictEqual(strategyWith(["other", "old.other"]), rollout.strategy);
+  });
+
   it("let in hints from the event path's Sensors and from other runners, and anybody to the figures", () => {
     const { spec } = buildNetworkPolicy(operator, operatorOptions({ eventPathName: "events" }));
     const { podSelector, policyTypes, ingress } = spec as Record<string, unknown>;

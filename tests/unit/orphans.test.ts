@@ -9,24 +9,53 @@ import { identityOf } from "../../runtime/names";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeClock } from "./support/fakeClock";
 import { FakeCluster } from "./support/fakeCluster";
-import { CONFIG_MAPS, configMap, entryOf, IDENTITY, MANAGER, widget } from "./support/objects";
+import { CONFIG_MAPS, configMap, entryOf, IDENTITY, MANAGER, WIDGETS, widget } from "./support/objects";
 
-const GONE = "widget-uid";
+const UID = "widget-uid";
+/** How the API server answers a list of a kind that it does not serve. */
+const UNSERVED = new ApiError(404, { message: "the server could not find the requested resource" }, "GET");
 
 describe("Orphans", () => {
   let clock: FakeClock;
   let cluster: FakeCluster;
   let store: ChildStore;
   let orphans: Orphans;
+  /** The uids of the objects that a watch shows, and of those of which it has shown that they went. */
+  let watched: Set<string>;
+  let removed: Set<string>;
+  /** Whether the objects were listed. */
+  let isShown: boolean;
+  /** The names of children of which no watch says whether they are gone. */
+  let lost: string[];
+  let notices: string[];
 
   beforeEach(() => {
     clock = FakeClock.install();
-    cluster = new FakeCluster();
-    const children = childrenIn(cluster);
-    store = children.store;
-    orphans = new Orphans(children);
+    begin();
   });
   afterEach(() => clock.uninstall());
+
+  function begin(): void {
+    cluster = new FakeCluster();
+    watched = new Set();
+    removed = new Set();
+    isShown = true;
+    lost = [];
+    notices = [];
+    const children = childrenIn(cluster);
+    store = children.store;
+    orphans = new Orphans({
+      ...children,
+      ownerKind: WIDGETS,
+      sight: {
+        isWatched: (uid) => watched.has(uid),
+        isRemoved: (uid) => removed.has(uid),
+        isShown: () => isShown,
+        isFollowed: ({ name }) => !lost.includes(name),
+      },
+      notice: (text) => void notices.push(text),
+    });
+  }
 
   /** A child that we applied, which the watch has shown. */
   function child(name: string, of: KubernetesObject = widget()): KubernetesObject {
@@ -38,14 +67,33 @@ describe("Orphans", () => {
     return object;
   }
 
+  /** There is such an object. */
+  function there(object: KubernetesObject, isWatched = true): KubernetesObject {
+    if (isWatched) watched.add(object.metadata.uid);
+    return cluster.put(object);
+  }
+
+  /** The object goes. */
+  function goes({ metadata }: KubernetesObject = widget()): void {
+    cluster.remove("Widget", metadata);
+    watched.delete(metadata.uid);
+  }
+
+  /** The object goes, and a watch says so. */
+  function reported(object: KubernetesObject = widget()): void {
+    goes(object);
+    removed.add(object.metadata.uid);
+    orphans.add(object.metadata.uid);
+  }
+
   const left = () => cluster.ofKind("ConfigMap").map(({ metadata }) => metadata.name);
   const lead = () => orphans.open(cluster.client());
 
   it("leaves the children of a deleted object to the garbage collector for five seconds, and then deletes them", async () => {
     child("left");
-    child("other's", widget({ name: "other", uid: "other-uid" }));
+    child("other's", there(widget({ name: "other", uid: "other-uid" })));
     lead();
-    orphans.add(GONE);
+    reported();
     await clock.tick(4_999);
     assert.deepEqual(left(), ["left", "other's"]);
     await clock.tick(1);
@@ -57,8 +105,21 @@ describe("Orphans", () => {
     const { metadata, ...content } = child("kept");
     cluster.put({ ...content, metadata: { ...metadata, ownerReferences: [], managedFields: [] } });
     lead();
-    orphans.add(GONE);
+    reported();
     await clock.tick(10_000);
+    assert.deepEqual(left(), ["kept"]);
+  });
+
+  it("leaves a child that loses its owner's marks just before the deletion", async () => {
+    const { metadata, ...content } = child("kept");
+    cluster.meanwhile = () => {
+      cluster.meanwhile = () => {};
+      cluster.put({ ...content, metadata: { ...metadata, ownerReferences: [], managedFields: [] } });
+    };
+    lead();
+    reported();
+    await clock.tick(10_000);
+    assert.deepEqual(cluster.steps, ["delete ConfigMap kept"]);
     assert.deepEqual(left(), ["kept"]);
   });
 
@@ -66,38 +127,79 @@ describe("Orphans", () => {
     const object = child("collected");
     cluster.remove("ConfigMap", object.metadata);
     store.sink(CONFIG_MAPS, undefined).remove(object);
-    cluster.readRefusals.set("get ConfigMap", new Error("nobody should ask"));
+    for (const read of ["get ConfigMap", "list Widget in shop"])
+      cluster.readRefusals.set(read, new Error("nobody should ask"));
     lead();
-    orphans.add(GONE);
+    reported();
+    orphans.look();
     await clock.tick(10_000);
     assert.deepEqual(cluster.steps, []);
+    assert.equal(clock.pending, 0);
   });
 
-  it("tries again if the API server is away, but not for ever", async () => {
+  it("tries again until the API server answers", async () => {
     child("left");
-    cluster.refusals.set("delete ConfigMap left", new ApiError(503, {}, "DELETE"));
+    const away = new ApiError(503, {}, "GET");
+    cluster.readRefusals.set("list Widget in shop", away);
     lead();
-    orphans.add(GONE);
+    reported();
+    await clock.tick(3_600_000);
+    cluster.readRefusals.clear();
+    cluster.refusals.set("delete ConfigMap left", away);
     await clock.tick(600_000);
-    assert.equal(cluster.steps.length, 5);
+    assert.deepEqual(left(), ["left"]);
+    cluster.refusals.clear();
+    await clock.tick(600_000);
+    assert.deepEqual(left(), []);
     assert.equal(clock.pending, 0);
+  });
+
+  it("says once that children are left if they cannot be deleted, and not at the first failure", async () => {
+    child("left");
+    cluster.refusals.set("delete ConfigMap left", new ApiError(503, { message: "busy" }, "DELETE"));
+    lead();
+    reported();
+    await clock.tick(6_000);
+    assert.deepEqual(notices, []);
+    await clock.tick(600_000);
+    assert.deepEqual(notices, [
+      "Widget shop/widget is gone, and its children could not be deleted: busy. This is tried again until none is left.",
+    ]);
   });
 
   it("deletes the rest if one child cannot be deleted", async () => {
     for (const name of ["one", "stuck", "two"]) child(name);
     cluster.refusals.set("delete ConfigMap stuck", new ApiError(403, {}, "DELETE"));
     lead();
-    orphans.add(GONE);
+    reported();
     await clock.tick(5_000);
     assert.deepEqual(left(), ["stuck"]);
   });
 
+  it("does not try for ever to delete a child that went unseen with its namespace", async () => {
+    child("went");
+    lost = ["went"];
+    for (const read of ["get ConfigMap", "list Widget in shop"])
+      cluster.readRefusals.set(read, new ApiError(403, {}, "GET"));
+    lead();
+    reported();
+    await clock.tick(600_000);
+    assert.deepEqual([notices, clock.pending], [[], 0]);
+    lost = [];
+    cluster.readRefusals.clear();
+    orphans.look();
+    await clock.tick(5_000);
+    assert.deepEqual(left(), []);
+  });
+
   it("does nothing on a standby, and nothing after the term has ended", async () => {
     child("left");
-    orphans.add(GONE);
+    reported();
+    orphans.look();
     lead();
     await clock.tick(10_000);
-    orphans.add(GONE);
+    reported();
+    orphans.look();
     orphans.discard();
     await clock.tick(10_000);
     lead();
@@ -108,7 +210,7 @@ describe("Orphans", () => {
   it("waits no longer at the end, and ends when nothing is left to be done", async () => {
     child("left");
     lead();
-    orphans.add(GONE);
+    reported();
     await orphans.end();
     assert.deepEqual(left(), []);
     await orphans.end();
@@ -118,51 +220,173 @@ describe("Orphans", () => {
     const others = [1, 2, 3].map((at) => widget({ name: `w${at}`, uid: `w${at}-uid` }));
     for (const owner of others) child(`of-${owner.metadata.name}`, owner);
     lead();
-    for (const { metadata } of others) orphans.add(metadata.uid);
+    for (const owner of others) reported(owner);
     await orphans.end();
     assert.deepEqual(left(), []);
   });
 
-  it("deletes exactly the children of deleted objects, in whichever order objects go and terms change", async () => {
+  describe("when a look finds children whose owner no watch shows", () => {
+    it("delete them, though nobody reported that the owner went", async () => {
+      child("left");
+      child("other's", there(widget({ name: "other", uid: "other-uid" })));
+      lead();
+      orphans.look();
+      await clock.tick(4_999);
+      assert.deepEqual(left(), ["left", "other's"]);
+      await clock.tick(1);
+      assert.deepEqual(left(), ["other's"]);
+    });
+
+    it("delete them at once at the end", async () => {
+      child("left");
+      lead();
+      await orphans.end();
+      assert.deepEqual(left(), []);
+    });
+
+    it("delete them if another object has the owner's name by now", async () => {
+      child("left");
+      child("new", there(widget({ uid: "second-uid" })));
+      lead();
+      orphans.look();
+      await clock.tick(5_000);
+      assert.deepEqual(left(), ["new"]);
+    });
+
+    it("ask for no owner that a watch shows", async () => {
+      child("alive", there(widget()));
+      cluster.readRefusals.set("list Widget in shop", new Error("nobody should ask"));
+      lead();
+      orphans.look();
+      assert.equal(clock.pending, 0);
+      await clock.tick(10_000);
+      assert.deepEqual(left(), ["alive"]);
+    });
+
+    it("leave them if the owner is there: its watch is late", async () => {
+      child("alive", there(widget(), false));
+      lead();
+      orphans.look();
+      await clock.tick(10_000);
+      assert.deepEqual(left(), ["alive"]);
+      assert.equal(clock.pending, 0);
+    });
+
+    it("leave them if the owner is being deleted: it may wait until its children are released", async () => {
+      child(
+        "held",
+        there(widget({ deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["orphan"] }), false),
+      );
+      lead();
+      orphans.look();
+      await clock.tick(10_000);
+      assert.deepEqual(left(), ["held"]);
+    });
+
+    it("leave them as long as the owners were not listed", async () => {
+      child("unknown");
+      isShown = false;
+      lead();
+      orphans.look();
+      await orphans.end();
+      assert.deepEqual(left(), ["unknown"]);
+      isShown = true;
+      orphans.look();
+      await clock.tick(5_000);
+      assert.deepEqual(left(), []);
+    });
+
+    for (const [what, code] of [
+      ["the cluster no longer serves the owner's kind", 404],
+      ["the owner's kind may not be listed", 403],
+    ] as const) {
+      it(`leave them if ${what}, unless a watch has shown that the owner went`, async () => {
+        child("unknown");
+        cluster.readRefusals.set(
+          "list Widget in shop",
+          code === 404 ? UNSERVED : new ApiError(code, {}, "GET"),
+        );
+        lead();
+        orphans.look();
+        await clock.tick(600_000);
+        assert.deepEqual(left(), ["unknown"]);
+        assert.deepEqual(notices, []);
+        isShown = false;
+        removed.add(UID);
+        orphans.look();
+        await clock.tick(5_000);
+        assert.deepEqual(left(), []);
+      });
+    }
+
+    it("leave them if the owner is back, as after a restore of etcd", async () => {
+      child("restored");
+      lead();
+      reported();
+      there(widget(), false);
+      await clock.tick(10_000);
+      assert.deepEqual(left(), ["restored"]);
+    });
+  });
+
+  it("deletes exactly the children of objects that are gone, in whichever order objects go and terms change", async () => {
+    const owner = fc.integer({ min: 0, max: 3 });
     const step = fc.oneof(
-      fc.record({ kind: fc.constant("gone" as const), owner: fc.integer({ min: 0, max: 3 }) }),
+      fc.record({ kind: fc.constant("reported" as const), owner }),
+      fc.record({ kind: fc.constant("unseen" as const), owner }),
       fc.record({ kind: fc.constant("term" as const) }),
+      fc.record({ kind: fc.constant("look" as const) }),
       fc.record({ kind: fc.constant("time" as const), ms: fc.integer({ min: 0, max: 8_000 }) }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        cluster = new FakeCluster();
-        const children = childrenIn(cluster);
-        store = children.store;
-        orphans = new Orphans(children);
-        const owners = [0, 1, 2, 3].map((at) => widget({ name: `w${at}`, uid: `w${at}-uid` }));
-        for (const owner of owners) child(`of-${owner.metadata.name}`, owner);
+        begin();
+        const owners = [0, 1, 2, 3].map((at) => there(widget({ name: `w${at}`, uid: `w${at}-uid` })));
+        for (const each of owners) child(`of-${each.metadata.name}`, each);
         lead();
-        /** Owners that went in the present term, and since when. */
-        const gone = new Map<number, number>();
+        const gone = new Set<number>();
+        /** Owners of which the present term knows that they went, and since when. */
+        const known = new Map<number, number>();
         const finished = new Set<number>();
         let now = 0;
-        const pass = () => {
-          for (const [owner, since] of gone) if (now - since >= 5_000) finished.add(owner);
-        };
+        const learn = (at: number) => void (known.has(at) || known.set(at, now));
         for (const each of steps) {
-          if (each.kind === "gone") {
-            orphans.add(`w${each.owner}-uid`);
-            if (!gone.has(each.owner)) gone.set(each.owner, now);
+          if (each.kind === "reported" || each.kind === "unseen") {
+            const object = owners[each.owner] as KubernetesObject;
+            if (gone.has(each.owner)) continue;
+            gone.add(each.owner);
+            if (each.kind === "unseen") goes(object);
+            else {
+              reported(object);
+              learn(each.owner);
+            }
           } else if (each.kind === "term") {
             orphans.discard();
-            gone.clear();
+            known.clear();
             lead();
-          } else {
+          } else if (each.kind === "time") {
             await clock.tick(each.ms);
             // One object after another is worked on, each in several steps.
             for (let turn = 0; turn < 10; turn++) await clock.tick();
             now += each.ms;
+          } else {
+            orphans.look();
+            for (const at of gone) learn(at);
           }
-          pass();
+          for (const [at, since] of known) if (now - since >= 5_000) finished.add(at);
         }
-        const expected = [0, 1, 2, 3].filter((at) => !finished.has(at)).map((at) => `of-w${at}`);
-        assert.deepEqual(left(), expected);
+        assert.deepEqual(
+          left(),
+          [0, 1, 2, 3].filter((at) => !finished.has(at)).map((at) => `of-w${at}`),
+        );
+        // Whatever was missed before, one look finds it.
+        orphans.look();
+        await clock.tick(5_000);
+        for (let turn = 0; turn < 10; turn++) await clock.tick();
+        assert.deepEqual(
+          left(),
+          [0, 1, 2, 3].filter((at) => !gone.has(at)).map((at) => `of-w${at}`),
+        );
         orphans.discard();
       }),
       { numRuns: 100 },

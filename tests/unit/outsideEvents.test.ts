@@ -281,7 +281,7 @@ describe("OutsideEvents", function () {
     const many = { ...sample, definitions: [{ ...gear, on }] };
     await assert.rejects(
       run(operatorsProgram(many, STORAGE)),
-      /makes it 200 events from outside, more than one Sensor's/,
+      /is the last of 200 events of the operators, and one Sensor can carry fewer\. Remove some events/,
     );
   });
 

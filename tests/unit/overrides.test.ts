@@ -241,7 +241,7 @@ describe("overrides", () => {
     const namespaces = Array.from({ length: 400 }, (_, index) => `team-with-a-long-name-${index}`);
     const options = { ...operatorOptions(), name: "argosy", eventBus: { replicas: 1 } };
     assert.throws(() => planEventPath([load({ namespaces })], options), {
-      message: /^overrides\.widget: namespaces lists 400 of them/,
+      message: /^overrides\.widget: namespaces lists 400 namespaces/,
     });
     const told = new Problems();
     const report = reportOn(load({ env: { LEVEL: "x" } }), told);

@@ -206,15 +206,13 @@ describe("the platform's manifests", () => {
     }
   });
 
-  it("are only the operators' namespace and people's accounts where both are adopted", () => {
+  it("are only the operators' namespace and the viewer's account where both are adopted", () => {
     const options = platformOptions({ argoEvents: "adopt", argoWorkflows: "adopt" });
     assert.deepStrictEqual(
       everyManifest(options).map(({ kind, metadata: { name } }) => `${kind} ${name}`),
       [
         "Namespace argosy",
-        ...["viewer", "submitter"].flatMap((role) =>
-          ["ServiceAccount", "Role", "RoleBinding"].map((kind) => `${kind} argosy-${role}`),
-        ),
+        ...["ServiceAccount", "Role", "RoleBinding"].map((kind) => `${kind} argosy-viewer`),
       ],
     );
   });

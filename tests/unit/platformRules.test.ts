@@ -149,4 +149,16 @@ describe("the platform's rights", () => {
     assert.deepStrictEqual(further, ["in argosy: create argoproj.io/workflows"]);
     assert.equal(submitter.length, viewer.length + 1);
   });
+
+  it("let no person create Workflows beside a controller of somebody else, which may take any", () => {
+    const mayCreate = (options: PlatformOptions) =>
+      ACCOUNTS.filter((account) =>
+        rightsOf(options, account).includes("in argosy: create argoproj.io/workflows"),
+      );
+    assert.deepStrictEqual(mayCreate(options), ["workflow-controller", "argosy-submitter"]);
+    for (const argoWorkflows of ["share", "adopt", "none"] as const) {
+      const people = mayCreate(platformOptions({ argoWorkflows })).filter((who) => who.startsWith("argosy-"));
+      assert.deepStrictEqual(people, [], argoWorkflows);
+    }
+  });
 });

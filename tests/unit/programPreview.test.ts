@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { isRecord } from "../../runtime/json/json";
+import { removeFolder } from "./operatorFolder";
 import { samplePlatform } from "./support/platform";
-import { runStack } from "./support/program";
+import { run, runStack } from "./support/program";
+import { operatorsProgram, sampleProgram, webhookFor } from "./support/sampleOperators";
 
 /** How Pulumi marks what is not known yet (sdk/nodejs/runtime/rpc.ts, unknownValue), and what is secret. */
 const UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
@@ -29,6 +31,21 @@ describe("a preview of the program", () => {
       assert.ok(!JSON.stringify(registrations).includes(SECRET));
     });
   }
+
+  it("of an operator with events from outside makes one Secret, whose content Pulumi encrypts", async () => {
+    const sample = sampleProgram([{ name: "called", on: webhookFor("Called") }]);
+    try {
+      const { registrations } = await run(operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } }));
+      const secrets = registrations.filter(({ inputs }) => inputs.kind === "Secret");
+      assert.deepEqual(
+        secrets.map(({ inputs, secretOutputs }) => ({ data: inputs.data, secretOutputs })),
+        [{ data: undefined, secretOutputs: ["data", "stringData"] }],
+      );
+      assert.ok(!JSON.stringify(registrations).includes(SECRET));
+    } finally {
+      removeFolder(sample.root);
+    }
+  });
 
   it("keeps nothing in the components' own inputs: Pulumi would store it a second time", async () => {
     const { registrations } = await runStack("dev");

@@ -204,6 +204,24 @@ describe("Reconciler", () => {
     assert.equal(world.cluster.steps.at(-1), "status");
   });
 
+  it("remembers what was applied if the children cannot be judged afterwards", async () => {
+    // Only one child is kept. The others are read to be judged.
+    world = new ReconcileWorld({ mostKept: 0 });
+    world.given();
+    const { apiVersion, kind } = CLUSTER_ROLES;
+    const names = ["one", "two"];
+    world.answer = { children: names.map((name) => ({ apiVersion, kind, metadata: { name } })) };
+    world.cluster.readRefusals.set("get ClusterRole", new ApiUnreachableError("GET", new Error("cut")));
+    const { report } = await world.reconcile();
+    assert.equal(report.skipped, "API server away");
+    assert.equal(report.changes.length, 2);
+    const { created = [], kinds } = memoryOf(world.object() as KubernetesObject);
+    assert.deepEqual(
+      [[...created].sort(), kinds],
+      [names.map((name) => `rbac.authorization.k8s.io/ClusterRole/${name}`), [kindKey(CLUSTER_ROLES)]],
+    );
+  });
+
   it("is done if a child that goes is written by somebody else all the time", async () => {
     world.given();
     world.answer = { children: [configMap(), configMap({ name: "hot" })] };

@@ -8,7 +8,7 @@ import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { memoryOf } from "../../runtime/memory/memory";
-import { identityOf } from "../../runtime/names";
+import { identityOf, OWNER_UID_LABEL } from "../../runtime/names";
 import { namespacesLeft, Sweep } from "../../runtime/reconcile/sweep";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
@@ -97,10 +97,33 @@ describe("Sweep", () => {
       assert.deepEqual([await run(), known()], [[], []]);
     });
 
-    it("takes in nothing of other objects, which look for their own", async () => {
+    it("asks for no children of other objects, which look for their own", async () => {
+      applied("ours", { kind: "Secret" });
       applied("other's", { kind: "Secret", of: widget({ name: "other", uid: "other-uid" }) });
+      const client = cluster.client();
+      const given: string[] = [];
+      const list = client.list.bind(client);
+      client.list = (resource, selection, onPage) =>
+        list(resource, selection, (items, version) => {
+          given.push(...items.map(({ metadata }) => metadata.name));
+          onPage(items, version);
+        });
+      await sweep.deleteUndeclared(client, object, memoryOf(object).kinds, []);
+      assert.deepEqual(given, ["ours"]);
+    });
+
+    it("takes in nothing of other objects, also if somebody gave one of their children the object's label", async () => {
+      const { metadata, ...secret } = applied("other's", {
+        kind: "Secret",
+        of: widget({ name: "other", uid: "other-uid" }),
+      });
+      const labels = { ...metadata.labels, [OWNER_UID_LABEL]: object.metadata.uid };
+      cluster.put({ ...secret, metadata: { ...metadata, labels } });
       await run();
-      assert.deepEqual(store.of("other-uid"), []);
+      assert.deepEqual(
+        [left("Secret"), store.of("other-uid"), store.of(object.metadata.uid)],
+        [["other's"], [], []],
+      );
     });
 
     it("asks for nothing if the memory names declared kinds only", async () => {

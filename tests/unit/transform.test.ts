@@ -178,7 +178,7 @@ describe("a transform", function () {
       put("metadata.name", "a"),
       /^transform\.runner of the Deployment gear-runner changes metadata\.name, which/,
     ],
-    ["runner", put("metadata.namespace", "a"), /changes metadata\.namespace, .* Leave that as it is\.$/],
+    ["runner", put("metadata.namespace", "a"), /changes metadata\.namespace, .* Do not change this field\.$/],
     ["runner", put("kind", "StatefulSet"), /changes kind/],
     ["runner", put("apiVersion", "apps/v2"), /changes apiVersion/],
     ["runner", remove("metadata.labels"), /changes metadata\.labels/],
@@ -209,8 +209,16 @@ describe("a transform", function () {
       (manifest) => manifest.spec.no.such.field,
       /failed: Cannot read properties of undefined .*\. Correct the function\.$/,
     ],
-    ["runner", put("spec.replicas", pulumi.output(1)), /gives no plain data in spec\.replicas\. Give text/],
-    ["runner", put("spec.minReadySeconds", () => 1), /gives no plain data in spec\.minReadySeconds/],
+    [
+      "runner",
+      put("spec.replicas", pulumi.output(1)),
+      /puts a value that is not plain data into spec\.replicas\. Give text/,
+    ],
+    [
+      "runner",
+      put("spec.minReadySeconds", () => 1),
+      /puts a value that is not plain data into spec\.minReadySeconds/,
+    ],
   ];
   for (const [index, [part, change, says]] of REFUSED.entries()) {
     it(`is refused in words: ${part}, ${says.source.replaceAll("\\", "").slice(0, 60)} (${index})`, async () => {

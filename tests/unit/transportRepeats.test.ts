@@ -169,6 +169,21 @@ describe("a request of HttpTransport that is refused, or breaks", () => {
       });
     }
 
+    for (const code of [409, 422]) {
+      it(`does not believe a ${code} to the repeated request: the request may have been done before, and conflict with itself`, async () => {
+        const { answer } = api;
+        api.answer = (call, response) => {
+          if (call.method === "PUT" && call.connection === 2) refuse(response, code);
+          else answer(call, response);
+        };
+        await transport.send(PODS);
+        const error = await errorOf(ApiUnreachableError, () => transport.send({ ...PODS, method: "PUT" }));
+        assert.ok(error.isSent);
+        assert.equal(api.calls.length, 3);
+        await assert.rejects(transport.send({ ...PODS, method: "PUT" }), { code });
+      });
+    }
+
     it("does not create twice", async () => {
       await transport.send(PODS);
       await errorOf(ApiUnreachableError, () => transport.send({ ...PODS, method: "POST", body: {} }));

@@ -51,7 +51,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
 
   /** Everything that is reported when an object goes: a change before, its end, that of its child, and that of its memory. */
   const goes: Readonly<Record<string, () => void>> = {
-    "the object": () => wakeups.objectGone(NAME, { uid: "uid", isDeleted: true }),
+    "the object": () => wakeups.objectGone(NAME, "uid"),
     "a child of it": () => wakeups.childChanged({ ...NAME, uid: "uid" }, { kind: "report" }),
     "its memory": () => wakeups.memoryLost(NAME),
   };
@@ -107,7 +107,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
   });
 
   it("let the reconciler forget an object that is gone", () => {
-    wakeups.objectGone(NAME, { uid: "uid", isDeleted: true });
+    wakeups.objectGone(NAME, "uid");
     assert.deepEqual(forgotten, [NAME.name]);
   });
 
@@ -121,6 +121,36 @@ describe("Wakeups of an operator that watches objects of others", () => {
 });
 
 describe("Wakeups of an operator with objects of its own", () => {
+  it("look for children whose owner is gone at the beginning of a term, when a kind was listed, and in each resync", async () => {
+    const schedule = new Schedule();
+    const seen: string[] = [];
+    const orphans = { add: (uid: string) => seen.push(uid), look: () => seen.push("look") };
+    const parts = {
+      watches: { names: () => [], relist: () => new Promise(() => {}) },
+      outbox: { forget: () => {} },
+      reconciler: { forget: () => {} },
+      orphans,
+    };
+    const wakeups = new Wakeups({
+      operator: operator(),
+      schedule,
+      triggers: new Triggers({ schedule, wake: () => {} }),
+      arrivals: new Arrivals(),
+      requests: new ReconcileRequests(),
+      alarms: new Alarms({ onDue: () => {} }),
+      parts: () => parts as unknown as Parts,
+      isActive: () => true,
+      notice: () => {},
+    });
+    wakeups.beginTerm();
+    wakeups.kindListed();
+    // Though the list of some kind never ends.
+    void wakeups.relist();
+    assert.deepEqual(seen, ["look", "look", "look"]);
+    wakeups.objectGone(NAME, "uid");
+    assert.deepEqual(seen.slice(3), ["uid"]);
+  });
+
   it("blame nobody who deletes an object and creates it again for the children of the deleted ones that go", () => {
     const schedule = new Schedule();
     const triggers = new Triggers({ schedule, wake: () => {} });

@@ -35,7 +35,7 @@ export function main(args: readonly string[]): Promise<number> {
     .option("--commands", "this benchmark")
     .option("--rounds <n>", "rounds; the figures are their medians", positiveInteger, 10)
     .option("--json", "print JSON instead of the table");
-  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
+  return runCommand({ command, runUntil: (signal) => bench(command.opts(), signal) }, args);
 }
 
 async function bench(

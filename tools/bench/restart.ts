@@ -65,7 +65,7 @@ export function main(args: readonly string[]): Promise<number> {
       RESOURCES.runner.limits.memory,
     )
     .option("--json", "print JSON instead of the table");
-  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
+  return runCommand({ command, runUntil: (signal) => bench(command.opts(), signal) }, args);
 }
 
 async function bench({ objects, rest, memory, json }: Options, signal: AbortSignal): Promise<number> {

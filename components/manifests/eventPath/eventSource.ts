@@ -95,7 +95,7 @@ export function planEventPath(
     if (!fits(own, options)) {
       reportOn(operator, problems)(
         "namespaces",
-        `lists ${eventsOf(operator).length} of them, more than one Sensor's environment can carry`,
+        `lists ${eventsOf(operator).length} namespaces, more than one Sensor can carry`,
         "Write all, or make it several operators with fewer namespaces each.",
       );
     }

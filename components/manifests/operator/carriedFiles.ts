@@ -69,7 +69,7 @@ export function carriedFiles(
         } else if (stats.isFile()) {
           carried.push({ path: path.posix.join(included ?? "", prefix + name), file, bytes: stats.size });
         } else {
-          report("it", "is neither a file nor a folder", "Remove it.");
+          report("the entry", "is neither a file nor a folder", "Remove it.");
         }
       } catch (error) {
         reportUnreadable(error, report);
@@ -95,5 +95,5 @@ function isCarriable(name: string, report: Report): boolean {
 function reportUnreadable(error: unknown, report: Report): void {
   const code = isRecord(error) ? String(error.code) : String(error);
   if (code === "ENOENT") report("the symbolic link", "leads nowhere", "Remove it, or mend it.");
-  else report("it", `cannot be read: ${code}`, "Give what can be read.");
+  else report("the entry", `cannot be read: ${code}`, "Make it readable for you.");
 }

@@ -7,7 +7,7 @@ import type { OperatorOptions } from "./options";
 
 /** The ConfigMaps that an operator's pods mount. Other content makes another ConfigMap, and so a roll-out. */
 export interface OperatorFiles {
-  /** engine.js and handler.sh. The same for all operators of a program. */
+  /** The engine, and its helpers in the handler's container. The same for all operators of a program. */
   readonly engine: ConfigMap;
   /** operator.json. */
   readonly definition: ConfigMap;
@@ -48,7 +48,7 @@ export function buildFiles(operator: Operator, options: OperatorOptions, engine:
  * Builds the engine's ConfigMap, one for all operators of a program.
  *
  * @param name - the program's: several may live in one namespace
- * @param files - the texts of engine.js and handler.sh by name
+ * @param files - the texts of the engine's files, by their names
  */
 export function buildEngineFiles(
   name: string,

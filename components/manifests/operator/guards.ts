@@ -129,8 +129,8 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
       ),
       validation(
         'request.operation != "UPDATE" || (variables.content && variables.marks && variables.owner && variables.proof)',
-        `a child of the operator ${identityOf(operator)}: it may change labels and annotations of its own, and the scale`,
-        `Change the ${operator.customResource.kind} that it belongs to.`,
+        `a child of the operator ${identityOf(operator)}`,
+        `This account may change only the status, the scale, and labels, annotations and finalizers of its own. Change the ${operator.customResource.kind} that the child belongs to.`,
       ),
     ],
   };
@@ -166,7 +166,7 @@ function annotationsGuard({ customResource }: Operator, { platform, guards }: Gu
     validations: [
       validation(
         sameMarks("annotations"),
-        `with annotations of ${DOMAIN} that are others than before`,
+        `with changed ${DOMAIN} annotations`,
         "Leave these annotations as they are, or ask somebody of the groups in guards.annotations.",
       ),
     ],

@@ -156,7 +156,7 @@ function read({ file }: CarriedFile, problems: Problems): Buffer | undefined {
   try {
     return readFileSync(file);
   } catch (error) {
-    problems.in(file)("it", `cannot be read: ${String(error)}`, "Give a file that can be read.");
+    problems.in(file)("the file", `cannot be read: ${String(error)}`, "Make it readable for you.");
     return undefined;
   }
 }

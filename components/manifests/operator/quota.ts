@@ -198,7 +198,7 @@ function problemsOfFigure(operator: Operator, options: Options, key: string, fig
     return [
       {
         complaint: `is "${figure}", which is less than the ${readable(needed, resource)} of a single run`,
-        remedy: "Raise it, or lower what a run asks for.",
+        remedy: "Raise this limit, or lower the requests of the run's containers.",
       },
     ];
   }

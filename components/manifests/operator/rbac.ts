@@ -5,6 +5,7 @@ import {
   leaseNameOf,
   type Manifest,
   memoryResourceOf,
+  OPERATOR_LABEL,
   type Operator,
   type OperatorIdentity,
   type PolicyRule,
@@ -194,10 +195,13 @@ interface Rights {
   readonly rules: readonly PolicyRule[];
 }
 
-/** The service account itself: `<component>-account`. */
+/**
+ * The service account itself: `<component>-account`. Its name does not contain the installation, and a label does: so another
+ * program sees that the name is taken.
+ */
 function buildOperatorAccount(operator: Operator, account: OperatorAccount): ManifestSet {
   const { component, namespace, serviceAccountName, annotations } = account;
-  const labels = labelsOf(operator.name, component);
+  const labels = { ...labelsOf(operator.name, component), [OPERATOR_LABEL]: identityOf(operator) };
   return { [`${component}-account`]: buildAccount(serviceAccountName, namespace, labels, annotations) };
 }
 

@@ -1,4 +1,4 @@
-import { type Manifest, type Operator, RUNNER_PORTS } from "../../../runtime/program";
+import { formerIdentitiesOf, type Manifest, type Operator, RUNNER_PORTS } from "../../../runtime/program";
 import type { Deployment, NetworkPolicy, PodDisruptionBudget, PodSpec, Service } from "../kinds";
 import { labelsOf, NOT_AWAITED } from "../metadata";
 import { runnerNameOf, sensorPodLabels } from "../names";
@@ -37,8 +37,7 @@ export function buildRunner(operator: Operator, options: OperatorOptions, files:
       spec: {
         replicas,
         selector: { matchLabels: labels },
-        // The new runner watches before the old one goes. The lease ensures that only one of them writes.
-        strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+        strategy: strategyOf(operator),
         progressDeadlineSeconds: ROLLOUT_SECONDS,
         // Old ReplicaSets name ConfigMaps that are gone. To go back, run `pulumi up` with the earlier program.
         revisionHistoryLimit: 2,
@@ -50,6 +49,17 @@ export function buildRunner(operator: Operator, options: OperatorOptions, files:
     },
     options,
   );
+}
+
+/**
+ * The new runner watches before the old one goes, and their Lease ensures that only one of them writes. A runner of another
+ * installation has a Lease of its own, and its Deployment has this name too. So it must have ended before the new one begins.
+ */
+function strategyOf(operator: Operator): NonNullable<Deployment["spec"]["strategy"]> {
+  const hadThisName = formerIdentitiesOf(operator).some(({ name }) => name === operator.name);
+  return hadThisName
+    ? { type: "Recreate" }
+    : { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } };
 }
 
 function buildPod(operator: Operator, options: OperatorOptions, files: OperatorFiles): PodSpec {

@@ -127,7 +127,8 @@ function crdNameOf({ customResource: { plural, group } }: Operator): string {
 /**
  * The token by which the intake recognises the Sensor: that of an account without any rights, which the cluster itself makes and
  * keeps in a Secret (https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets). So the token is not
- * in Pulumi's state, and no preview makes another one.
+ * in the program, and no preview makes another one. Pulumi waits for the token, and keeps the Secret as it then is in the stack's
+ * state. There its data is encrypted (`additionalSecretOutputs` of `k8s.core.v1.Secret`).
  */
 function buildCaller({ installation, platform: { namespace }, name: path }: OutsideOptions): ManifestSet {
   const { caller: name } = outsideNames(installation);

@@ -47,8 +47,8 @@ function checkSizes(manifests: readonly Manifest[], events: readonly OperatorOut
   const [last] = events.slice(-1);
   if (!last || manifests.every((manifest) => specificationBytes(manifest) <= MAX_SPECIFICATION_BYTES)) return;
   const problems = new Problems();
-  const complaint = `makes it ${events.length} events from outside, more than one Sensor's environment can carry`;
-  const remedy = "Make it fewer, or give some operators an installation of their own.";
+  const complaint = `is the last of ${events.length} events of the operators, and one Sensor can carry fewer`;
+  const remedy = "Remove some events, or give some operators an installation of their own.";
   reportOn(last.operator, problems)(`on.${last.event.name}`, complaint, remedy);
   throw problems.toError();
 }

@@ -2,7 +2,7 @@ import type { WorkloadOptions } from "../workloads";
 import type { ArchiveOptions } from "./archive";
 
 /**
- * How a half of Argo, Events or Workflows, comes into the cluster. "install": we install the CRDs and the controller. "share":
+ * Who installs a half of Argo, Events or Workflows. "install": we install the CRDs and the controller. "share":
  * the CRDs exist already, and we install the controller. "adopt": both exist already. "none": operators do without this half.
  */
 export const ARGO_MODES = ["install", "share", "adopt", "none"] as const;
@@ -49,11 +49,11 @@ export interface PlatformOptions extends WorkloadOptions {
   /** The Workflow controller's instance id. "" for none. */
   readonly instanceId: string;
   /**
-   * How Argo Events comes into the cluster. Argo Events has no instance id, so "share" is only for a cluster whose other
+   * Who installs Argo Events. Argo Events has no instance id, so "share" is only for a cluster whose other
    * controllers do not manage {@link namespace}.
    */
   readonly argoEvents: ArgoMode;
-  /** How Argo Workflows comes into the cluster. argo-server is installed if the controller is. */
+  /** Who installs Argo Workflows. argo-server is installed if the controller is. */
   readonly argoWorkflows: ArgoMode;
   /** Whether the Workflow controller makes pods without an init container of Argo's own. @default false */
   readonly initlessPods?: boolean;

@@ -31,6 +31,7 @@ const VIEW_RULES: readonly PolicyRule[] = [
  * log in with. No pod runs as it. Without Argo Workflows there is no UI, and no such account.
  */
 export function buildViewer(options: PlatformOptions): ManifestSet {
+  if (options.argoWorkflows === "none") return {};
   return buildPersonalAccount("viewer", VIEW_RULES, options);
 }
 
@@ -38,9 +39,8 @@ export function buildViewer(options: PlatformOptions): ManifestSet {
 function buildPersonalAccount(
   role: string,
   rules: readonly PolicyRule[],
-  { namespace, argoWorkflows }: PlatformOptions,
+  { namespace }: PlatformOptions,
 ): ManifestSet {
-  if (argoWorkflows === "none") return {};
   const name = `argosy-${role}`;
   const labels = labelsOf("argosy", role);
   const account = { name, namespace };
@@ -60,7 +60,11 @@ const RULES: readonly PolicyRule[] = [
  * make any operator look at any of its objects, or try a handler on any example. It cannot choose which program runs, nor with
  * which account: our Workflow controller takes only Workflows of a template, with few fields of their own (argo-workflows,
  * docs/workflow-restrictions.md, Strict).
+ *
+ * The account is made only if Argo Workflows is ours alone. Somebody else's controller may manage the operators' namespace too,
+ * and may take any Workflow there. Its submitter could then run any pod as any account of the namespace.
  */
 export function buildSubmitter(options: PlatformOptions): ManifestSet {
+  if (options.argoWorkflows !== "install") return {};
   return buildPersonalAccount("submitter", RULES, options);
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
+import { stopGarbageCollector } from "../../../cli/garbageCollector";
 import { always, eventually } from "../../support/eventually";
+import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
@@ -91,4 +93,36 @@ describe("when somebody removes an object's finalizer by force in the middle of 
       assert.deepEqual(left, []);
     });
   }
+});
+
+describe("when objects go while nobody leads, and the garbage collector misses that", function () {
+  this.timeout(120_000);
+  let cluster: OwnCluster;
+  const bench = useOperator({ name: "missed" }, {}, async () => {
+    cluster = await startTestCluster();
+    await stopGarbageCollector(cluster.controlPlane);
+    return cluster;
+  });
+  after(() => cluster?.close());
+
+  it("the next leader deletes their children, except those that are to stay", async () => {
+    const apply = async (name: string) => {
+      const object = await bench.applied(name, answering(configMap(name)));
+      return { object, child: inNamespace(configMap(name), bench.namespace) };
+    };
+    const [missed, released, alive] = [await apply("missed"), await apply("released"), await apply("alive")];
+    await bench.engine.stop();
+    await bench.api.delete(missed.object);
+    await bench.api.assertGone(missed.object);
+    await bench.api.delete(released.object, "Orphan");
+    // The collector's work: the children first, and then the finalizer by which it holds the object.
+    await bench.api.patch(released.child, { metadata: { ownerReferences: null } });
+    await bench.api.patch(released.object, { metadata: { finalizers: null } });
+    await bench.api.assertGone(released.object);
+    await bench.operator.start({ identity: "next" });
+    await eventually(() => bench.api.assertGone(missed.child));
+    await sleep(SETTLED_MS);
+    await bench.api.get(released.child);
+    await bench.api.get(alive.child);
+  });
 });

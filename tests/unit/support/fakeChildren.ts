@@ -12,11 +12,12 @@ export function childrenIn(
     isNamespaced = false,
     now = () => performance.now(),
     onChange = () => {},
+    mostKept,
   }: Partial<Pick<OperatorNames, "formerNames">> &
     Pick<ChildWriterOptions, "isNamespaced" | "now"> &
-    Pick<ChildStoreOptions, "onChange"> = {},
+    Pick<ChildStoreOptions, "onChange" | "mostKept"> = {},
 ): { readonly store: ChildStore; readonly writer: ChildWriter } {
   const shared = { ownerKind: WIDGETS, operator: { ...IDENTITY, formerNames } };
-  const store = new ChildStore({ ...shared, client: cluster.client(), onChange });
+  const store = new ChildStore({ ...shared, client: cluster.client(), onChange, mostKept });
   return { store, writer: new ChildWriter({ ...shared, store, isNamespaced, now }) };
 }

@@ -14,6 +14,9 @@ export function found(metadata: Partial<ObjectMeta> = {}): KubernetesObject {
 /** A cluster that has these. What is not named here nobody can tell. */
 export function fakeLook(cluster: {
   readonly crds?: Readonly<Record<string, Found>>;
+  readonly namespaces?: Readonly<Record<string, Found>>;
+  /** By "namespace/name". */
+  readonly serviceAccounts?: Readonly<Record<string, Found>>;
   readonly clusterRoles?: Readonly<Record<string, Found>>;
   readonly hasSecret?: boolean;
   readonly keepsImageVolumes?: boolean;
@@ -21,6 +24,8 @@ export function fakeLook(cluster: {
 }): Look {
   return {
     crd: async (name) => cluster.crds?.[name],
+    namespace: async (name) => cluster.namespaces?.[name],
+    serviceAccount: async (namespace, name) => cluster.serviceAccounts?.[`${namespace}/${name}`],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
     hasSecret: async () => cluster.hasSecret,
     keepsImageVolumes: async () => cluster.keepsImageVolumes,

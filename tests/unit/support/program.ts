@@ -19,6 +19,8 @@ export interface Registration extends RegisteredResource {
   /** How long Pulumi waits for its deletion, such as "600s". "" for the provider's own time. */
   readonly deleteTimeout: string;
   readonly deleteBeforeReplace: boolean;
+  /** The outputs that Pulumi encrypts in the state. */
+  readonly secretOutputs: readonly string[];
 }
 
 /** A run of a program under Pulumi's mocks. */
@@ -74,6 +76,7 @@ export async function run(
       aliases: request.getAliasesList().flatMap((alias) => alias.getSpec()?.getName() || []),
       deleteTimeout: request.getCustomtimeouts()?.getDelete() ?? "",
       deleteBeforeReplace: request.getDeletebeforereplace(),
+      secretOutputs: request.getAdditionalsecretoutputsList(),
     };
   });
   return { registrations, outputs, manifests: options.preview ? [] : manifestsOf(resources) };
@@ -88,6 +91,7 @@ interface RegisterRequest {
   getProtect(): boolean;
   getDependenciesList(): string[];
   getDeletebeforereplace(): boolean;
+  getAdditionalsecretoutputsList(): string[];
   getCustomtimeouts(): { getDelete(): string } | undefined;
   getAliasesList(): { getSpec(): { getName(): string } | undefined }[];
 }

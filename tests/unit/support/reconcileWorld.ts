@@ -62,8 +62,9 @@ export class ReconcileWorld {
   private readonly writer: ChildWriter;
   private last: Reconciler | undefined;
 
-  constructor() {
-    ({ store: this.children, writer: this.writer } = childrenIn(this.cluster));
+  /** @param options how the children are kept */
+  constructor(options: Parameters<typeof childrenIn>[1] = {}) {
+    ({ store: this.children, writer: this.writer } = childrenIn(this.cluster, options));
   }
 
   /** Puts the custom resource there. */

@@ -100,7 +100,7 @@ export function main(args: readonly string[]): Promise<number> {
     .option("--kubeconfig <file>", "a kubeconfig")
     .option("--json", "print JSON instead of tables")
     .addHelpText("after", HELP);
-  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
+  return runCommand({ command, runUntil: (signal) => bench(command.opts(), signal) }, args);
 }
 
 async function bench(options: Options, signal: AbortSignal): Promise<number> {

@@ -5,25 +5,15 @@ import type {
 } from "../runtime/handler/handlerTransport";
 import { type Silence, untilAnswered } from "./dev/silence";
 
-/** The living handler processes of all transports in this process. */
-const alive = new Set<HandlerProcess>();
-
-process.once("exit", () => {
-  for (const handler of alive) handler.kill();
-});
-
-/**
- * Handlers as child processes, which do not outlive this process for any reason. Standard error between two requests is not in
- * any report, so it is passed on here.
- */
-export class LocalTransport implements HandlerTransport {
+/** Handlers of which everything is told that is in no report: standard error between two requests, and a long silence. */
+export class ObservedTransport implements HandlerTransport {
   /**
    * @param onStrayLog receives what was written between two requests
    * @param onSilence called if a handler has not answered for some seconds
    */
   constructor(
     private readonly transport: HandlerTransport,
-    private readonly onStrayLog: (text: string) => void = () => {},
+    private readonly onStrayLog: (text: string) => void,
     private readonly onSilence: (silence: Silence) => void = () => {},
   ) {}
 
@@ -45,12 +35,10 @@ export class LocalTransport implements HandlerTransport {
         if (!asked) this.onStrayLog(chunk.toString("utf8"));
       },
       exited: (exit) => {
-        alive.delete(inner);
         answered();
         listener.exited(exit);
       },
     });
-    alive.add(inner);
     return {
       write: (text) => {
         asked = true;

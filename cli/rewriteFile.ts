@@ -1,0 +1,60 @@
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  constants,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+
+/**
+ * Writes a user's file as a whole or not at all: a disk that is full, or an end of this process, leaves the former file as it was.
+ * The file keeps its mode and its owner. If it is a symbolic link, the file behind it is written. If it does not exist, it is made.
+ * @throws the system's error, with the file as its `path`
+ */
+export function rewriteFile(file: string, text: string): void {
+  const target = targetOf(file);
+  const { dir, base } = path.parse(target);
+  // A watch of the folder ignores such a name.
+  const next = path.join(dir, `.${base}.${process.pid}.tmp`);
+  try {
+    const former = statSync(target, { throwIfNoEntry: false });
+    // A rename would replace a file that nobody is to write.
+    if (former) accessSync(target, constants.W_OK);
+    writeFileSync(next, text);
+    if (former) adopt(next, former);
+    renameSync(next, target);
+  } catch (error) {
+    rmSync(next, { force: true });
+    // The error of a write names no file.
+    throw Object.assign(error as Error, { path: file });
+  }
+}
+
+/** The file itself, or the one behind a link. */
+function targetOf(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}
+
+/** Gives a new file the mode and the owner of the one that it replaces. */
+function adopt(next: string, former: Stats): void {
+  const { uid, gid } = statSync(next);
+  if (uid !== former.uid || gid !== former.gid) {
+    try {
+      chownSync(next, former.uid, former.gid);
+    } catch {
+      // Only root may give a file to somebody else.
+    }
+  }
+  // Only now, because a change of the owner takes bits away.
+  chmodSync(next, former.mode & 0o7777);
+}

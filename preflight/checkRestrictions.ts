@@ -1,0 +1,22 @@
+import type { Findings, Look } from "./lookInCluster";
+
+/**
+ * Warns of Workflow controllers of somebody else that take any Workflow. If such a controller manages the operators' namespace,
+ * whoever may create Workflows there can run any pod as any account of this namespace. This is only a warning, since nobody can see
+ * which namespaces a controller manages, and since other users of that controller may need Workflows without a template.
+ */
+export async function checkRestrictions(
+  look: Look,
+  { namespace }: { readonly namespace: string },
+): Promise<Findings> {
+  const controllers = (await look.workflowControllers()) ?? [];
+  const warnings = controllers
+    .filter(({ takesOnlyTemplates }) => !takesOnlyTemplates)
+    .map(
+      ({ configMap }) =>
+        `the Workflow controller of the ConfigMap ${configMap} takes any Workflow. If it manages the namespace ${namespace}, each ` +
+        `account that may create Workflows there can run any pod as any account there. Set "workflowRestrictions: ` +
+        `{ templateReferencing: Strict }" in this ConfigMap, or let this controller manage other namespaces only.`,
+    );
+  return { problems: [], unseen: [], warnings };
+}

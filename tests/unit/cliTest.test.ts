@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { isRunning } from "../../cli/isRunning";
+import { type TestOptions, test } from "../../cli/test";
+import { eventually } from "../support/eventually";
+import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+
+describe("argosy test", () => {
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({
+      "widget/crd.yaml": widgetCrd(),
+      "widget/operator.yaml": { ...widgetDefinition, handler: "main.js" },
+      "widget/fixtures/a.yaml": "object: { metadata: { name: a } }\n",
+    });
+  });
+  afterEach(() => removeFolder(root));
+
+  const answering = (status: string) =>
+    addFiles(root, {
+      "widget/main.js": `let size = 0;\nexport const reconcile = () => ({ children: [], status: ${status} });\n`,
+    });
+  const run = (options: TestOptions = {}) => captured(() => test([], { handlers: root, ...options }));
+  const fixture = () => readFileSync(path.join(root, "widget/fixtures/a.yaml"), "utf8");
+
+  it("writes the answers into the fixtures with --update, and they pass then", async () => {
+    answering("{ size: 3 }");
+    const { result, stdout } = await run({ update: true });
+    assert.equal(result, 0, stdout);
+    assert.match(fixture(), /size: 3/);
+    assert.equal((await run()).result, 0);
+  });
+
+  it("writes no answer with --update that changes each time, and fails", async () => {
+    answering("{ size: ++size }");
+    const before = fixture();
+    const { result, stdout } = await run({ update: true });
+    assert.equal(result, 1, stdout);
+    assert.match(
+      stdout,
+      /✘ widget fixtures\/a\.yaml[\s\S]*asked a second time: .*\.size: expected 1, answered 2/,
+    );
+    assert.match(stdout, /^0 passed, 1 failed$/m);
+    assert.equal(fixture(), before);
+  });
+
+  it("ends at once on Ctrl-C while a handler hangs, and takes the handler with it", async () => {
+    const pid = path.join(root, "pid");
+    addFiles(root, {
+      "widget/operator.yaml": { ...widgetDefinition, handler: { image: "a:1", command: ["sh", "main.sh"] } },
+      "widget/main.sh": `echo $$ > ${pid}.next; mv ${pid}.next ${pid}; exec sleep 300\n`,
+    });
+    const running = spawn(process.execPath, ["tools/bootstrap.mjs", "argosy", "test", "--handlers", root], {
+      cwd: path.resolve(__dirname, "../.."),
+      env: { ...process.env, NODE_OPTIONS: "--conditions=@argosy-dev/source" },
+    });
+    try {
+      await eventually(() => assert.ok(existsSync(pid)));
+      running.kill("SIGINT");
+      assert.deepEqual(await once(running, "exit", { signal: AbortSignal.timeout(20_000) }), [130, null]);
+      await eventually(() => assert.ok(!isRunning(Number(readFileSync(pid, "utf8")))));
+    } finally {
+      running.kill("SIGKILL");
+    }
+  });
+});
