@@ -110,7 +110,7 @@ export async function add(
   rewriteFile(file, changed);
   try {
     const added = loadOperator(operator.folder);
-    print(`${displayPath(file)}: ${[entry.field, entry.key].filter(Boolean).join(".")} has a new entry`);
+    print(`${displayPath(file)}: Added ${entry.key ?? words[0]} to ${entry.field}.`);
     print(rightsGained(operator, added));
     if (what === "event") print(EVENT_ADVICE);
   } catch (error) {

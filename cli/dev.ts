@@ -5,6 +5,7 @@ import type { Operator } from "../runtime/definition/definition";
 import { UsageError } from "./commandError";
 import type { Containers } from "./containers/containers";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
+import { checkPort } from "./controlPlane/ports";
 import { Watchdog } from "./controlPlane/watchdog";
 import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget } from "./debug/debugging";
 import { writeExample } from "./dev/example";
@@ -66,6 +67,8 @@ export async function dev(options: DevOptions, signal: AbortSignal): Promise<num
       "--debug and --in-image exclude each other: a debugger can only be attached to a process of this machine.",
     );
   if (options.debug !== undefined) checkDebug(options.debug, operators);
+  await checkPort(options.metricsPort, "--metrics-port");
+  if (options.debug !== undefined) await checkPort(options.debugPort, "--debug-port");
   const places = new HandlerPlaces({
     inImage: options.inImage === true,
     onNotice: (notice) => print(style("yellow", notice)),
@@ -141,13 +144,13 @@ async function work(
   places: HandlerPlaces,
   signal: AbortSignal,
 ): Promise<never> {
+  const debugged = await debuggingOf(options, loadInOrder().operators, cluster);
   const scratch = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-dev-")));
   const watchdog = new Watchdog(scratch);
   const { controlPlane } = cluster;
   const kubeconfig =
     controlPlane &&
     (await stableKubeconfig(controlPlane.kubeconfig, folders[0] ?? scratch, cacheDirectory()));
-  const debugged = await debuggingOf(options, loadInOrder().operators, cluster);
   const debugging = debugged?.debugging;
   const said = new Set<string>();
   const table =
@@ -186,7 +189,8 @@ async function work(
       return metrics.close();
     });
   } finally {
-    if (signal.aborted) print("stopping: waiting for running reconciles (Ctrl-C again stops them)");
+    if (signal.aborted)
+      print("stopping: waiting for running reconciles (press Ctrl-C again, after a second, to stop at once)");
     for (const watch of watches) watch.close();
     // A handler that a debugger has stopped would never end.
     debugging?.close();

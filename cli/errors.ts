@@ -34,9 +34,7 @@ function tell(word: string, json: boolean): void {
   const entry = entryOf(code);
   if (!entry) {
     const advice = meant === undefined ? "argosy errors lists all codes." : `Did you mean ${meant}?`;
-    throw new UsageError(
-      `There is no code ${word}. ${advice} It may be a reason that a handler chose itself.`,
-    );
+    throw new UsageError(`There is no code ${word}. ${advice} The code may be a handler's own reason.`);
   }
   if (json) return print(JSON.stringify({ code, ...entry }));
   print(style("bold", code));

@@ -140,7 +140,7 @@ export function knownObject(
 }
 
 const NOTHING_EXPECTED =
-  "it expects nothing yet. Write answer or expect, or let argosy test --update write the answer";
+  "The fixture has no answer and no expect. Write one of them, or let argosy test --update write the answer";
 
 /** Children that a step names but that do not exist. */
 function missingChildren(

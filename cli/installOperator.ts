@@ -190,7 +190,8 @@ async function installDefinition(
     });
   };
   const what = `CustomResourceDefinition ${name} is established`;
-  await until(isServed, { what, deadlineMs: DEADLINE_MS, signal });
+  const message = (waited: string) => `The API server did not serve the CRD ${name} within ${waited}.`;
+  await until(isServed, { what, message, deadlineMs: DEADLINE_MS, signal });
 }
 
 /** The apiVersion of the first version of a CRD that is stored, and its kind. */

@@ -12,7 +12,7 @@ import type { ClusterOptions } from "./openCluster";
 import { print, type Style, styleFor } from "./terminal";
 
 const NOTHING_INSTALLED =
-  "No operator is installed in this cluster. Those that argosy dev runs write their logs where it runs.";
+  "No operator is installed in this cluster. argosy dev prints its operators' logs in its own terminal.";
 
 /** @see logs */
 export interface LogsOptions extends ClusterOptions, NamespaceOptions {

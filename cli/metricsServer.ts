@@ -2,6 +2,7 @@ import type { Registry } from "prom-client";
 import { answerMetrics } from "../runtime/http/answerMetrics";
 import { listen } from "../runtime/http/listen";
 import { CommandError } from "./commandError";
+import { portRefusal } from "./controlPlane/ports";
 
 /** A server of Prometheus metrics on this machine. */
 export interface MetricsServer {
@@ -27,7 +28,7 @@ export async function startMetricsServer(
     if (request.url !== "/metrics") response.writeHead(404).end();
     else void answerMetrics(response, registries());
   }).catch((error: Error) => {
-    throw new CommandError(`metrics cannot be served on port ${port}: ${error.message}`);
+    throw new CommandError(portRefusal(port, "--metrics-port", error));
   });
   // The server alone must not keep the process alive.
   listener.unref();

@@ -34,8 +34,7 @@ export const platformOption = () =>
   );
 
 /** `--context`: the user's cluster. */
-const contextOption = () =>
-  new Option("--context <name>", "use your own cluster: a context of the kubeconfig");
+const contextOption = (what: string) => new Option("--context <name>", what);
 
 /** `--kubeconfig`: the file that describes that cluster. */
 const kubeconfigOption = () =>
@@ -66,8 +65,19 @@ export const stackOperatorsOptions = () => [
 /** The choice of operators, as their folder defines them, and their program. */
 export const operatorsOptions = () => [handlersOption(), projectOption()];
 
+/** The choice of an existing cluster. */
+export const clusterOptions = () => [
+  contextOption("the cluster: a context of the kubeconfig (default: its current context)"),
+  kubeconfigOption(),
+];
+
 /** The choice of a cluster other than the embedded one. */
-export const clusterOptions = () => [contextOption(), kubeconfigOption()];
+export const ownClusterOptions = () => [
+  contextOption(
+    "use your own cluster: a context of the kubeconfig (default: a control plane that the command starts)",
+  ),
+  kubeconfigOption(),
+];
 
 /** The choice of a cluster, and the namespace of an object. @param json what `--json` prints */
 export const objectOptions = (json?: string) => [namespaceOption(), ...clusterOptions(), jsonOption(json)];

@@ -39,8 +39,7 @@ async function annotate(
       const object = kindAndName(target.resource.kind, target.name);
       if (value !== null && target.operators.length === 0)
         progress(
-          `No operator that is installed here handles objects of the kind ${target.resource.kind}. Only one that argosy dev runs would ` +
-            `heed that ${object} is paused.`,
+          `No installed operator handles objects of the kind ${target.resource.kind}. Only argosy dev respects this pause.`,
         );
       const state = value === null ? "resumed" : "paused";
       print(

@@ -21,15 +21,20 @@ export function findProject(named?: string, from: string = process.cwd()): strin
   const place = path.resolve(from, named);
   if (!existsSync(place)) throw new UsageError(`--project ${named}: there is no such folder.`);
   const folder = statSync(place).isDirectory() ? place : path.dirname(place);
-  if (!existsSync(path.join(folder, PROJECT_FILE))) {
+  if (!isProject(folder)) {
     throw new UsageError(`--project ${named}: ${displayPath(folder)} has no ${PROJECT_FILE}. ${REMEDY}`);
   }
   return folder;
 }
 
+/** Whether a folder has a Pulumi program. */
+export function isProject(folder: string): boolean {
+  return existsSync(path.join(folder, PROJECT_FILE));
+}
+
 function nearestAbove(start: string): string {
   for (let folder = start; ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, PROJECT_FILE))) return folder;
+    if (isProject(folder)) return folder;
     if (folder === path.dirname(folder)) {
       throw new UsageError(`There is no ${PROJECT_FILE} in ${start} or above. ${REMEDY}`);
     }

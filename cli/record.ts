@@ -126,7 +126,8 @@ async function sourceOf(
   const fakes = new Fakes();
   const unread = (name: string) =>
     progress(
-      `Secret ${name} of secretEnv cannot be read here. If children contain copies of its values, look for them in the file.`,
+      `Secret ${name} of secretEnv does not exist, or this account cannot read it. Before you commit the file, check that it ` +
+        "contains no value of this Secret.",
     );
   const secrets = [...secretsIn(question), ...(await secretsOfEnvironment(client, operator, home, unread))];
   for (const secret of secrets) fakes.learn(secret);

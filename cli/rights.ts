@@ -2,7 +2,7 @@ import type { Manifest } from "../runtime/kubernetes/objects";
 import { EXIT_CODES, UsageError } from "./commandError";
 import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
-import { folderAt } from "./render/operatorsAt";
+import { manifestsAt } from "./render/manifestsAt";
 import { renderStack } from "./render/renderStack";
 import { accountsOf, compareRights, type Right, rightsIn } from "./rights/rights";
 import { print, type Style, styleFor } from "./terminal";
@@ -35,7 +35,7 @@ export async function rights(operator: string | undefined, options: RightsOption
     print(json ? JSON.stringify(found) : formatRights(found, style));
     return EXIT_CODES.fine;
   }
-  const before = await folderAt(folder, against, rendered);
+  const before = await manifestsAt(folder, against, rendered);
   const [was, is] = [before, now].map((each) => ofOperator(rightsIn(each), [before, now], operator));
   const { gained, lost } = compareRights(was ?? [], is ?? []);
   if (json) print(JSON.stringify({ gained, lost }));

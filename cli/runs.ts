@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
-import { listRuns, type Run } from "./inspect/runs";
+import { HOW_LONG_KEPT, listRuns, type Run } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
@@ -31,10 +31,7 @@ export async function runs(of: string | undefined, options: RunsOptions): Promis
       if (options.log && !options.json && run.log) print(indent(run.log));
     }
     if (chosen.length === 0) {
-      progress(
-        "There are no such runs. Runs are kept for an hour, and failed runs for a day. Without Argo Workflows no runs are " +
-          "kept.",
-      );
+      progress(`There are no such runs. ${HOW_LONG_KEPT}`);
     }
     return EXIT_CODES.fine;
   });

@@ -94,7 +94,7 @@ function readManifests(file: string): Manifest[] {
       isRecord(content.metadata) &&
       typeof content.metadata.name === "string";
     if (isObject) return [content as unknown as Manifest];
-    report("it", "is no object", "Give apiVersion, kind and metadata.name.");
+    report("the document", "is not a Kubernetes object", "Give apiVersion, kind and metadata.name.");
     return [];
   });
   if (documents.length === 0 && !problems.found)

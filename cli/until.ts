@@ -5,6 +5,8 @@ import { within } from "../runtime/work/within";
 export interface UntilOptions {
   /** The awaited condition, or the missing part, for the error. */
   readonly what: string | (() => string);
+  /** The error's message, from the time that was waited: "120 s". @default names {@link what} */
+  readonly message?: (waited: string) => string;
   /** In milliseconds. Infinity waits until the signal. */
   readonly deadlineMs: number;
   /** The pause between two tries, in milliseconds. @default 25 */
@@ -22,7 +24,7 @@ export interface UntilOptions {
  */
 export async function until<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  { what, deadlineMs, pollMs = 25, firstPollMs = pollMs, signal }: UntilOptions,
+  { what, message, deadlineMs, pollMs = 25, firstPollMs = pollMs, signal }: UntilOptions,
 ): Promise<T> {
   const deadline = performance.now() + deadlineMs;
   for (let pauseMs = firstPollMs; ; pauseMs = Math.min(2 * pauseMs, pollMs)) {
@@ -31,7 +33,7 @@ export async function until<T>(
     const answer = await within(leftMs, Promise.resolve(probe()));
     if (answer !== undefined && answer !== false) return answer;
     if (performance.now() >= deadline) {
-      throw new DeadlineError(typeof what === "string" ? what : what(), deadlineMs);
+      throw new DeadlineError(typeof what === "string" ? what : what(), deadlineMs, message);
     }
     // The error of an aborted pause is ignored, because the signal's reason is better.
     await pause(pauseMs, undefined, signal && { signal }).catch(() => {});
@@ -46,7 +48,8 @@ export class DeadlineError extends Error {
     /** The awaited event. */
     readonly what: string,
     deadlineMs: number,
+    message = (waited: string) => `This did not happen within ${waited}: ${what}`,
   ) {
-    super(`waited ${deadlineMs / 1_000} s in vain: ${what}`);
+    super(message(`${deadlineMs / 1_000} s`));
   }
 }

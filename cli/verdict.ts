@@ -3,7 +3,7 @@ import { anyCrdBreaks, formatCrdVerdict } from "../components/crdVerdict/formatC
 import { EXIT_CODES } from "./commandError";
 import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
-import { operatorsAt } from "./render/operatorsAt";
+import { manifestsAt } from "./render/manifestsAt";
 import { renderStack } from "./render/renderStack";
 import { print } from "./terminal";
 
@@ -22,10 +22,12 @@ export async function verdict(
 ): Promise<number> {
   const folder = findProject(project);
   // Argo's CRDs do not belong to the operators.
-  const now = manifestsOf(await renderStack(folder, stack, platform)).filter(
-    ({ kind, metadata }) => kind === "CustomResourceDefinition" && !metadata.name.endsWith(".argoproj.io"),
-  );
-  const comparisons = compareCrdSets(await operatorsAt(folder, ref), now);
+  const rendered = async (place: string) =>
+    manifestsOf(await renderStack(place, stack, platform)).filter(
+      ({ kind, metadata }) => kind === "CustomResourceDefinition" && !metadata.name.endsWith(".argoproj.io"),
+    );
+  const now = await rendered(folder);
+  const comparisons = compareCrdSets(await manifestsAt(folder, ref, rendered), now);
   if (json) print(JSON.stringify(comparisons));
   else for (const line of formatCrdVerdict(comparisons)) print(line);
   return anyCrdBreaks(comparisons) ? EXIT_CODES.wouldChange : EXIT_CODES.fine;

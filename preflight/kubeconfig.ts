@@ -1,5 +1,5 @@
 import type { RequestOptions } from "node:https";
-import type { KubeConfig } from "@kubernetes/client-node";
+import type { Cluster, KubeConfig } from "@kubernetes/client-node";
 import { type ClusterConnection, tokenFromFile } from "../runtime/program";
 import { tokenFileOf } from "./tokenFile";
 
@@ -56,6 +56,7 @@ export async function connectionFromKubeconfig(
   }
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one of its contexts.");
+  refuseUnreachable(cluster);
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   const user = config.getCurrentUser()?.name;
   // As for kubectl, it takes precedence over a token in the kubeconfig itself.
@@ -72,6 +73,24 @@ export async function connectionFromKubeconfig(
     ...(isPem(tls.key) && { privateKey: tls.key }),
     token: tokenFile ? tokenFromFile(tokenFile) : () => bearerToken(config),
   };
+}
+
+/**
+ * kubectl reaches such a cluster. Without this, Argosy would say that the cluster does not answer.
+ * @throws KubeconfigError
+ */
+function refuseUnreachable({ name, server, proxyUrl }: Cluster): void {
+  // The address of a proxy may contain a password.
+  if (proxyUrl)
+    throw new KubeconfigError(
+      `the cluster "${name}" of the kubeconfig has a proxy-url, and Argosy does not use proxies. Name a kubeconfig whose ` +
+        "server is reached without one: by a VPN, or by a forwarded port such as that of ssh -L, with tls-server-name.",
+    );
+  if (!server.startsWith("https://"))
+    throw new KubeconfigError(
+      `the cluster "${name}" of the kubeconfig has the server ${server}, and Argosy uses only https://. Name a kubeconfig ` +
+        "with the address of the API server itself.",
+    );
 }
 
 /** Whether this is the text of a kubeconfig. Otherwise it is the path of one. */

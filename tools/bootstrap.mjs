@@ -3,9 +3,18 @@
 // It needs only Node, and provides everything that the commands need: the dependencies, and TypeScript in this process.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const OLDEST_NODE = [20, 19];
@@ -19,12 +28,15 @@ const FILES = {
   e2e: "tools/e2e.ts",
 };
 const REPORT_EVERY_MS = 15_000;
+const POLL_MS = 250;
 const USAGE_EXIT_CODE = 2;
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
 const lockFile = path.join(root, "package-lock.json");
 /** The file with the hash of the lock file that node_modules was installed from. */
 const recordFile = path.join(root, "node_modules", ".argosy-lock");
+/** A link to the id of the process that installs. npm removes node_modules, so it is not there. */
+const installer = path.join(root, ".installing");
 
 /** Whether node_modules was installed from the present lock file, no matter who installed it. */
 function isInstalled() {
@@ -53,22 +65,76 @@ function lockHash() {
   return createHash("sha256").update(readFileSync(lockFile)).digest("hex");
 }
 
+/** Without the record, the next command compares all packages again. So a folder that cannot be written does not matter. */
 function recordInstallation() {
-  writeFileSync(recordFile, lockHash());
+  try {
+    writeFileSync(recordFile, lockHash());
+  } catch {}
 }
 
-async function install() {
+/** Installs what is missing. Only one of several commands does that, and the others wait. */
+async function provide() {
   const startedAt = Date.now();
   const tell = (line) => process.stderr.write(`${line} (${Math.round((Date.now() - startedAt) / 1000)} s)\n`);
-  tell("installing the dependencies with npm ci");
-  const timer = setInterval(() => tell("still installing the dependencies"), REPORT_EVERY_MS);
+  let line = "still installing the dependencies";
+  const timer = setInterval(() => tell(line), REPORT_EVERY_MS);
   try {
-    await run("npm", ["ci", "--no-audit", "--no-fund"]);
+    while (!isInstalled()) {
+      const other = becomeInstaller();
+      if (other === undefined) {
+        try {
+          // The other process may have ended in between.
+          if (!isInstalled()) await install(tell);
+        } finally {
+          rmSync(installer, { force: true });
+        }
+        return;
+      }
+      const waiting = `waiting for process ${other}, which installs the dependencies`;
+      if (line !== waiting) tell(waiting);
+      line = waiting;
+      await sleep(POLL_MS);
+    }
   } finally {
     clearInterval(timer);
   }
+}
+
+async function install(tell) {
+  tell("installing the dependencies with npm ci");
+  // Without this, npm leaves out TypeScript and the tests' packages if NODE_ENV or npm's own configuration is for production.
+  await run("npm", ["ci", "--include=dev", "--no-audit", "--no-fund"]);
   recordInstallation();
   tell("dependencies installed");
+}
+
+/** @returns undefined if this process is to install, or else the id of the process that does */
+function becomeInstaller() {
+  for (;;) {
+    try {
+      symlinkSync(String(process.pid), installer);
+      return undefined;
+    } catch (error) {
+      if (error.code !== "EEXIST")
+        throw new UserError(`The dependencies are missing, and ${root} cannot be written: ${error.message}`);
+    }
+    const other = installingProcess();
+    if (other !== undefined) return other;
+  }
+}
+
+/** The process that installs. If it was killed, its link is removed. */
+function installingProcess() {
+  try {
+    const id = Number(readlinkSync(installer));
+    process.kill(id, 0);
+    return id;
+  } catch (error) {
+    if (error.code === "EPERM") return "of another user";
+    if (error.code === "ESRCH") rmSync(installer, { force: true });
+    else if (error.code !== "ENOENT") throw error;
+    return undefined;
+  }
 }
 
 /** Runs a program to its end. It writes to our standard error, and is stopped if we are. */
@@ -112,7 +178,7 @@ async function main([command, ...args]) {
     const commands = Object.keys(FILES).join("|");
     throw new UserError(`usage: node tools/bootstrap.mjs <${commands}> [arguments]`, USAGE_EXIT_CODE);
   }
-  if (!isInstalled()) await install();
+  await provide();
   const require = createRequire(import.meta.url);
   require("./typescript.cjs");
   return require(path.join(root, file)).main(args);

@@ -1,9 +1,9 @@
 import { Option } from "commander";
 import {
-  clusterOptions,
   jsonOption,
   namespaceOption,
   operatorsOptions,
+  ownClusterOptions,
   platformOption,
   port,
   projectOption,
@@ -78,7 +78,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     description:
       "Plays the life of a Memcached object with the real engine and handler, on its own Kubernetes control plane: " +
       "created, scaled, healed, refused, broken, repaired, deleted. The command fails if a step does not go as expected.",
-    options: [...clusterOptions(), jsonOption("print a line of JSON for each step")],
+    options: [...ownClusterOptions(), jsonOption("print a line of JSON for each step")],
     runUntil: (options, _, signal) =>
       (require("../start") as typeof import("../start")).start(options, signal),
   },
@@ -90,7 +90,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       "reconcile, and applies every edit in handlers/ as soon as it is saved. On a terminal, it shows a table of all " +
       "objects below these lines.",
     options: [
-      ...clusterOptions(),
+      ...ownClusterOptions(),
       ...stackOperatorsOptions(),
       new Option("--no-table", "do not show the table of objects"),
       new Option("--keep", "keep the control plane's objects for the next start with this option"),
@@ -185,7 +185,8 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     summary: "say whether changes of the CRDs break stored objects or clients",
     description:
       "Says what the changes of the operators' CustomResourceDefinitions since a git ref mean for stored objects and for " +
-      "clients: each change is breaking or safe. The exit code is 3 if a change is breaking.",
+      "clients: each change is breaking or safe. The program of the ref is run with the packages that are installed now. " +
+      "The exit code is 3 if a change is breaking.",
     argument: ["<ref>", "the git ref to compare with: a branch, a tag or a commit"],
     options: [...stackOptions(), jsonOption()],
     run: (options, [ref = ""]) =>
@@ -196,8 +197,8 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     summary: "list the rights of every account, and how a change affects them",
     description:
       "Lists the rights of the accounts of a program, or of one operator, from the manifests that pulumi up would deploy. " +
-      "With --against, it lists the rights that were gained or lost since a git ref. The exit code is 3 if a right was " +
-      "gained.",
+      "With --against, it lists the rights that were gained or lost since a git ref, whose program is run with the packages " +
+      "that are installed now. The exit code is 3 if a right was gained.",
     argument: ["[operator]", "only the accounts of this operator (default: all)"],
     options: [
       new Option("--against <ref>", "the git ref to compare with: a branch, a tag or a commit"),

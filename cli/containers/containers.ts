@@ -42,7 +42,8 @@ export class Containers {
   static async open(onProgress: (line: string) => void, signal?: AbortSignal): Promise<Containers> {
     const engine = await findEngine(signal);
     const count = await removeLeftOvers(engine);
-    if (count > 0) onProgress(`removing ${count} containers that an earlier argosy dev has left`);
+    if (count > 0)
+      onProgress(`removed ${count} ${count === 1 ? "container" : "containers"} of an earlier argosy dev`);
     return new Containers(engine, onProgress);
   }
 

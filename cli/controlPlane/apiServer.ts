@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { isRunning } from "../isRunning";
+import { lastLines } from "../terminal";
 import { until } from "../until";
 import { ApiClient } from "./apiClient";
 import {
@@ -45,11 +46,12 @@ export async function startApiServer(directory: string, server: string): Promise
     return false;
   };
   try {
-    await until(isReady, { what: "it is ready", deadlineMs: startMilliseconds });
+    const message = (waited: string) => `it was not ready after ${waited}`;
+    await until(isReady, { what: "it is ready", message, deadlineMs: startMilliseconds });
   } catch (error) {
-    const said = (await readFile(logPath(directory, component), "utf8")).trimEnd().split("\n");
+    const said = lastLines(await readFile(logPath(directory, component), "utf8"), 10);
     const reason = (error as Error).message;
-    throw new Error(`the API server did not start again: ${reason}\n${said.slice(-10).join("\n")}`);
+    throw new Error(`the API server did not start again: ${reason}\n${said}`);
   } finally {
     client.close();
   }

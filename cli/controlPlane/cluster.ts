@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, open, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { isRunning } from "../isRunning";
+import { indent, lastLines } from "../terminal";
 import { until } from "../until";
 import { ApiClient } from "./apiClient";
 import { type Component, logPath, processIdOf, readComponents, startComponent } from "./component";
@@ -47,7 +48,8 @@ export async function startCluster(
     return false;
   };
   try {
-    await until(isReady, { what: "it is ready", deadlineMs: startMilliseconds, signal });
+    const message = (waited: string) => `it was not ready after ${waited}`;
+    await until(isReady, { what: "it is ready", message, deadlineMs: startMilliseconds, signal });
   } catch (error) {
     if (error instanceof PortTakenError || signal?.aborted || !(error instanceof Error)) throw error;
     throw new Error(`the control plane did not start: ${error.message}\n${await lastWords(directory)}`);
@@ -153,7 +155,7 @@ async function lastWords(directory: string): Promise<string> {
   const logs = (await readComponents(directory)).map((component) => logPath(directory, component));
   const parts = [kwokctlLogPath(directory), ...logs].map(async (path) => {
     const text = await readFile(path, "utf8").catch(() => "");
-    return [path, ...text.trimEnd().split("\n").slice(-linesShown)].join("\n  ");
+    return `${path}\n${indent(lastLines(text, linesShown), "  ")}`;
   });
   return (await Promise.all(parts)).join("\n");
 }

@@ -1,6 +1,7 @@
 import { createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { indent, lastLines } from "../terminal";
 import { linkerFlags, moduleFile, moduleName } from "./goModule";
 import { runGuarded } from "./guard";
 import type { Program } from "./programs";
@@ -63,9 +64,9 @@ export async function buildProgram(program: Program, options: BuildOptions): Pro
 }
 
 async function buildError(program: Program, log: string, code: number): Promise<Error> {
-  const lines = (await readFile(log, "utf8")).trimEnd().split("\n").slice(-linesShown);
+  const words = indent(lastLines(await readFile(log, "utf8"), linesShown), "  ");
   return new Error(
     `building ${program.name} ${program.release.version} failed (go ended with code ${code}). The whole output is in ` +
-      `${log}. Its last lines:\n${lines.map((line) => `  ${line}`).join("\n")}`,
+      `${log}. Its last lines:\n${words}`,
   );
 }

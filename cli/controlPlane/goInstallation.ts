@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { isAtLeast } from "../isAtLeast";
 import { minimumGoVersion } from "./versions";
 
 /** Whether this machine has a Go that can build the programs. */
@@ -18,11 +19,4 @@ export async function findGo(): Promise<GoInstallation> {
   } catch {
     return { usable: false, why: "there is no go command" };
   }
-}
-
-/** Whether a Go version such as "1.26.8" or "1.26rc1" is `minimum` ("1.26") or later. */
-export function isAtLeast(version: string, minimum: string): boolean {
-  const [major = 0, minor = 0] = version.split(/[^0-9]+/).map(Number);
-  const [minimumMajor = 0, minimumMinor = 0] = minimum.split(".").map(Number);
-  return major > minimumMajor || (major === minimumMajor && minor >= minimumMinor);
 }

@@ -2,25 +2,30 @@ import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
-import { isRunning } from "../isRunning";
+import { isRunning, startOf } from "../isRunning";
 import { until } from "../until";
 import { type Report, reportWhile } from "./progress";
 
 const heartbeatMilliseconds = 2_000;
 const pollMilliseconds = 250;
 
-/** If the owner of a lock has not touched it for this long, the owner no longer exists, whatever its process id says. */
+/**
+ * If the owner of a lock has not touched it for this long, its process id says nothing: another process may have it. On this host,
+ * the start of the process shows whether the owner still exists. It may be suspended, by Ctrl-Z for example.
+ */
 const staleMilliseconds = 30_000;
 
 interface Owner {
   readonly processId: number;
+  /** @see startOf */
+  readonly start?: string | undefined;
   readonly host: string;
   readonly token: string;
 }
 
 /**
  * Runs a step while holding a lock file, so that only one of several processes runs it at a time. The others wait. The lock of a
- * process that no longer exists (its id is unknown on this host, or its heartbeat has stopped) is taken over.
+ * process that no longer exists is taken over. A process on another host counts as ended when its heartbeat has stopped.
  *
  * @param report called every 15 s with the process that holds the lock
  * @throws the signal's reason, if it aborts while waiting; the error of the step
@@ -31,44 +36,60 @@ export async function withLock<T>(
   step: () => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const owner: Owner = { processId: process.pid, host: hostname(), token: randomUUID() };
+  const owner = thisProcess();
   await mkdir(dirname(path), { recursive: true });
   if (!(await tryLock(path, owner))) {
     const line = await waitingLine(path);
     const waiting = { what: path, deadlineMs: Number.POSITIVE_INFINITY, pollMs: pollMilliseconds, signal };
     await reportWhile(report, line, () => until(() => tryLock(path, owner), waiting));
   }
-  const release = hold(path, owner);
+  const lock = hold(path, owner);
   try {
     return await step();
   } finally {
-    await release();
+    await lock.release();
   }
 }
 
+/** A lock that this process holds. */
+export interface HeldLock {
+  /** Whether this process still holds the lock: one on another host may have taken it while this one was suspended. */
+  isHeld(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
 /** A lock that this process holds, or the process that holds it. Undefined if that is not known. */
-export type TakenLock = { readonly release: () => Promise<void> } | { readonly owner: number | undefined };
+export type TakenLock = HeldLock | { readonly owner: number | undefined };
 
 /** Takes a lock as {@link withLock} does, but does not wait. The lock of a process that no longer exists is taken over. */
 export async function takeLock(path: string): Promise<TakenLock> {
-  const owner: Owner = { processId: process.pid, host: hostname(), token: randomUUID() };
+  const owner = thisProcess();
   await mkdir(dirname(path), { recursive: true });
   // The first try may only remove the lock of a process that no longer exists.
   const isTaken = (await tryLock(path, owner)) || (await tryLock(path, owner));
-  return isTaken ? { release: hold(path, owner) } : { owner: (await readOwner(path))?.processId };
+  return isTaken ? hold(path, owner) : { owner: (await readOwner(path))?.processId };
 }
 
-/** Keeps a lock alive. @returns a function that releases it */
-function hold(path: string, owner: Owner): () => Promise<void> {
+function thisProcess(): Owner {
+  const { pid } = process;
+  return { processId: pid, start: startOf(pid), host: hostname(), token: randomUUID() };
+}
+
+/** Keeps a lock alive. */
+function hold(path: string, owner: Owner): HeldLock {
   const heartbeat = setInterval(() => {
     const now = new Date();
-    // If the lock has vanished, it was taken over while this process was suspended. The guarded step tolerates that.
+    // If the lock has vanished, a process on another host has taken it while this one was suspended.
     utimes(path, now, now).catch(() => clearInterval(heartbeat));
   }, heartbeatMilliseconds);
   heartbeat.unref();
-  return async () => {
-    clearInterval(heartbeat);
-    if ((await readOwner(path))?.token === owner.token) await rm(path, { force: true });
+  const isHeld = async () => (await readOwner(path))?.token === owner.token;
+  return {
+    isHeld,
+    release: async () => {
+      clearInterval(heartbeat);
+      if (await isHeld()) await rm(path, { force: true });
+    },
   };
 }
 
@@ -93,9 +114,11 @@ async function tryLock(path: string, owner: Owner): Promise<boolean> {
 }
 
 async function isStale(path: string, owner: Owner | undefined): Promise<boolean> {
-  if (owner !== undefined && owner.host === hostname() && !isRunning(owner.processId)) return true;
+  const isHere = owner !== undefined && owner.host === hostname();
+  if (isHere && !isRunning(owner.processId)) return true;
   const status = await stat(path).catch(() => undefined);
-  return status !== undefined && Date.now() - status.mtimeMs > staleMilliseconds;
+  if (status === undefined || Date.now() - status.mtimeMs <= staleMilliseconds) return false;
+  return !isHere || owner.start === undefined || owner.start !== startOf(owner.processId);
 }
 
 /** Removes the lock. If another process has meanwhile removed it and taken it, the lock is restored. */

@@ -1,5 +1,8 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
+import { complaintOfSystem, UsageError } from "../commandError";
+
+const LOOPBACK = "127.0.0.1";
 
 // Below the ranges from which Linux and macOS give ports to outgoing connections: the API server opens so many
 // to etcd that one of them could take a port before its program binds it.
@@ -14,15 +17,41 @@ export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
     const port = randomInt(lowest, highest);
-    if ((await isFree(port, "127.0.0.1")) && (await isFree(port, "0.0.0.0"))) ports.add(port);
+    if ((await isFree(port)) && (await isFree(port, "0.0.0.0"))) ports.add(port);
   }
   return [...ports];
 }
 
-function isFree(port: number, host: string): Promise<boolean> {
+/**
+ * Checks whether a port of this machine can be used, so that nothing is started in vain.
+ *
+ * @param port 0: any free one, which can always be had
+ * @param option the option that names another port: "--metrics-port"
+ * @throws UsageError
+ */
+export async function checkPort(port: number, option: string): Promise<void> {
+  const error = port === 0 ? undefined : await listenError(port, LOOPBACK);
+  if (error) throw new UsageError(portRefusal(port, option, error), { cause: error });
+}
+
+/** Why a port cannot be used, with the remedy. */
+export function portRefusal(port: number, option: string, error: NodeJS.ErrnoException): string {
+  const why =
+    error.code === "EADDRINUSE"
+      ? `Another program uses port ${port}.`
+      : `Port ${port} cannot be used: ${complaintOfSystem(error) ?? error.message}.`;
+  return `${why} Choose another one with ${option}.`;
+}
+
+/** Whether nobody listens on a port, and this process may. */
+export async function isFree(port: number, host = LOOPBACK): Promise<boolean> {
+  return (await listenError(port, host)) === undefined;
+}
+
+function listenError(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
+    server.once("error", resolve);
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(undefined)));
   });
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CommandError, complaintOfSystem, EXIT_CODES } from "../commandError";
 import { type Asset, assetOf } from "./assets";
 import { cacheDirectory, programPath, programPaths } from "./cache";
-import { canDownload, downloadProgram, probeMilliseconds } from "./download";
+import { downloadProgram, UnavailableError, whyNoDownload } from "./download";
 import { buildProgram } from "./goBuild";
 import { findGo, type GoInstallation } from "./goInstallation";
 import { withLock } from "./lock";
@@ -17,17 +17,18 @@ export interface ProvideOptions {
   readonly signal?: AbortSignal | undefined;
   /** Default: {@link cacheDirectory}. */
   readonly cache?: string;
-  /** Whether programs can be downloaded; default: the first missing program is tried. */
-  readonly online?: () => Promise<boolean>;
+  /** Why programs cannot be downloaded, or undefined if they can; default: the first missing program is tried. */
+  readonly offline?: () => Promise<string | undefined>;
   /** Default: the installation on this machine. */
   readonly go?: () => Promise<GoInstallation>;
 }
 
 /**
- * Makes sure that every program is in the cache: downloads missing programs or, if that is not possible, builds them with Go.
- * Several processes may call it at the same time: one does the work, and the others wait.
+ * Makes sure that every program is in the cache: downloads missing programs, or builds with Go those that their publisher does not
+ * deliver. Several processes may call it at the same time: one does the work, and the others wait.
  *
- * @throws CommandError if the cache cannot be written; Error, with the remedy, if a program can be neither downloaded nor built
+ * @throws CommandError if the cache cannot be written, or if a downloaded file is not the program; Error, with the remedy, if a
+ * program can be neither downloaded nor built
  */
 export async function providePrograms(options: ProvideOptions): Promise<ProgramPaths> {
   const cache = options.cache ?? cacheDirectory();
@@ -74,25 +75,25 @@ async function provideMissing(cache: string, options: ProvideOptions): Promise<v
   await rm(workDirectory, { recursive: true, force: true });
   await mkdir(workDirectory, { recursive: true });
 
-  const probe = options.online ?? (() => isOnline(first, signal));
-  let online = await probe();
+  const probe = options.offline ?? (() => whyOffline(first, signal));
+  let offline = await probe();
   signal?.throwIfAborted();
-  if (online) report(`downloading ${missing.length} programs of the control plane, once`);
-  else await prepareToBuild(missing, cache, options);
+  if (offline === undefined) report(`downloading ${missing.length} programs of the control plane, once`);
+  else await prepareToBuild(missing, offline, cache, options);
 
   const startedAt = Date.now();
   for (const [index, program] of missing.entries()) {
     const where: Where = { target: programPath(cache, program), workDirectory, signal };
     const title = `${program.name} ${program.release.version}`;
     const progress = (elapsed: string): string => `(${index + 1} of ${missing.length}, ${elapsed})`;
-    const asset = online ? assetOf(program) : undefined;
+    const asset = offline === undefined ? assetOf(program) : undefined;
     if (asset !== undefined) {
       const line = (elapsed: string): string => `downloading ${title} ${progress(elapsed)}`;
       const failure = await reportWhile(report, line, () => attemptDownload(asset, where), startedAt);
       if (failure === undefined) continue;
-      report(`the download failed: ${failure.message}`);
-      online = false;
-      await prepareToBuild(missing.slice(index), cache, options);
+      if (failure.isOffline) offline = failure.message;
+      const toBuild = failure.isOffline ? missing.slice(index) : [program];
+      await prepareToBuild(toBuild, failure.message, cache, options);
     }
     const log = join(cache, "logs", `${program.name}-${program.release.version}.log`);
     const line = (elapsed: string): string => `building ${title} from source ${progress(elapsed)}`;
@@ -107,24 +108,35 @@ interface Where {
   readonly signal: AbortSignal | undefined;
 }
 
-async function isOnline(first: Program, signal: AbortSignal | undefined): Promise<boolean> {
+async function whyOffline(first: Program, signal: AbortSignal | undefined): Promise<string | undefined> {
   const asset = assetOf(first);
-  return asset !== undefined && (await canDownload(asset.url, { signal }));
+  if (asset === undefined) return `nobody publishes them for ${process.platform} on ${process.arch}`;
+  return whyNoDownload(asset.url, { signal });
 }
 
-/** @returns the reason why the download failed, or undefined if it succeeded. It throws only if it was aborted */
-async function attemptDownload(asset: Asset, where: Where): Promise<Error | undefined> {
+/**
+ * @returns why the publisher did not deliver the program, or undefined if it did
+ * @throws CommandError for a failure that a build would not mend: a full disk, or a file that somebody has changed
+ */
+async function attemptDownload(asset: Asset, where: Where): Promise<UnavailableError | undefined> {
   try {
     await downloadProgram(asset, where);
     return undefined;
   } catch (error) {
     where.signal?.throwIfAborted();
-    return error instanceof Error ? error : new Error(String(error));
+    if (error instanceof UnavailableError) return error;
+    const complaint = complaintOfSystem(error);
+    const text =
+      complaint === undefined
+        ? (error as Error).message
+        : `${where.target} cannot be provided: ${complaint}.`;
+    throw new CommandError(text, EXIT_CODES.failed, { cause: error });
   }
 }
 
 async function prepareToBuild(
   missing: readonly Program[],
+  why: string,
   cache: string,
   options: ProvideOptions,
 ): Promise<void> {
@@ -132,14 +144,18 @@ async function prepareToBuild(
   const names = missing.map((program) => program.name).join(", ");
   if (!go.usable) {
     throw new Error(
-      `The control plane needs programs that are missing: ${names}. They cannot be downloaded (github.com did not deliver ` +
-        `them within ${probeMilliseconds / 1000} s), and cannot be built either: ${go.why}. Remedy: install Go ` +
-        `${minimumGoVersion} or newer (https://go.dev/dl), or allow HTTPS to github.com and dl.k8s.io, or copy ${cache} from ` +
-        `a machine of the same kind that has these programs.`,
+      `The control plane needs programs that are missing: ${names}. They cannot be downloaded (${why}), and cannot be built ` +
+        `either: ${go.why}. Remedy: allow HTTPS to github.com, api.github.com, *.githubusercontent.com and *.k8s.io${PROXY_HINT}, ` +
+        `or install Go ${minimumGoVersion} or newer (https://go.dev/dl), or copy ${cache} from a machine of the same kind that ` +
+        "has these programs.",
     );
   }
   options.report(
-    `releases cannot be downloaded from here: building ${names} from source with Go ${go.version}. ` +
-      "This is done once; all of them take about 11 minutes on 2 cores",
+    `${names} cannot be downloaded (${why}): building from source with Go ${go.version}. ` +
+      "This is done once; all programs take about 11 minutes on 2 cores",
   );
 }
+
+/** Node's `fetch` does not use a proxy unless it is told to. Then this process's other requests would use it too. */
+const PROXY_HINT =
+  " (through a proxy: Node 22.21 or newer uses HTTPS_PROXY if you also set NODE_USE_ENV_PROXY=1 and NO_PROXY=localhost,127.0.0.1)";

@@ -50,8 +50,7 @@ export class Watchdog {
     process.removeListener("exit", this.stopAtExit);
     // Somebody may have killed the watchdog.
     if (existsSync(this.directory)) this.stopAtExit();
-    if (existsSync(this.directory))
-      throw new Error(`the control plane's ${this.directory} could not be removed`);
+    if (existsSync(this.directory)) throw new Error(`the folder ${this.directory} could not be removed`);
   }
 
   /** The watchdog does the same a moment later. But nothing should be left right after this process has ended. */

@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { createServer } from "node:net";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { commandOnPath } from "../../definition/commandOnPath";
 import { nearest } from "../../definition/nearest";
@@ -10,7 +9,7 @@ import type { HandlerQuestion } from "../../runtime/handler/contract";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
 import { isRecord } from "../../runtime/json/json";
 import { CommandError, UsageError } from "../commandError";
-import { freePorts } from "../controlPlane/ports";
+import { checkPort, freePorts, isFree } from "../controlPlane/ports";
 import { localHandler } from "../localHandler";
 import { readObjectName } from "../objectName";
 import { shellWord } from "../shellWord";
@@ -76,20 +75,13 @@ export function debugTarget(text: string, operators: readonly Operator[], namesp
  * @throws UsageError if another program has the wanted port
  */
 export async function debugPort(wanted: number, kind: Debugger): Promise<number> {
-  const port = wanted === 0 ? USUAL_PORTS[kind] : wanted;
-  if (await isFree(port)) return port;
-  if (wanted !== 0)
-    throw new UsageError(`--debug-port ${wanted}: another program listens on that port of ${DEBUG_HOST}.`);
+  if (wanted !== 0) {
+    await checkPort(wanted, "--debug-port");
+    return wanted;
+  }
+  if (await isFree(USUAL_PORTS[kind])) return USUAL_PORTS[kind];
   const [free = 0] = await freePorts(1);
   return free;
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen({ port, host: DEBUG_HOST, exclusive: true }, () => server.close(() => resolve(true)));
-  });
 }
 
 /**

@@ -3,9 +3,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { isRecord } from "../../runtime/json/json";
 import { CommandError } from "../commandError";
-import { isAtLeast } from "../controlPlane/goInstallation";
 import { takeLock } from "../controlPlane/lock";
 import { etcdVersion, kubernetesVersion } from "../controlPlane/versions";
+import { isAtLeast } from "../isAtLeast";
 import { placeOf } from "./stableKubeconfig";
 
 /** The data that a control plane keeps from one start to the next. */

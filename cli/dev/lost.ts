@@ -29,7 +29,7 @@ export async function lost(
     } catch (error) {
       if (performance.now() - answeredAt > silentMs) {
         throw new CommandError(
-          `The control plane is gone: ${(error as Error).message}. Start again: its objects are lost.`,
+          `The control plane is gone: ${(error as Error).message}. Start argosy dev again. Without --keep, the objects are lost.`,
           1,
           { cause: error },
         );

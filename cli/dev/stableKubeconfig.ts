@@ -12,7 +12,7 @@ export function placeOf(operators: string, cache: string): string {
 /** A kubeconfig at a path that stays the same from one start to the next. */
 export interface StableKubeconfig {
   readonly path: string;
-  /** Removes the copy, if there is one. */
+  /** Removes the copy, if there is one and it is still that of this process. */
   remove(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export async function stableKubeconfig(
   return {
     path: file,
     remove: async () => {
-      await rm(file, { force: true });
+      if (await lock.isHeld()) await rm(file, { force: true });
       await lock.release();
     },
   };

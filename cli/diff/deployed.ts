@@ -43,7 +43,7 @@ export function asDeployed(
       throw new UsageError(`${name} is not deployed in installation ${installation}. There is: ${names}.`);
     }
     const identity = { installation: installation ?? DEFAULT_INSTALLATION };
-    const note = `${name}: it is not deployed to this cluster, or this kubeconfig may not see it. Its objects are expected to be as argosy dev leaves them.`;
+    const note = `${name}: it is not deployed to this cluster, or this kubeconfig may not see it. Argosy assumes that argosy dev made its objects.`;
     return { operator: { ...operator, ...identity }, home: DEFAULT_INSTALLATION, notes: [note] };
   }
   const { namespaces, home, env = {} } = deployed as InstalledOperator & Partial<Pick<Operator, "env">>;

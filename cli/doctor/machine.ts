@@ -7,7 +7,7 @@ import { OperatorError } from "../../definition/problems";
 import { engines } from "../../package.json";
 import { complaintOfSystem, UsageError } from "../commandError";
 import { cacheDirectory, programPaths } from "../controlPlane/cache";
-import { isAtLeast } from "../controlPlane/goInstallation";
+import { isAtLeast } from "../isAtLeast";
 import { findHandlers } from "../project";
 import { type Finding, fine, missing, warning } from "./checkup";
 
@@ -17,8 +17,9 @@ const PROGRAMS: readonly (readonly [
   args: readonly string[],
   purpose: string,
   remedy: string,
+  oldest?: string,
 ])[] = [
-  ["python3", ["--version"], "handlers in Python, and npm start", "Install Python 3.9 or newer."],
+  ["python3", ["--version"], "handlers in Python, and npm start", "Install Python 3.10 or newer.", "3.10"],
   ["git", ["--version"], "argosy verdict and argosy rights --against", "Install git."],
   ["pulumi", ["version"], "deploying", "Install it: https://www.pulumi.com/docs/install/"],
   [
@@ -44,7 +45,13 @@ export function checkNode(version = process.versions.node): Finding {
     : missing("node", `${version}, and ${oldest} is needed`, "Install Node 22 or 24: https://nodejs.org");
 }
 
-async function checkProgram([name, args, purpose, remedy]: (typeof PROGRAMS)[number]): Promise<Finding> {
+async function checkProgram([
+  name,
+  args,
+  purpose,
+  remedy,
+  oldest,
+]: (typeof PROGRAMS)[number]): Promise<Finding> {
   // Podman can replace Docker.
   const names = name === "docker" ? ["docker", "podman"] : [name];
   const found = names.find((each) => commandOnPath(each) !== undefined);
@@ -52,7 +59,10 @@ async function checkProgram([name, args, purpose, remedy]: (typeof PROGRAMS)[num
   try {
     const { stdout, stderr } = await promisify(execFile)(found, [...args], { timeout: ANSWER_MS });
     const [line = ""] = `${stdout}${stderr}`.trim().split("\n");
-    return fine(found, line.trim());
+    const version = /\d+(\.\d+)+/.exec(line)?.[0] ?? "";
+    return oldest === undefined || isAtLeast(version, oldest)
+      ? fine(found, line.trim())
+      : warning(found, `${line.trim()} is too old for ${purpose}`, remedy);
   } catch (error) {
     return warning(found, `does not run: ${(error as Error).message.split("\n")[0]}`, remedy);
   }

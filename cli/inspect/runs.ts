@@ -57,6 +57,11 @@ export async function listRuns(client: KubernetesClient, selection: RunSelection
   return found.map(runOf).sort((one, other) => other.startedAt.localeCompare(one.startedAt));
 }
 
+/** Why a run may no longer exist. */
+export const HOW_LONG_KEPT =
+  "Runs are kept for an hour, and failed runs for a day, unless runsKeptSeconds and failedRunsKeptSeconds are set. Without Argo " +
+  "Workflows no runs are kept.";
+
 /**
  * A run by its name, in any namespace.
  * @throws CommandError if there is none
@@ -66,7 +71,7 @@ export async function findRun(client: KubernetesClient, name: string): Promise<K
   const [run] = await workflows(client, selection);
   if (run) return run;
   throw new CommandError(
-    `There is no run ${name} in this cluster. Runs are kept for an hour, and failed runs for a day. Without Argo Workflows no runs are kept. argosy runs lists them.`,
+    `There is no run ${name} in this cluster. argosy runs lists those that exist. ${HOW_LONG_KEPT}`,
   );
 }
 

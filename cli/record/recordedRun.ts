@@ -51,7 +51,9 @@ export async function requestOf(
   if (target.kind === "trial") return { kind: "trial", operator, ...trialOf(target, name, operator) };
   const resource = resourceOf((await withServedKind(operator, client)).customResource);
   const what = kindAndName(resource.kind, target.name);
-  const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: argosy record ${resource.plural}/${target.name.name}`;
+  const { name: objectName, namespace } = target.name;
+  const place = namespace ? ` --namespace ${namespace}` : "";
+  const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: argosy record ${resource.plural}/${objectName}${place}`;
   const object = await client.get(resource, target.name);
   if (!object)
     throw new CommandError(

@@ -59,7 +59,9 @@ function differs(file: string, content: string): boolean {
 }
 
 function inTheWay(file: string): CommandError {
-  return new CommandError(`${file} is in the way: Argosy did not render it.`);
+  return new CommandError(
+    `Argosy did not write ${file}, so it does not replace ${file}. Move ${file}, or name another folder with --out.`,
+  );
 }
 
 function isOurs(file: string): boolean {

@@ -39,7 +39,7 @@ function asProgramError(error: unknown, folder: string): unknown {
   const text =
     missing === undefined
       ? `The program in ${displayPath(folder)} failed:\n${error.stack}`
-      : `The program in ${displayPath(folder)} needs the package ${missing}, which is not installed. Run npm install there.`;
+      : `The program in ${displayPath(folder)} needs the package ${missing}, which is not installed. Run npm install.`;
   return new CommandError(text, 1, { cause: error });
 }
 

@@ -149,21 +149,21 @@ async function inFolder<Result>(folder: string | undefined, run: () => Promise<R
 const PREVIEW_LINE = "info: [runtime]";
 
 /**
- * Runs an action without a kubeconfig, because two runs must not differ by the cluster that is available. Its output goes to
- * standard error, because standard output is for the rendered manifests. Messages that Pulumi would show only in a preview are
- * left out.
+ * Runs an action without a kubeconfig, because two runs must not differ by the cluster that is available. Everything that it
+ * prints goes to standard error, because standard output is for the rendered manifests. Messages that Pulumi would show only in a
+ * preview are left out.
  */
 async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Result> {
   const { KUBECONFIG } = process.env;
-  const { log, info } = console;
+  const { write } = process.stdout;
   process.env.KUBECONFIG = devNull;
-  console.log = console.info = (...words) => {
-    if (!String(words[0]).startsWith(PREVIEW_LINE)) console.error(...words);
-  };
+  // Every method of the console writes here, and so does a program that writes to the stream itself.
+  process.stdout.write = (...args: [string | Uint8Array, ...never[]]) =>
+    String(args[0]).startsWith(PREVIEW_LINE) || process.stderr.write(...args);
   try {
     return await collectRejections(run);
   } finally {
-    Object.assign(console, { log, info });
+    process.stdout.write = write;
     if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
     else process.env.KUBECONFIG = KUBECONFIG;
   }

@@ -127,7 +127,10 @@ describe("npm run dev", function () {
     assert.ok(server.length > 0, stdout);
     for (const pid of server) process.kill(pid, "SIGKILL");
     assert.equal(await dev.ended(), 1, dev.stderr);
-    assert.match(dev.stderr, /^The control plane is gone: .* Start again: its objects are lost\.$/m);
+    assert.match(
+      dev.stderr,
+      /^The control plane is gone: .* Start argosy dev again\. Without --keep, the objects are lost\.$/m,
+    );
     await nothingIsLeft();
   });
 

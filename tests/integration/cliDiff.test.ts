@@ -286,7 +286,10 @@ describe("argosy diff and argosy try", function () {
       const nothing = write({ apiVersion: "v1", kind: "Pod", metadata: { name: "p" } });
       assert.match((await argosy(2, "try", "-f", nothing)).stderr, /no operator here handles Pod \(v1\)/);
       const broken = write({ kind: "Pod" });
-      assert.match((await argosy(1, "try", "-f", broken)).stderr, /object\.yaml.*is no object/);
+      assert.match(
+        (await argosy(1, "try", "-f", broken)).stderr,
+        /object\.yaml.*the document is not a Kubernetes object/,
+      );
       assert.match(
         (await argosy(1, "try", "-f", path.join(diff.tree, "absent.yaml"))).stderr,
         /absent\.yaml/,

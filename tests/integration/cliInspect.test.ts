@@ -160,7 +160,7 @@ describe("the commands that look at a cluster", function () {
     await bench.api.create(inNamespace(configMap("strange"), bench.namespace));
     assert.match(
       await argosy(0, "pause", "configmap/strange"),
-      /No operator that is installed here handles objects of the kind ConfigMap/,
+      /No installed operator handles objects of the kind ConfigMap\. Only argosy dev respects this pause\./,
     );
   });
 
@@ -198,7 +198,7 @@ describe("the commands that look at a cluster", function () {
     // Nobody is there to run it.
     assert.match(
       await argosy(1, "replay", "inspected-resubmitted", "--timeout", "1"),
-      /waited 1 s in vain: the end of the run inspected-again-/,
+      /This did not happen within 1 s: the end of the run inspected-again-/,
     );
   });
 

@@ -233,7 +233,7 @@ describe("argosy record", function () {
       const told = await record(1, "--run", run, "--force");
       assert.match(
         told,
-        /was about generation 1 of .*, and now it is generation 2\. The request was not recorded/,
+        /was about generation 1 of .*, and now it is generation 2\. The request was not recorded, .*argosy record \S+ --namespace \S+$/m,
       );
     });
 

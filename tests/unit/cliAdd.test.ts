@@ -33,7 +33,10 @@ describe("argosy add", () => {
     const { result, stdout, stderr } = await run("child", "widget", "apps/v1/StatefulSet");
     assert.deepEqual([result, stderr], [0, ""]);
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[v1/ConfigMap, apps/v1/StatefulSet]"));
-    assert.match(stdout, /operator\.yaml: children has a new entry\nThe operator.s account gains:\n/);
+    assert.match(
+      stdout,
+      /operator\.yaml: Added apps\/v1\/StatefulSet to children\.\nThe operator.s account gains:\n/,
+    );
     assert.match(stdout, /create.* apps\/statefulsets everywhere/);
     assert.doesNotMatch(stdout, /configmaps/);
     await run("child", "widget", "batch/v1/Job", "--update", "recreate");
@@ -56,10 +59,7 @@ describe("argosy add", () => {
       /uses\.other\.name is spec\.missing, and the CRD's schema has no spec\.missing/,
     );
     assert.equal(read(), added);
-    assert.match(
-      stdout,
-      /uses\.settings has a new entry\nThe operator.s account gains:\n.*configmaps.*shared/,
-    );
+    assert.match(stdout, /Added settings to uses\.\nThe operator.s account gains:\n.*configmaps.*shared/);
   });
 
   it("adds an event from outside, which makes objects of what the CRD's spec has", async () => {

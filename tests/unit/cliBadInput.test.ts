@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync, symlinkSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import path from "node:path";
 import { main } from "../../cli/argosy";
 import { rememberVariables } from "../environment";
@@ -151,6 +153,18 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
 
   it("a port that is none", async () => {
     assert.match(await complaint(2, "dev", "--metrics-port", "x"), /It must be a port, 0 to 65535\.\n$/);
+  });
+
+  it("a port that another program has", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const taken = ["--metrics-port", String(port), "--handlers", within("handlers")];
+    assert.equal(
+      await complaint(2, "dev", ...taken),
+      `Another program uses port ${port}. Choose another one with --metrics-port.\n`,
+    );
+    server.close();
   });
 
   it("too many arguments", async () => {

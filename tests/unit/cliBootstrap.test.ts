@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import path from "node:path";
+import { text } from "node:stream/consumers";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
 const tools = path.join(__dirname, "..", "..", "tools");
@@ -11,6 +13,7 @@ const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version:
 const NPM = `#!/bin/sh
 echo "$@" >> npm-calls
 [ -e npm-fails ] && exit 7
+[ -e npm-is-slow ] && sleep 1
 mkdir -p node_modules/tsx
 echo > node_modules/tsx/cjs.js
 `;
@@ -32,13 +35,22 @@ describe("cli: bootstrap", () => {
   });
   afterEach(() => removeFolder(root));
 
+  const options = () => ({
+    cwd: root,
+    env: { ...process.env, PATH: `${path.join(root, "bin")}${path.delimiter}${process.env.PATH}` },
+  });
   function run(...args: string[]) {
-    const env = { ...process.env, PATH: `${path.join(root, "bin")}${path.delimiter}${process.env.PATH}` };
-    return spawnSync(process.execPath, ["tools/bootstrap.mjs", ...args], {
-      cwd: root,
-      env,
-      encoding: "utf8",
-    });
+    return spawnSync(process.execPath, ["tools/bootstrap.mjs", ...args], { ...options(), encoding: "utf8" });
+  }
+  /** Does not wait, unlike {@link run}. */
+  async function start(...args: string[]) {
+    const child = spawn(process.execPath, ["tools/bootstrap.mjs", ...args], options());
+    const [stdout, stderr, [status]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, "exit"),
+    ]);
+    return { stdout, stderr, status };
   }
   const npmCalls = () => {
     const file = path.join(root, "npm-calls");
@@ -59,6 +71,43 @@ describe("cli: bootstrap", () => {
     addFiles(root, { "package-lock.json": `${LOCK}\n` });
     run("argosy");
     assert.equal(npmCalls(), 2);
+  });
+
+  it("installs the tests' packages too, whatever npm is configured for", () => {
+    run("argosy");
+    assert.match(readFileSync(path.join(root, "npm-calls"), "utf8"), /^ci --include=dev /);
+  });
+
+  it("installs once for two commands at the same time: the other waits", async () => {
+    addFiles(root, { "npm-is-slow": "" });
+    const ended = await Promise.all([start("argosy"), start("argosy")]);
+    assert.deepEqual(
+      ended.map(({ status, stdout }) => [status, stdout]),
+      [
+        [3, "argosy\n"],
+        [3, "argosy\n"],
+      ],
+    );
+    assert.equal(npmCalls(), 1);
+    assert.match(
+      ended.map(({ stderr }) => stderr).join(""),
+      /^waiting for process \d+, which installs the dependencies/m,
+    );
+    assert.equal(existsSync(path.join(root, ".installing")), false);
+  });
+
+  it("installs where a command was killed while it installed", () => {
+    symlinkSync(String(spawnSync("true").pid), path.join(root, ".installing"));
+    assert.equal(run("argosy").status, 3);
+    assert.equal(npmCalls(), 1);
+  });
+
+  it("needs no record of the installation, which may be read-only", () => {
+    mkdirSync(path.join(root, "node_modules/tsx"), { recursive: true });
+    addFiles(root, { "node_modules/tsx/cjs.js": "", "node_modules/.package-lock.json": LOCK });
+    symlinkSync("missing/folder", path.join(root, "node_modules/.argosy-lock"));
+    const { stdout, stderr } = run("argosy");
+    assert.deepEqual([stdout, stderr], ["argosy\n", ""]);
   });
 
   it("takes what npm itself has installed, where it is what the lock file says", () => {

@@ -368,4 +368,13 @@ describe("argosy dev, its kubeconfig", () => {
     await first.remove();
     assert.equal(existsSync(first.path), false);
   });
+
+  it("is not removed by an argosy dev that no longer has the path", async () => {
+    const first = await of("first");
+    rmSync(`${first.path}.lock`);
+    const second = await of("second");
+    await first.remove();
+    assert.equal(readFileSync(second.path, "utf8"), "two");
+    assert.equal(second.path, first.path);
+  });
 });

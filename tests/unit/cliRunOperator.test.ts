@@ -95,7 +95,7 @@ describe("cli: the metrics server", () => {
       const port = Number(new URL(server.url).port);
       await assert.rejects(
         startMetricsServer(port, () => []),
-        CommandError,
+        new CommandError(`Another program uses port ${port}. Choose another one with --metrics-port.`),
       );
     } finally {
       server.close();

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Asset } from "../../cli/controlPlane/assets";
-import { canDownload, downloadProgram } from "../../cli/controlPlane/download";
+import { downloadProgram, UnavailableError, whyNoDownload } from "../../cli/controlPlane/download";
 
 const program = "#!/bin/sh\necho version 1\n";
 const sha256 = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
@@ -77,7 +77,8 @@ describe("downloading the control plane's programs", () => {
       outgoing.writeHead(200, { "Content-Length": 1000 });
       outgoing.write(program, () => outgoing.destroy());
     };
-    await assert.rejects(downloadProgram(asset(), { target, workDirectory }));
+    const offline = (error: unknown) => error instanceof UnavailableError && error.isOffline;
+    await assert.rejects(downloadProgram(asset(), { target, workDirectory }), offline);
     await assertNothingLeft();
   });
 
@@ -148,13 +149,16 @@ describe("downloading the control plane's programs", () => {
 
   it("is possible where the file is there, and not where it is not", async () => {
     answer = (incoming, outgoing) => outgoing.writeHead(incoming.method === "HEAD" ? 200 : 500).end();
-    assert.equal(await canDownload(url), true);
+    assert.equal(await whyNoDownload(url), undefined);
     answer = (_incoming, outgoing) => outgoing.writeHead(403).end();
-    assert.equal(await canDownload(url), false);
+    assert.equal(await whyNoDownload(url), `${url}: HTTP status 403`);
   });
 
-  it("is not possible where the network swallows the question", async () => {
+  it("is not possible where the network swallows the question, or refuses it", async () => {
     answer = () => undefined;
-    assert.equal(await canDownload(url, { milliseconds: 50 }), false);
+    assert.equal(await whyNoDownload(url, { milliseconds: 50 }), `${url}: no answer within 0.05 s`);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    assert.match((await whyNoDownload(url)) ?? "", /: connect ECONNREFUSED /);
   });
 });

@@ -100,6 +100,26 @@ describe("the lock around building programs", () => {
     assert.equal(await withLock(path, report, async () => "in"), "in");
   });
 
+  it("stays that of a process that is suspended, whose heartbeat has stopped", async () => {
+    const lock = await takeLock(path);
+    assert.ok("release" in lock);
+    const minuteAgo = new Date(Date.now() - 60_000);
+    await utimes(path, minuteAgo, minuteAgo);
+    assert.deepEqual(await takeLock(path), { owner: process.pid });
+    assert.equal(await lock.isHeld(), true);
+    await lock.release();
+    assert.ok(!existsSync(path));
+  });
+
+  it("is not released by a process that no longer holds it", async () => {
+    const lock = await takeLock(path);
+    assert.ok("release" in lock);
+    await writeFile(path, JSON.stringify({ processId: 1, host: "elsewhere", token: "other" }));
+    assert.equal(await lock.isHeld(), false);
+    await lock.release();
+    assert.ok(existsSync(path));
+  });
+
   it("is respected on another host, whose process ids mean nothing here", async () => {
     await withLock(path, report, async () => undefined);
     await writeFile(path, JSON.stringify({ processId: deadProcessId(), host: "elsewhere", token: "other" }));

@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { assetOf } from "../../cli/controlPlane/assets";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
-import { isAtLeast } from "../../cli/controlPlane/goInstallation";
 import { linkerFlags, moduleFile } from "../../cli/controlPlane/goModule";
 import { type ProgramName, programNames, programs } from "../../cli/controlPlane/programs";
+import { isAtLeast } from "../../cli/isAtLeast";
 import { PACKAGE_FOLDER } from "../../tools/packageFolder";
 
 function program(name: ProgramName) {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,9 +10,12 @@ import { providePrograms } from "../../cli/controlPlane/provide";
 import { isRunning } from "../../cli/isRunning";
 import { eventually } from "../support/eventually";
 
-const offline = async (): Promise<boolean> => false;
+const offline = async () => "no network";
 const go = async () => ({ usable: true, version: "1.26.0" }) as const;
 const originalPath = process.env.PATH;
+const originalFetch = globalThis.fetch;
+const PROGRAM = "#!/bin/sh\necho version 1\n";
+const SHA256 = createHash("sha256").update(PROGRAM).digest("hex");
 
 describe("providing the control plane's programs", () => {
   let directory: string;
@@ -26,6 +30,7 @@ describe("providing the control plane's programs", () => {
   });
   afterEach(async () => {
     process.env.PATH = originalPath;
+    globalThis.fetch = originalFetch;
     await rm(directory, { recursive: true });
   });
 
@@ -58,7 +63,7 @@ describe("providing the control plane's programs", () => {
   it("asks neither the network nor Go when all are there", async () => {
     await putInCache(programNames);
     const never = (): never => assert.fail("asked");
-    const paths = await providePrograms({ report, cache, online: never, go: never });
+    const paths = await providePrograms({ report, cache, offline: never, go: never });
     assert.deepEqual(paths, programPaths(cache));
     assert.deepEqual(lines, []);
   });
@@ -71,7 +76,7 @@ describe("providing the control plane's programs", () => {
       [file, "a file is in its place"],
       [join(file, "cache"), "a part of its path is a file"],
     ] as const) {
-      await assert.rejects(providePrograms({ report, cache: place, online: never, go: never }), {
+      await assert.rejects(providePrograms({ report, cache: place, offline: never, go: never }), {
         name: "CommandError",
         message: `the cache folder ${place} cannot be written: ${reason}. Set ARGOSY_CACHE to a folder that can be written.`,
       });
@@ -80,15 +85,76 @@ describe("providing the control plane's programs", () => {
 
   it("names the remedy when there is neither", async () => {
     const without = async () => ({ usable: false, why: "there is no go command" }) as const;
-    const providing = providePrograms({ report, cache, online: offline, go: without });
-    await assert.rejects(providing, /no go command.*install Go 1\.26/);
+    const providing = providePrograms({ report, cache, offline, go: without });
+    await assert.rejects(providing, /\(no network\).*no go command.*api\.github\.com.*install Go 1\.26/);
     assert.ok(!existsSync(join(cache, "lock")));
+  });
+
+  /** Answers of the publishers, by the end of the address. */
+  function publish(answer: (url: URL) => Response | undefined): void {
+    globalThis.fetch = async (input) => answer(new URL(String(input))) ?? new Response(PROGRAM);
+  }
+  const checksum = (url: URL) => (url.pathname.endsWith(".sha256") ? new Response(SHA256) : undefined);
+  const online = async () => undefined;
+
+  it("builds only the programs that GitHub does not describe, and says until when", async function () {
+    if (process.platform !== "linux") this.skip();
+    await fakeGo('echo program >"$target"; chmod +x "$target"');
+    await putInCache(["etcd"]);
+    const headers = { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1800000000" };
+    publish((url) =>
+      url.host === "api.github.com" ? new Response("", { status: 403, headers }) : checksum(url),
+    );
+    const paths = await providePrograms({ report, cache, offline: online, go });
+    const contents = await Promise.all(
+      (["kwokctl", "kwok", "kubectl", "kube-apiserver"] as const).map((name) =>
+        readFile(paths[name], "utf8"),
+      ),
+    );
+    assert.deepEqual(contents, ["program\n", "program\n", PROGRAM, PROGRAM]);
+    const why = lines.find((line) => line.startsWith("kwok cannot be downloaded")) ?? "";
+    assert.match(why, /HTTP status 403, because GitHub allows no more requests from this address until \d/);
+  });
+
+  it("builds all that are left when the network is gone", async function () {
+    if (process.platform !== "linux") this.skip();
+    await fakeGo('echo program >"$target"; chmod +x "$target"');
+    await putInCache(["kwokctl", "kwok", "etcd", "kube-controller-manager", "kube-scheduler"]);
+    let asked = 0;
+    globalThis.fetch = async () => {
+      asked += 1;
+      throw new TypeError("fetch failed", { cause: new Error("getaddrinfo ENOTFOUND dl.k8s.io") });
+    };
+    await providePrograms({ report, cache, offline: online, go });
+    assert.equal(asked, 1);
+    assert.match(
+      lines.join("\n"),
+      /^kube-apiserver, kubectl cannot be downloaded \(https:\S+: getaddrinfo ENOTFOUND dl\.k8s\.io\): building from source/m,
+    );
+  });
+
+  it("builds nothing where the file is another one, or cannot be stored", async function () {
+    if (process.platform !== "linux") this.skip();
+    await putInCache(programNames.filter((name) => name !== "kubectl"));
+    const never = (): never => assert.fail("built");
+    publish((url) => (url.pathname.endsWith(".sha256") ? new Response("0".repeat(64)) : undefined));
+    const providing = () => providePrograms({ report, cache, offline: online, go: never });
+    await assert.rejects(providing, { name: "CommandError", message: /its SHA-256 is .* It was not run\./ });
+    publish(checksum);
+    const { kubectl } = programPaths(cache);
+    await rm(dirname(kubectl), { recursive: true });
+    await putInCache(programNames.filter((name) => dirname(programPaths(cache)[name]) !== dirname(kubectl)));
+    await writeFile(dirname(kubectl), "");
+    await assert.rejects(providing, {
+      name: "CommandError",
+      message: /cannot be provided: a .* is in its place\./,
+    });
   });
 
   it("builds what is missing, each once, though two ask at the same time", async () => {
     await fakeGo('echo program >"$target"; chmod +x "$target"');
     await putInCache(["etcd", "kubectl"]);
-    const options = { report, cache, online: offline, go };
+    const options = { report, cache, offline, go };
     const [paths] = await Promise.all([providePrograms(options), providePrograms(options)]);
     assert.equal(await readFile(paths.kwokctl, "utf8"), "program\n");
     const builds = (await readFile(join(directory, "builds"), "utf8")).trimEnd().split("\n");
@@ -99,7 +165,7 @@ describe("providing the control plane's programs", () => {
 
   it("shows the compiler's last words when a build fails, and leaves no half program", async () => {
     await fakeGo('echo half >"$target"; for i in $(seq 100); do echo "line $i" >&2; done; exit 2');
-    const providing = providePrograms({ report, cache, online: offline, go });
+    const providing = providePrograms({ report, cache, offline, go });
     const error = await providing.then(
       () => assert.fail("built"),
       (reason: Error) => reason,
@@ -117,7 +183,7 @@ describe("providing the control plane's programs", () => {
       `sleep 1000 & echo $! >${directory}/started.part; mv ${directory}/started.part ${directory}/started; wait`,
     );
     const abort = new AbortController();
-    const providing = providePrograms({ report, cache, online: offline, go, signal: abort.signal });
+    const providing = providePrograms({ report, cache, offline, go, signal: abort.signal });
     const outcome = assert.rejects(providing, /enough/);
     await eventually(() => assert.ok(existsSync(join(directory, "started"))));
     abort.abort(new Error("enough"));
@@ -128,7 +194,7 @@ describe("providing the control plane's programs", () => {
 
     await rm(join(directory, "bin"), { recursive: true });
     await fakeGo('echo program >"$target"; chmod +x "$target"');
-    await providePrograms({ report, cache, online: offline, go });
+    await providePrograms({ report, cache, offline, go });
     assert.deepEqual(
       readdirSync(cache).filter((name) => name === "lock" || name === "work"),
       [],

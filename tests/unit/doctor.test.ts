@@ -51,6 +51,23 @@ describe("argosy doctor", () => {
     assert.equal(of("cluster")?.state, "warning");
   });
 
+  it("says that Python is too old, and not that of a later version", async () => {
+    process.env.PATH = path.join(folder, "bin");
+    mkdirSync(process.env.PATH);
+    const python = path.join(process.env.PATH, "python3");
+    const found = async (version: string) => {
+      writeFileSync(python, `#!/bin/sh\necho Python ${version}\n`, { mode: 0o755 });
+      return (await findings()).of("python3");
+    };
+    assert.deepEqual(await found("3.9.18"), {
+      what: "python3",
+      state: "warning",
+      seen: "Python 3.9.18 is too old for handlers in Python, and npm start",
+      remedy: "Install Python 3.10 or newer.",
+    });
+    assert.deepEqual(await found("3.10.0"), { what: "python3", state: "ok", seen: "Python 3.10.0" });
+  });
+
   it("says which programs are missing, and for what each is", async () => {
     process.env.PATH = path.join(folder, "nowhere");
     mkdirSync(process.env.PATH);

@@ -112,7 +112,7 @@ steps:
 `;
     const results = await folder.run(handler(answer), { "a.yaml": text });
     const names = ["fixtures/a.yaml#1", "fixtures/a.yaml#2", "fixtures/a.yaml#3 step 1"];
-    assert.match(results[1]?.differences[0] ?? "", /^it expects nothing yet\. .* --update/);
+    assert.match(results[1]?.differences[0] ?? "", /^The fixture has no answer and no expect\. .* --update/);
     assert.deepStrictEqual(updateFixtures(folder.root, results), names);
     const written = readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8");
     for (const line of ["# The first one.", "# kept", "# Nothing yet."])

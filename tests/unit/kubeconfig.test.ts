@@ -6,6 +6,7 @@ import { openUsersCluster } from "../../cli/openCluster";
 import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
 import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import { errorOf } from "./support/failures";
 
 const KUBECONFIG = {
   apiVersion: "v1",
@@ -46,6 +47,25 @@ describe("the connection of a kubeconfig", () => {
     const text = `${stringify(others)}users:\n- name: u\n  user: {\n  token: t\n}\n`;
     addFiles(root, { lax: text });
     assert.equal(await (await connectionFromKubeconfig(path.join(root, "lax"))).token?.(), "t");
+  });
+
+  it("is refused where kubectl uses a proxy or no TLS, and the remedy is not to start the cluster", async () => {
+    const clusterOf = (cluster: object) =>
+      JSON.stringify({ ...KUBECONFIG, clusters: [{ name: "c", cluster }] });
+    const server = "https://one.example.com:6443";
+    const proxied = clusterOf({ server, "proxy-url": "http://user:secret@proxy.example.com:3128" });
+    for (const [kubeconfig, start] of [
+      [proxied, 'the cluster "c" of the kubeconfig has a proxy-url, and Argosy does not use proxies. '],
+      [
+        clusterOf({ server: "http://localhost:8001" }),
+        'the cluster "c" of the kubeconfig has the server http://',
+      ],
+    ] as const) {
+      const { name, message } = await errorOf(Error, () => openUsersCluster({ kubeconfig }));
+      assert.equal(name, "KubeconfigError");
+      assert.ok(message.startsWith(start), message);
+      assert.doesNotMatch(message, /secret|Start it/);
+    }
   });
 
   it("is refused with the file's name where that is no kubeconfig", async () => {

@@ -122,20 +122,21 @@ describe("render --out", () => {
       writeFolder(out, [{ ...settings, metadata: { name: "old" } }]);
       addFiles(out, { [FILE]: "kind: ConfigMap\n" });
       const before = contents();
+      const file = path.join(out, FILE);
       const other = { ...settings, metadata: { name: "0" } };
       assert.throws(() => writeFolder(out, [other, settings]), {
         name: "CommandError",
-        message: `${path.join(out, FILE)} is in the way: Argosy did not render it.`,
+        message: `Argosy did not write ${file}, so it does not replace ${file}. Move ${file}, or name another folder with --out.`,
       });
       assert.deepEqual(contents(), before);
     });
 
     it("a folder where a file of ours belongs, and a file where the folder belongs", () => {
       mkdirSync(path.join(out, FILE));
-      assert.throws(() => writeFolder(out, [settings]), /configmap_shop_a\.yaml is in the way/);
+      assert.throws(() => writeFolder(out, [settings]), /did not write .*configmap_shop_a\.yaml, so/);
       const file = path.join(out, "file");
       addFiles(out, { file: "mine" });
-      assert.throws(() => writeFolder(file, [settings]), { message: /file is in the way/ });
+      assert.throws(() => writeFolder(file, [settings]), { message: /did not write .*file, so/ });
       assert.equal(read("file"), "mine");
     });
   });

@@ -50,6 +50,15 @@ describe("a program of a user's own is rendered", () => {
     assertValue("top", await renderHere(programOf({ "index.ts": IMPORT + typed + configMap("value") })));
   });
 
+  it("apart from everything that it prints", () => {
+    const methods = ["log", "info", "debug", "dir", "table", "group"];
+    const prints = methods.map((method) => `console.${method}("by ${method}");\n`).join("");
+    const program = `${IMPORT}${prints}process.stdout.write("by itself\\n");\n${configMap("1")}`;
+    const { stderr, ...ended } = renderAlone(programOf({ "index.ts": program }));
+    assertValue('"1"', { ...ended, stderr: "" });
+    for (const method of [...methods, "itself"]) assert.match(stderr, new RegExp(`by ${method}`));
+  });
+
   it("where it exports a function, which has the stack's configuration", async () => {
     const pulumi = `import { Config } from "@pulumi/pulumi";\n`;
     const program = `export = async () => { ${configMap(`new Config().require("size")`)} };`;
@@ -90,7 +99,7 @@ describe("a program of a user's own is rendered", () => {
     [
       "needs a package that is not installed",
       { "index.ts": 'import "left-pad";' },
-      /^The program in .* needs the package left-pad, which is not installed\. Run npm install there\.$/m,
+      /^The program in .* needs the package left-pad, which is not installed\. Run npm install\.$/m,
     ],
     [
       "has no file",

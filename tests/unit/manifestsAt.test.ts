@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import path from "node:path";
+import { main } from "../../cli/argosy";
+import { CommandError } from "../../cli/commandError";
+import { manifestsAt } from "../../cli/render/manifestsAt";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { rememberVariables } from "../environment";
+import { addFiles, removeFolder, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+import { errorOf } from "./support/failures";
+
+const ROOT = path.resolve(__dirname, "../..");
+const OPERATOR = { crd: "crd.yaml", handler: { image: "a:1", command: ["sh"] }, children: [] };
+const IN_JAVASCRIPT = { ...OPERATOR, handler: "main.js" };
+const WITH_STATUS = widgetCrd({
+  versions: [widgetVersion({}, { status: { type: "object", properties: { phase: { type: "string" } } } })],
+});
+/** A program, with its operators in this folder. */
+const program = (operators: string) => ({
+  "Pulumi.yaml": "name: shop\nruntime: nodejs\n",
+  "Pulumi.dev.yaml": "config: {}\n",
+  "index.ts": `import { Operators } from "${path.join(ROOT, "components/index.ts")}";\nnew Operators("ops", { handlers: "./${operators}" });\n`,
+});
+
+/** Its repository, in which a test may commit. */
+function repository() {
+  const root = writeFolder({ "readme.md": "Operators.\n", ".gitignore": "node_modules\n" });
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-C", root, "-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
+      encoding: "utf8",
+    });
+  const commit = (tag: string) => {
+    git("add", "--all");
+    git("commit", "--quiet", "--message", tag);
+    git("tag", tag);
+  };
+  git("init", "--quiet");
+  commit("none");
+  return { root, git, commit };
+}
+
+describe("manifestsAt", () => {
+  let root: string;
+  let git: (...args: string[]) => string;
+  let commit: (tag: string) => void;
+  /** A manifest that is named as the operators of the program are. */
+  const render = async (folder: string): Promise<Manifest[]> => [
+    { apiVersion: "v1", kind: "A", metadata: { name: readFileSync(path.join(folder, "name"), "utf8") } },
+  ];
+  const ask = async (ref: string, folder = root) => {
+    const { result, stderr } = await captured(() => manifestsAt(folder, ref, render));
+    return [...result.map(({ metadata }) => metadata.name), ...(stderr && [stderr])];
+  };
+  const messageOf = async (ref: string) => (await errorOf(CommandError, () => ask(ref))).message;
+  const leftOver = () => readdirSync(path.join(root, ".git", "temporary"));
+
+  const putBack = rememberVariables("TMPDIR");
+
+  beforeEach(() => {
+    ({ root, git, commit } = repository());
+    process.env.TMPDIR = path.join(root, ".git", "temporary");
+    mkdirSync(process.env.TMPDIR);
+    addFiles(root, { ...program("handlers"), name: "one" });
+    commit("first");
+    addFiles(root, { name: "two" });
+    commit("second");
+    // What is not committed belongs to no ref.
+    rmSync(path.join(root, "name"));
+  });
+  afterEach(() => {
+    putBack();
+    removeFolder(root);
+  });
+
+  it("takes what git takes for a commit", async () => {
+    assert.deepEqual(await ask("first"), ["one"]);
+    assert.deepEqual(await ask("HEAD"), ["two"]);
+    assert.deepEqual(await ask("HEAD~1"), ["one"]);
+    assert.deepEqual(await ask(git("rev-parse", "HEAD").trim()), ["two"]);
+  });
+
+  it("leaves the repository and the temporary folder as they were", async () => {
+    const before = [git("status", "--porcelain"), git("worktree", "list"), leftOver()];
+    await ask("first");
+    assert.deepEqual([git("status", "--porcelain"), git("worktree", "list"), leftOver()], before);
+  });
+
+  it("says that there was no program yet", async () => {
+    const place = path.relative(process.cwd(), root);
+    assert.deepEqual(await ask("none"), [`none has no program in ${place}, so everything is new.\n`]);
+  });
+
+  it("works for a program in a folder of the repository, and with the files above it", async () => {
+    addFiles(root, { ...program("handlers"), "programs/shop/Pulumi.yaml": "name: shop\n", other: "three" });
+    symlinkSync("../../other", path.join(root, "programs/shop/name"));
+    commit("moved");
+    const shop = path.join(root, "programs/shop");
+    assert.deepEqual(await ask("moved", shop), ["three"]);
+    assert.match((await ask("first", shop))[0] ?? "", /^first has no program/);
+  });
+
+  it("knows a symlink to the program's folder", async () => {
+    const link = path.join(root, "link");
+    symlinkSync(root, link);
+    assert.deepEqual(await ask("first", link), ["one"]);
+  });
+
+  it("says which ref is not known", async () => {
+    for (const ref of ["v9", "--all", ""]) {
+      assert.match(await messageOf(ref), new RegExp(`^git knows no ref "${ref}" here\\. Give a branch`));
+    }
+  });
+
+  it("says that there is no repository", async () => {
+    rmSync(path.join(root, ".git"), { recursive: true });
+    assert.match(await messageOf("first"), /is not in a git repository, so there is no ref "first"/);
+  });
+
+  it("says that git is missing", async () => {
+    const { PATH } = process.env;
+    process.env.PATH = path.join(root, "nothing");
+    try {
+      assert.match(await messageOf("first"), /^git is not installed/);
+    } finally {
+      process.env.PATH = PATH;
+    }
+  });
+});
+
+describe("argosy verdict", function () {
+  this.timeout(120_000);
+  let root: string;
+  let commit: (tag: string) => void;
+  const argosy = (ref: string, project = root, ...args: string[]) =>
+    captured(() => main(["verdict", ref, "--project", project, ...args]));
+
+  beforeEach(() => {
+    ({ root, commit } = repository());
+    symlinkSync(path.join(ROOT, "node_modules"), path.join(root, "node_modules"));
+  });
+  afterEach(() => removeFolder(root));
+
+  it("compares operators that are in any folder, and may have been in another one", async () => {
+    addFiles(root, {
+      ...program("operators"),
+      "operators/a/crd.yaml": widgetCrd(),
+      "operators/a/operator.yaml": OPERATOR,
+      "operators/a/main.sh": "cat",
+    });
+    commit("first");
+    rmSync(path.join(root, "operators"), { recursive: true });
+    addFiles(root, {
+      ...program("controllers"),
+      "controllers/a/crd.yaml": WITH_STATUS,
+      "controllers/a/operator.yaml": OPERATOR,
+      "controllers/a/main.sh": "cat",
+    });
+    const { result, stdout, stderr } = await argosy("first", root, "--json");
+    assert.deepEqual([result, stderr], [3, ""]);
+    const [comparison, ...others] = JSON.parse(stdout);
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      comparison.changes.map(({ change }: { change: string }) => change),
+      ["unknown-fields-pruned", "type-changed"],
+    );
+  });
+
+  it("finds the packages of functions, also those of a workspace's root", async () => {
+    addFiles(root, {
+      "programs/shop/node_modules/own/index.js": 'exports.greeting = "Hello";',
+      "programs/node_modules/names/index.js": 'exports.greeting = "Hello";',
+    });
+    const shop = "programs/shop";
+    const files = {
+      ...program("handlers"),
+      "handlers/a/crd.yaml": widgetCrd(),
+      "handlers/a/operator.yaml": IN_JAVASCRIPT,
+      "handlers/a/main.js":
+        'import { greeting } from "names";\nimport "own";\nexport const reconcile = () => greeting;\n',
+    };
+    addFiles(
+      root,
+      Object.fromEntries(Object.entries(files).map(([name, text]) => [`${shop}/${name}`, text])),
+    );
+    commit("packages");
+    const { result, stderr } = await argosy("packages", path.join(root, shop));
+    assert.deepEqual([result, stderr], [0, ""]);
+  });
+
+  it("names the files of the ref that have a mistake, and the packages that are missing", async () => {
+    const operator = {
+      "handlers/a/crd.yaml": widgetCrd(),
+      "handlers/a/operator.yaml": OPERATOR,
+      "handlers/a/main.sh": "cat",
+    };
+    addFiles(root, { ...program("handlers"), ...operator, "handlers/a/operator.yaml": "crd: 1\n" });
+    commit("broken");
+    addFiles(root, { ...operator, "index.ts": 'import "left-pad";\n' });
+    commit("package");
+    addFiles(root, { ...program("handlers"), ...operator });
+    const firstLine = (ref: string) =>
+      `The program at ${ref} fails. Compare with a later ref, or install the packages that it needs.\n`;
+    const broken = await argosy("broken");
+    assert.equal(broken.result, 1);
+    assert.ok(broken.stderr.includes(firstLine("broken")), broken.stderr);
+    assert.match(broken.stderr, /handlers\/a\/operator\.yaml:1:1: /);
+    const { stderr } = await argosy("package");
+    assert.ok(stderr.includes(firstLine("package")), stderr);
+    assert.match(
+      stderr,
+      /^The program in package needs the package left-pad, which is not installed\. Run npm install\.$/m,
+    );
+  });
+});
