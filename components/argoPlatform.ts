@@ -21,7 +21,7 @@ import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import { warnOfSdk } from "./package";
 import { platformOf } from "./platform";
-import { after, registerSet } from "./register";
+import { after, protectedIf, registerSet } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -70,7 +70,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     claim(cluster, claimsOf(component, complete), this);
     warnOfSdk();
     const child = { parent: this };
-    const guarded = { ...child, protect: complete.protect };
+    const guarded = { ...child, ...protectedIf(complete.protect) };
     const register = (role: string, set: ManifestSet, options: pulumi.CustomResourceOptions) =>
       registerSet(`${name}-${role}`, set, options);
 

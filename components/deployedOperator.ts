@@ -2,7 +2,7 @@ import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { formerIdentitiesOf, type Operator } from "../runtime/program";
 import type { OperatorManifests } from "./manifests/operator/operator";
-import { after, register, registerSet } from "./register";
+import { after, protectedIf, register, registerSet } from "./register";
 import { registerRunnerDeployment } from "./runnerDeployment";
 
 /** What a {@link DeployedOperator} is made from. */
@@ -65,7 +65,10 @@ export class DeployedOperator extends pulumi.ComponentResource {
         `${program}-${crd.metadata.name}`,
         crd,
         {
-          ...after(after(after({ ...child, protect }, needs), parts), this.runner ? [this.runner] : []),
+          ...after(
+            after(after({ ...child, ...protectedIf(protect) }, needs), parts),
+            this.runner ? [this.runner] : [],
+          ),
           customTimeouts: { delete: `${deletionSeconds(operator)}s` },
         },
       ) as k8s.apiextensions.v1.CustomResourceDefinition);

@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { EventPathManifests } from "./manifests/eventPath/eventPath";
-import { after, register, registerSet } from "./register";
+import { after, protectedIf, register, registerSet } from "./register";
 
 /** What an {@link EventPath} is made from. */
 export interface EventPathArgs extends EventPathManifests {
@@ -27,7 +27,7 @@ export class EventPath extends pulumi.ComponentResource {
     const prefixOf = (index: number) => (index === 0 ? name : `${name}-${index + 1}`);
 
     const accounts = registerSet(name, args.accounts, child);
-    const guarded = after({ ...child, protect: args.protect }, accounts);
+    const guarded = after({ ...child, ...protectedIf(args.protect) }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
     // A sensor receives only events that are published while it listens. So it is created before the event sources and deleted
     // after them.
