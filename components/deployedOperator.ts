@@ -2,7 +2,7 @@ import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { formerIdentitiesOf, type Operator } from "../runtime/program";
 import type { OperatorManifests } from "./manifests/operator/operator";
-import { after, protectedIf, register, registerSet } from "./register";
+import { after, parentIn, protectedIf, register, registerSet } from "./register";
 import { registerRunnerDeployment } from "./runnerDeployment";
 
 /** What a {@link DeployedOperator} is made from. */
@@ -23,8 +23,8 @@ export interface DeployedOperatorArgs {
 
 /**
  * One operator in a cluster: its accounts, its files, its runner or its template of runs, and its CRD. The CRD is created last
- * and deleted first, so that everything that finalizes the custom resources still exists while they are deleted. `Operators`
- * creates this component; users do not.
+ * and deleted first, so that everything that finalizes the custom resources still exists while they are deleted. In Pulumi's tree
+ * the CRD is beside this component. `Operators` creates this component; users do not.
  */
 export class DeployedOperator extends pulumi.ComponentResource {
   /** The Deployment of its runners. Undefined if its execution is "pod". */
@@ -46,6 +46,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
     const aliases = formerAliases(operator, program);
     super("argosy:index:Operator", name, {}, pulumi.mergeOptions(opts, { aliases }));
     const child = { parent: this };
+    const beside = parentIn(opts);
 
     const parts = registerSet(name, manifests.parts, after(child, needs));
     // A runner of a renamed operator has a different Lease, so the old and the new runner would work at the same time.
@@ -61,12 +62,13 @@ export class DeployedOperator extends pulumi.ComponentResource {
       crd &&
       (register(
         // Without the operator's name, so that a renamed operator keeps its CRD. A replaced CRD would delete every custom
-        // resource.
+        // resource. And a child of the `Operators`, whose name it begins with: Pulumi finds a renamed component's children by the
+        // beginnings of their names.
         `${program}-${crd.metadata.name}`,
         crd,
         {
           ...after(
-            after(after({ ...child, ...protectedIf(protect) }, needs), parts),
+            after(after({ ...beside, ...protectedIf(protect) }, needs), parts),
             this.runner ? [this.runner] : [],
           ),
           customTimeouts: { delete: `${deletionSeconds(operator)}s` },

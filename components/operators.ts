@@ -134,7 +134,8 @@ export class Operators extends pulumi.ComponentResource {
         new DeployedOperator(`${name}-${each.operator.name}`, { ...deployed, ...each }, onGround),
       ]),
     );
-    const needed = [engine, ...Object.values(this.operators)];
+    const crds = Object.values(this.operators).flatMap((each) => each.customResourceDefinition ?? []);
+    const needed = [engine, ...Object.values(this.operators), ...crds];
     this.outsideEvents =
       sets.outside &&
       new OutsideEvents(`${name}-outside`, { ...sets.outside, needs: needed, protect }, onGround);

@@ -100,6 +100,11 @@ export function protectedIf(protect: boolean): Pick<pulumi.ResourceOptions, "pro
   return protect ? { protect } : {};
 }
 
+/** The option with which a resource is registered beside the one that has these options. */
+export function parentIn({ parent }: pulumi.ResourceOptions): Pick<pulumi.ResourceOptions, "parent"> {
+  return parent ? { parent } : {};
+}
+
 /** The same options, for a resource that comes after further resources. */
 export function after(
   opts: pulumi.CustomResourceOptions,
