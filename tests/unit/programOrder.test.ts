@@ -55,7 +55,7 @@ describe("the order of the program", () => {
     ["argosy-press-template", "argosy-press-resync", "argosy-presss.shop.example.com"],
     ["argosy-engine", "argosy-press-template"],
     ["argosy-engine", "argosy-keeper", "argosy-presss.shop.example.com"],
-    ["argosy-keeper-role-binding", "argosy-keeper"],
+    ["argosy-keeper-role-binding.argosy", "argosy-keeper"],
     ["argosy-event-source", "argosy-keeper"],
     ["argosy-platform-argo-events-crd-eventbus", "argosy-platform-argo-events-controller"],
     [
