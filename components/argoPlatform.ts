@@ -66,7 +66,9 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
     const { cluster, options } = clusterOf(name, args.cluster, opts);
-    super("argosy:index:ArgoPlatform", name, {}, afterCheck(checked(component, complete, cluster), options));
+    const installers = installersFor(complete, cluster);
+    const check = checked(component, complete, installers, cluster);
+    super("argosy:index:ArgoPlatform", name, {}, afterCheck(check, options, Object.values(installers)));
     claim(cluster, claimsOf(component, complete), this);
     warnOfSdk();
     const child = { parent: this };
@@ -121,7 +123,7 @@ export function platformNamespace(namespace: string): string {
 }
 
 /** The claim of a platform to the CRDs of a half of Argo. */
-function crdsOf(half: string): string {
+function crdsOf(half: Half): string {
   return `the installation of ${half}`;
 }
 
@@ -154,18 +156,36 @@ function ours(definitions: ManifestSet): ManifestSet {
   );
 }
 
+type Half = "argoEvents" | "argoWorkflows";
+
 /**
- * Objects that another platform of this program will install are not in the cluster yet, so the check does not report them as
- * missing.
+ * The platforms of this program that install the halves of Argo that this one shares or adopts. They are created before this one,
+ * and deleted after it: without the CRDs no controller could finalize anything.
  */
-function checked(component: string, args: CompletePlatformArgs, cluster: Cluster): Promise<void> {
+function installersFor(
+  args: Pick<CompletePlatformArgs, Half>,
+  cluster: Cluster,
+): Readonly<Partial<Record<Half, pulumi.Resource>>> {
+  const installerOf = (half: Half) => {
+    const isInstalled = args[half] === "share" || args[half] === "adopt";
+    const installer = isInstalled ? claimant(cluster, crdsOf(half)) : undefined;
+    return installer && { [half]: installer };
+  };
+  return { ...installerOf("argoEvents"), ...installerOf("argoWorkflows") };
+}
+
+/** What other platforms of this program install is not in the cluster yet, so the check does not report it as missing. */
+function checked(
+  component: string,
+  args: CompletePlatformArgs,
+  installers: ReturnType<typeof installersFor>,
+  cluster: Cluster,
+): Promise<void> {
   const { archive, argoEvents, argoWorkflows, ...others } = args;
-  const installedHere = (half: string) => claimant(cluster, crdsOf(half)) !== undefined;
   const expected = {
     ...others,
-    argoEvents: argoEvents !== "install" && installedHere("argoEvents") ? ("none" as const) : argoEvents,
-    argoWorkflows:
-      argoWorkflows !== "install" && installedHere("argoWorkflows") ? ("none" as const) : argoWorkflows,
+    argoEvents: installers.argoEvents ? ("none" as const) : argoEvents,
+    argoWorkflows: installers.argoWorkflows ? ("none" as const) : argoWorkflows,
     ...(archive && !hasPlaceholders(archive.secret) && { archive }),
     program: thisProgram(),
   };

@@ -31,7 +31,8 @@ export function clusterOf(
 ): { readonly cluster: Cluster; readonly options: pulumi.ComponentResourceOptions } {
   const given = providerIn(opts);
   if (given) {
-    return { cluster: { provider: given, identity: given, connection: connectionTo(args) }, options: opts };
+    const identity = identities.get(given) ?? given;
+    return { cluster: { provider: given, identity, connection: connectionTo(args) }, options: opts };
   }
   if (args) {
     const provider = new k8s.Provider(
@@ -40,14 +41,31 @@ export function clusterOf(
       { ...parentIn(opts), aliases: providerAliases(name, opts) },
     );
     const options = { ...opts, providers: { ...providersIn(opts), kubernetes: provider } };
-    const isPlain = !isInput(args.kubeconfig) && !isInput(args.context);
-    const identity = isPlain ? `${args.kubeconfig ?? ""} ${args.context ?? ""}` : provider;
+    const identity = identityOf(args);
+    identities.set(provider, identity);
     return { cluster: { provider, identity, connection: connectionTo(args) }, options };
   }
   const config = new pulumi.Config("kubernetes");
   const connection = { kubeconfig: config.get("kubeconfig"), context: config.get("context") };
   const cluster = { provider: undefined, identity: "default", connection: Promise.resolve(connection) };
   return { cluster, options: opts };
+}
+
+/** The identities of clusters for which a provider was made. A component's parts are given the provider alone. */
+const identities = new WeakMap<pulumi.ProviderResource, string>();
+
+/** The same for the same values. Two Outputs may have the same value, but only the same Output certainly has. */
+function identityOf({ kubeconfig, context }: ClusterArgs): string {
+  return JSON.stringify([kubeconfig, context].map((value) => (isInput(value) ? [numberOf(value)] : value)));
+}
+
+const numbers = new WeakMap<object, number>();
+let numbered = 0;
+
+function numberOf(value: object): number {
+  const number = numbers.get(value) ?? ++numbered;
+  numbers.set(value, number);
+  return number;
 }
 
 const KUBERNETES = "kubernetes";
