@@ -217,6 +217,25 @@ describe("the components", function () {
       );
     });
 
+    it("of another stack is read once in a run of a program, however often it is asked for, and again in the next run", async () => {
+      const asked: string[] = [];
+      const program = async () => {
+        const first = await platformOfStack("acme/platform/prod");
+        const others = ["acme/platform/prod", "acme/platform/dev"].map(platformOfStack);
+        return [first, ...(await Promise.all(others))].map(({ namespace }) => namespace);
+      };
+      const stackOutputs = (stack: string) => {
+        asked.push(stack);
+        return { platform: samplePlatform({ namespace: `n${asked.length}` }) };
+      };
+      assert.deepEqual((await run(program, { stackOutputs })).outputs, ["n1", "n1", "n2"]);
+      assert.deepEqual((await run(program, { stackOutputs })).outputs, ["n3", "n3", "n4"]);
+      assert.deepEqual(
+        asked,
+        [1, 2].flatMap(() => ["acme/platform/prod", "acme/platform/dev"]),
+      );
+    });
+
     it("of another stack is read beside a StackReference of the program's own to that stack", async () => {
       const asked: string[] = [];
       const program = () => {
