@@ -11,7 +11,7 @@ export interface DeployedOperatorArgs {
   readonly program: string;
   readonly operator: Operator;
   readonly manifests: OperatorManifests;
-  /** The number of runners, if it is only known later. */
+  /** The number of runners for operators that have none of their own, if it is only known later. */
   readonly laterReplicas?: pulumi.Input<number>;
   /**
    * The resources that the operator needs, such as the event path and the engine's files. The operator is deleted before them.
@@ -51,8 +51,9 @@ export class DeployedOperator extends pulumi.ComponentResource {
     const parts = registerSet(name, manifests.parts, after(child, needs));
     // A runner of a renamed operator has a different Lease, so the old and the new runner would work at the same time.
     const runnerOptions = after(after({ ...child, deleteBeforeReplace: true }, needs), parts);
-    this.runner =
-      runner && registerRunnerDeployment(`${name}-runner`, { runner, laterReplicas }, runnerOptions);
+    // As for a number that is known, the program's choice for this operator wins over its choice for all.
+    const later = operator.replicas === undefined ? { laterReplicas } : {};
+    this.runner = runner && registerRunnerDeployment(`${name}-runner`, { runner, ...later }, runnerOptions);
     this.serviceAccount = parts["runner-account"] as k8s.core.v1.ServiceAccount;
     this.handlerServiceAccount = parts["handler-account"] as k8s.core.v1.ServiceAccount | undefined;
     this.workflowTemplate = parts.template as k8s.apiextensions.CustomResource | undefined;
