@@ -21,7 +21,7 @@ import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import { warnOfSdk } from "./package";
 import { platformOf } from "./platform";
-import { after, registerSet } from "./register";
+import { after, protectedIf, registerSet } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -69,11 +69,13 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
     const { cluster, options } = clusterOf(name, args.cluster, opts);
-    super("argosy:index:ArgoPlatform", name, {}, afterCheck(checked(component, complete, cluster), options));
+    const check = checked(component, complete, cluster);
+    const settled = afterCheck(check, options, installersFor(complete, cluster));
+    super("argosy:index:ArgoPlatform", name, {}, settled);
     claim(cluster, claimsOf(component, complete), this);
     warnOfSdk();
     const child = { parent: this };
-    const guarded = { ...child, protect: complete.protect };
+    const guarded = { ...child, ...protectedIf(complete.protect) };
     const register = (role: string, set: ManifestSet, options: pulumi.CustomResourceOptions) =>
       registerSet(`${name}-${role}`, set, options);
 
@@ -125,9 +127,10 @@ export function platformNamespace(namespace: string): string {
 
 /** The halves of Argo, by the arguments that say who installs them. */
 const HALVES = ["argoEvents", "argoWorkflows"] as const;
+type Half = (typeof HALVES)[number];
 
 /** The claim of a platform to the CRDs of a half of Argo. */
-function crdsOf(half: string): string {
+function crdsOf(half: Half): string {
   return `the installation of ${half}`;
 }
 
@@ -151,6 +154,15 @@ function claimsOf(component: string, { namespace, ...modes }: CompletePlatformAr
 function ours(set: ManifestSet): ManifestSet {
   const program = thisProgram();
   return Object.fromEntries(Object.entries(set).map(([role, manifest]) => [role, madeBy(program, manifest)]));
+}
+
+/**
+ * The platforms of this program that install the halves of Argo that this one shares or adopts. They are created before this one,
+ * and deleted after it: without the CRDs no controller could finalize anything.
+ */
+function installersFor(args: Pick<CompletePlatformArgs, Half>, cluster: Cluster): pulumi.Resource[] {
+  const used = HALVES.filter((half) => args[half] === "share" || args[half] === "adopt");
+  return used.map((half) => claimant(cluster, crdsOf(half))).filter((installer) => installer !== undefined);
 }
 
 /**

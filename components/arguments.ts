@@ -161,7 +161,11 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
   readonly monitoring?: MonitoringArgs;
   /** How many Workflows run at the same time under the Workflow controller that Argosy installs. The others wait. @default 500 */
   readonly parallelism?: number;
-  /** Whether Pulumi refuses to delete objects whose deletion would lose data: CRDs and namespaces. @default false */
+  /**
+   * Whether Pulumi refuses to delete objects whose deletion would lose data: CRDs and namespaces. Pulumi's option `protect` of the
+   * component protects all its objects.
+   * @default false
+   */
   readonly protect?: boolean;
   /**
    * The cluster. With an explicit provider, the provider creates the objects, and this argument only says which cluster is
@@ -283,6 +287,7 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly traces?: TracesArgs;
   /**
    * Whether Pulumi refuses to delete objects whose deletion would lose data: every CRD, the event bus and the namespaces.
+   * Pulumi's option `protect` of the component protects all its objects.
    * @default false
    */
   readonly protect?: boolean;

@@ -56,12 +56,15 @@ function isNew(about: unknown): boolean {
   return !known.has(about) && known.add(about) !== undefined;
 }
 
-/** The options of a component that registers nothing before a check has succeeded. */
+/** The options of a component that registers nothing before a check has succeeded, and that comes after further resources. */
 export function afterCheck(
   check: Promise<void>,
   opts: pulumi.ComponentResourceOptions,
+  resources: readonly pulumi.Resource[] = [],
 ): pulumi.ComponentResourceOptions {
-  const dependsOn = check.then(() => opts.dependsOn ?? []) as unknown as pulumi.Input<pulumi.Resource[]>;
+  const given = { dependsOn: opts.dependsOn ?? [] };
+  const { dependsOn: all = [] } = pulumi.mergeOptions(given, { dependsOn: [...resources] });
+  const dependsOn = check.then(() => all) as unknown as pulumi.Input<pulumi.Resource[]>;
   return { ...opts, dependsOn };
 }
 

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Connection } from "../preflight/lookInCluster";
 import type { ClusterArgs } from "./arguments";
 import { isInput } from "./inputs";
+import { parentIn } from "./register";
 
 /** The cluster that a component is deployed to. */
 export interface Cluster {
@@ -30,17 +31,18 @@ export function clusterOf(
 ): { readonly cluster: Cluster; readonly options: pulumi.ComponentResourceOptions } {
   const given = providerIn(opts);
   if (given) {
-    return { cluster: { provider: given, identity: given, connection: connectionTo(args) }, options: opts };
+    const identity = identities.get(given) ?? given;
+    return { cluster: { provider: given, identity, connection: connectionTo(args) }, options: opts };
   }
   if (args) {
     const provider = new k8s.Provider(
-      `${name}-cluster`,
+      providerName(name),
       { ...args },
-      opts.parent ? { parent: opts.parent } : {},
+      { ...parentIn(opts), aliases: providerAliases(name, opts) },
     );
     const options = { ...opts, providers: { ...providersIn(opts), kubernetes: provider } };
-    const isPlain = !isInput(args.kubeconfig) && !isInput(args.context);
-    const identity = isPlain ? `${args.kubeconfig ?? ""} ${args.context ?? ""}` : provider;
+    const identity = identityOf(args);
+    identities.set(provider, identity);
     return { cluster: { provider, identity, connection: connectionTo(args) }, options };
   }
   const config = new pulumi.Config("kubernetes");
@@ -49,7 +51,53 @@ export function clusterOf(
   return { cluster, options: opts };
 }
 
+/** The identities of clusters for which a provider was made. A component's parts are given the provider alone. */
+const identities = new WeakMap<pulumi.ProviderResource, string>();
+
+/** The same for the same values. Two Outputs may have the same value, but only the same Output certainly has. */
+function identityOf({ kubeconfig, context }: ClusterArgs): string {
+  return JSON.stringify([kubeconfig, context].map((value) => (isInput(value) ? [numberOf(value)] : value)));
+}
+
+const numbers = new WeakMap<object, number>();
+let numbered = 0;
+
+function numberOf(value: object): number {
+  const number = numbers.get(value) ?? ++numbered;
+  numbers.set(value, number);
+  return number;
+}
+
 const KUBERNETES = "kubernetes";
+const PROVIDER_TYPE = `pulumi:providers:${KUBERNETES}`;
+
+/** The name of the provider that is made for a component. */
+function providerName(component: string): string {
+  return `${component}-cluster`;
+}
+
+/**
+ * What Pulumi may know the provider by from before its component had another name or another parent. With a new provider Pulumi
+ * would replace everything that the old one has made. The component's parts inherit its aliases, but the provider is not a part.
+ */
+function providerAliases(
+  name: string,
+  { aliases = [] }: pulumi.ComponentResourceOptions,
+): pulumi.Input<pulumi.URN | pulumi.Alias>[] {
+  return aliases.map((alias) =>
+    pulumi.output(alias).apply((known) => {
+      if (typeof known === "string") return providerUrn(known);
+      return { ...known, name: providerName(String(known.name ?? name)), type: PROVIDER_TYPE };
+    }),
+  );
+}
+
+/** "urn:pulumi:stack::project::shop:index:Shop$argosy:index:Operators::old" becomes the URN of the provider beside it. */
+function providerUrn(component: pulumi.URN): pulumi.URN {
+  const [stack, project, types = "", ...name] = component.split("::");
+  const type = [...types.split("$").slice(0, -1), PROVIDER_TYPE].join("$");
+  return [stack, project, type, providerName(name.join("::"))].join("::");
+}
 
 function providerIn(opts: pulumi.ComponentResourceOptions): pulumi.ProviderResource | undefined {
   return providersIn(opts)[KUBERNETES] ?? opts.parent?.getProvider(`${KUBERNETES}::`);

@@ -2,7 +2,7 @@ import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { formerIdentitiesOf, type Operator } from "../runtime/program";
 import type { OperatorManifests } from "./manifests/operator/operator";
-import { after, register, registerSet } from "./register";
+import { after, parentIn, protectedIf, register, registerSet } from "./register";
 import { registerRunnerDeployment } from "./runnerDeployment";
 
 /** What a {@link DeployedOperator} is made from. */
@@ -11,7 +11,7 @@ export interface DeployedOperatorArgs {
   readonly program: string;
   readonly operator: Operator;
   readonly manifests: OperatorManifests;
-  /** The number of runners, if it is only known later. */
+  /** The number of runners for operators that have none of their own, if it is only known later. */
   readonly laterReplicas?: pulumi.Input<number>;
   /**
    * The resources that the operator needs, such as the event path and the engine's files. The operator is deleted before them.
@@ -23,8 +23,8 @@ export interface DeployedOperatorArgs {
 
 /**
  * One operator in a cluster: its accounts, its files, its runner or its template of runs, and its CRD. The CRD is created last
- * and deleted first, so that everything that finalizes the custom resources still exists while they are deleted. `Operators`
- * creates this component; users do not.
+ * and deleted first, so that everything that finalizes the custom resources still exists while they are deleted. In Pulumi's tree
+ * the CRD is beside this component. `Operators` creates this component; users do not.
  */
 export class DeployedOperator extends pulumi.ComponentResource {
   /** The Deployment of its runners. Undefined if its execution is "pod". */
@@ -46,12 +46,14 @@ export class DeployedOperator extends pulumi.ComponentResource {
     const aliases = formerAliases(operator, program);
     super("argosy:index:Operator", name, {}, pulumi.mergeOptions(opts, { aliases }));
     const child = { parent: this };
+    const beside = parentIn(opts);
 
     const parts = registerSet(name, manifests.parts, after(child, needs));
     // A runner of a renamed operator has a different Lease, so the old and the new runner would work at the same time.
     const runnerOptions = after(after({ ...child, deleteBeforeReplace: true }, needs), parts);
-    this.runner =
-      runner && registerRunnerDeployment(`${name}-runner`, { runner, laterReplicas }, runnerOptions);
+    // As for a number that is known, the program's choice for this operator wins over its choice for all.
+    const later = operator.replicas === undefined ? { laterReplicas } : {};
+    this.runner = runner && registerRunnerDeployment(`${name}-runner`, { runner, ...later }, runnerOptions);
     this.serviceAccount = parts["runner-account"] as k8s.core.v1.ServiceAccount;
     this.handlerServiceAccount = parts["handler-account"] as k8s.core.v1.ServiceAccount | undefined;
     this.workflowTemplate = parts.template as k8s.apiextensions.CustomResource | undefined;
@@ -61,11 +63,15 @@ export class DeployedOperator extends pulumi.ComponentResource {
       crd &&
       (register(
         // Without the operator's name, so that a renamed operator keeps its CRD. A replaced CRD would delete every custom
-        // resource.
+        // resource. And a child of the `Operators`, whose name it begins with: Pulumi finds a renamed component's children by the
+        // beginnings of their names.
         `${program}-${crd.metadata.name}`,
         crd,
         {
-          ...after(after(after({ ...child, protect }, needs), parts), this.runner ? [this.runner] : []),
+          ...after(
+            after(after({ ...beside, ...protectedIf(protect) }, needs), parts),
+            this.runner ? [this.runner] : [],
+          ),
           customTimeouts: { delete: `${deletionSeconds(operator)}s` },
         },
       ) as k8s.apiextensions.v1.CustomResourceDefinition);

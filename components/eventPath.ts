@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { EventPathManifests } from "./manifests/eventPath/eventPath";
-import { after, register, registerSet } from "./register";
+import { after, protectedIf, register, registerSet } from "./register";
 
 /** What an {@link EventPath} is made from. */
 export interface EventPathArgs extends EventPathManifests {
@@ -24,20 +24,18 @@ export class EventPath extends pulumi.ComponentResource {
   constructor(name: string, args: EventPathArgs, opts: pulumi.ComponentResourceOptions) {
     super("argosy:index:EventPath", name, {}, opts);
     const child = { parent: this };
-    const prefixOf = (index: number) => (index === 0 ? name : `${name}-${index + 1}`);
+    const nameOf = (part: string, index: number) => `${name}-${part}${index === 0 ? "" : `-${index + 1}`}`;
 
     const accounts = registerSet(name, args.accounts, child);
-    const guarded = after({ ...child, protect: args.protect }, accounts);
+    const guarded = after({ ...child, ...protectedIf(args.protect) }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
     // A sensor receives only events that are published while it listens. So it is created before the event sources and deleted
     // after them.
     const onBus = after(after(child, accounts), [this.eventBus]);
-    this.sensors = args.shards.map(({ sensor }, index) =>
-      register(`${prefixOf(index)}-sensor`, sensor, onBus),
-    );
+    this.sensors = args.shards.map(({ sensor }, index) => register(nameOf("sensor", index), sensor, onBus));
     const onSensors = after(after(child, accounts), this.sensors);
     this.eventSources = args.shards.map(({ eventSource }, index) =>
-      register(`${prefixOf(index)}-event-source`, eventSource, onSensors),
+      register(nameOf("event-source", index), eventSource, onSensors),
     );
     registerSet(name, args.keeper, after(child, this.eventSources));
     this.registerOutputs();

@@ -40,7 +40,7 @@ import { notesOn } from "./notes";
 import { OutsideEvents } from "./outsideEvents";
 import { warnOfSdk } from "./package";
 import { isPlatform, platformOf, versionDifference } from "./platform";
-import { after, register } from "./register";
+import { after, protectedIf, register } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -120,7 +120,8 @@ export class Operators extends pulumi.ComponentResource {
     this.eventPath =
       sets.eventPath && new EventPath(name, { ...sets.eventPath, protect }, after(onGround, [engine]));
     // Created before the operators and deleted after them: a runner that still works writes its memory there.
-    const memories = sets.memories && register(`${name}-memories`, sets.memories, { ...child, protect });
+    const memories =
+      sets.memories && register(`${name}-memories`, sets.memories, { ...child, ...protectedIf(protect) });
     const needs = [...(this.eventPath ? [this.eventPath] : []), engine, ...(memories ? [memories] : [])];
     const laterReplicas = isInput(args.replicas) ? { laterReplicas: args.replicas } : {};
     const deployed = { program: name, protect, needs, ...laterReplicas };
@@ -130,7 +131,8 @@ export class Operators extends pulumi.ComponentResource {
         new DeployedOperator(`${name}-${each.operator.name}`, { ...deployed, ...each }, onGround),
       ]),
     );
-    const needed = [engine, ...Object.values(this.operators)];
+    const crds = Object.values(this.operators).flatMap((each) => each.customResourceDefinition ?? []);
+    const needed = [engine, ...Object.values(this.operators), ...crds];
     this.outsideEvents =
       sets.outside &&
       new OutsideEvents(`${name}-outside`, { ...sets.outside, needs: needed, protect }, onGround);

@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { OutsideManifests } from "./manifests/outside/outside";
-import { after, register, registerSet } from "./register";
+import { after, protectedIf, register, registerSet } from "./register";
 
 /** What {@link OutsideEvents} are made from. */
 export interface OutsideEventsParts extends OutsideManifests {
@@ -23,7 +23,7 @@ export class OutsideEvents extends pulumi.ComponentResource {
     const child = after({ parent: this }, args.needs);
     const accounts = registerSet(name, args.accounts, child);
     const intake = registerSet(name, args.intake, after(child, accounts));
-    const guarded = after({ ...child, protect: args.protect }, accounts);
+    const guarded = after({ ...child, ...protectedIf(args.protect) }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
     // A sensor gets only events that are published while the bus knows it, so the sensor is created first and deleted last.
     const onBus = after(after(after(child, accounts), intake), [this.eventBus]);

@@ -92,6 +92,19 @@ function mustGoFirst(manifest: Manifest): boolean {
   return manifest.kind.startsWith("ValidatingAdmissionPolicy") || strategy?.type === "Recreate";
 }
 
+/**
+ * The options of a resource whose deletion would lose data. Without the argument the option is left out and is not false, because
+ * only then does the resource have the option of its parents.
+ */
+export function protectedIf(protect: boolean): Pick<pulumi.ResourceOptions, "protect"> {
+  return protect ? { protect } : {};
+}
+
+/** The option with which a resource is registered beside the one that has these options. */
+export function parentIn({ parent }: pulumi.ResourceOptions): Pick<pulumi.ResourceOptions, "parent"> {
+  return parent ? { parent } : {};
+}
+
 /** The same options, for a resource that comes after further resources. */
 export function after(
   opts: pulumi.CustomResourceOptions,

@@ -1,5 +1,6 @@
 import { groupOf, type Operator, type PolicyRule } from "../../runtime/program";
 import type { Role, RoleBinding, ServiceAccount } from "./kinds";
+import type { ManifestSet } from "./metadata";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -32,6 +33,17 @@ export function buildRole({ name, namespace, labels, rules, account }: Grant): {
       subjects: [{ kind: "ServiceAccount", ...account }],
     },
   };
+}
+
+/**
+ * A role and its binding as parts of a set, `<key>-role` and `<key>-role-binding`, both with ".<namespace>" behind them if the
+ * rules hold in a namespace. No name of a namespace has a dot, so the keys differ whatever namespaces are called: "role" of the
+ * namespace "binding" is not "role-binding" of the cluster.
+ */
+export function buildGrant(key: string, grant: Grant): ManifestSet {
+  const { role, binding } = buildRole(grant);
+  const where = grant.namespace === undefined ? "" : `.${grant.namespace}`;
+  return { [`${key}-role${where}`]: role, [`${key}-role-binding${where}`]: binding };
 }
 
 /** A service account. @param annotations by which a cloud gives it an identity. @default none */

@@ -26,10 +26,18 @@ export function eventPathNames(name: string) {
   } as const;
 }
 
+/**
+ * Name of the EventSource and of the Sensor of a shard: the event path's own, "argosy", and then "argosy-shard-2". No installation
+ * can have the name of a shard, nor one of {@link outsideNames}: see `INSTALLATION`.
+ */
+export function shardName(name: string, number: number): string {
+  return number === 1 ? name : `${name}-shard-${number}`;
+}
+
 /** Names of the parts that carry events from outside. */
 export function outsideNames(installation: string) {
   const path = `${installation}-outside`;
-  return { path, intake: `${path}-intake`, caller: `${path}-caller` } as const;
+  return { path, single: `${path}-single`, intake: `${path}-intake`, caller: `${path}-caller` } as const;
 }
 
 /**

@@ -63,8 +63,8 @@ export type Mutable<T> = T extends readonly (infer Item)[]
  *
  * A transform sees no value of an Output. If an option was given an Output, its manifests contain the placeholder
  * `argosy-known-later-N-x` instead of the text, and Pulumi replaces the placeholder afterwards. A transform may move the
- * placeholder, but must not read or change it. A transform must not return an Output either. Give Outputs to the options:
- * `images`, `placement`, `pods` and the others accept them.
+ * placeholder, but must not read or change it. A transform must not return an Output either. Give Outputs to the options that
+ * accept them, such as `placement` and `pods`: their types have `pulumi.Input`. `images` and `overrides` must be plain values.
  *
  * @example
  * ```ts

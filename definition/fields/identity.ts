@@ -14,12 +14,18 @@ export const NAME = pattern(
   `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", a letter first, for example name: memcached.`,
 );
 
+/** The ends of names that parts of an installation have beside its own name: see components/manifests/names.ts. */
+const ENDS_OF_PARTS = /-(outside|outside-single|shard-[0-9]+)$/;
+
 /** The installation, which distinguishes the operators of one program from those of others in the same cluster. */
 export const INSTALLATION = pattern(
   new RegExp(`^(?=.{1,${LONGEST_INSTALLATION}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$`),
   `a DNS label of at most ${LONGEST_INSTALLATION} characters`,
   `Use at most ${LONGEST_INSTALLATION} lower-case letters, digits and "-", for example "argosy".`,
-);
+).refine((installation) => !ENDS_OF_PARTS.test(installation), {
+  error: ({ input }) =>
+    `is ${quoted(String(input))}, which ends like a part of another installation\nUse a name that does not end in "-outside", "-outside-single" or "-shard-" and a number.`,
+});
 
 /** A name that an operator had, alone or with its installation. */
 export const FORMER_NAME = text(

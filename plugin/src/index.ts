@@ -36,15 +36,6 @@ const provider: pulumi.provider.Provider = {
   },
 };
 
-/** Each stack is read once, because a program can have only one resource for it. */
-const platforms = new Map<string, ReturnType<typeof platformOfStack>>();
-
-function platformIn(stack: string): ReturnType<typeof platformOfStack> {
-  const known = platforms.get(stack) ?? platformOfStack(stack);
-  platforms.set(stack, known);
-  return known;
-}
-
 async function build(
   componentName: string,
   args: Args,
@@ -63,7 +54,7 @@ async function build(
   if (platformStack === undefined) return new Operators(componentName, others, options);
   if (platform !== undefined)
     throw new pulumi.RunError(`${component}: platform and platformStack are both given. Give one of them.`);
-  const existing = await platformIn(platformStack);
+  const existing = await platformOfStack(platformStack);
   return new Operators(componentName, { ...others, platform: existing }, options);
 }
 

@@ -109,6 +109,18 @@ describe("values that are only known later", function () {
     assert.match(JSON.stringify(inputs), /topologySpreadConstraints/);
   });
 
+  it("do not count for an operator that has its own number of runners", async () => {
+    const handlers = sample.definitions.map((each) =>
+      each.name === "gear" ? { ...each, replicas: 1 } : each,
+    );
+    const made = await run(() => void operators({ handlers, replicas: later(3) }));
+    const replicas = ["gear", "robot"].map((name) => {
+      const { spec } = named(made, `shop-${name}-runner`).inputs as { spec: { replicas: number } };
+      return spec.replicas;
+    });
+    assert.deepEqual(replicas, [1, 3]);
+  });
+
   it("are secret where they stand, and nowhere else", async () => {
     const program = () =>
       void new ArgoPlatform("argo", {

@@ -8,20 +8,26 @@ import { removeFolder } from "./operatorFolder";
 import { kinds, logged, named, refused } from "./support/componentRuns";
 import { samplePlatform } from "./support/platform";
 import { type Run, run } from "./support/program";
-import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+import { EVERY_FORM, type SampleProgram, sampleProgram, webhookFor } from "./support/sampleOperators";
 
 describe("the components", function () {
   this.timeout(60_000);
   let gears: SampleProgram;
   let presses: SampleProgram;
   let everyForm: SampleProgram;
+  let sample: SampleProgram;
   before(() => {
     gears = sampleProgram([{ name: "gear" }]);
     presses = sampleProgram([{ name: "press" }]);
     everyForm = sampleProgram(EVERY_FORM);
+    // With an event bus of its own, and with memories.
+    sample = sampleProgram([
+      { name: "gear", on: webhookFor("Gear") },
+      { name: "warden", watch: { apiVersion: "v1", kind: "ConfigMap" } },
+    ]);
   });
   after(() => {
-    for (const { root } of [gears, presses, everyForm]) removeFolder(root);
+    for (const { root } of [gears, presses, everyForm, sample]) removeFolder(root);
   });
 
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
@@ -94,6 +100,22 @@ describe("the components", function () {
       const own = await run(() => operators({ protect: true, platform: { protect: false } }));
       assert.ok(!named(own, "shop-platform-namespace-operators").protect);
       assert.ok(named(own, "shop-gears.shop.example.com").protect);
+    });
+
+    it("as an option of the component protects everything", async () => {
+      const handlers = sample.definitions;
+      const outsideEvents = { storage: "1Gi" };
+      const unprotected = async (args: Partial<OperatorsArgs>) => {
+        const { registrations } = await run(() =>
+          operators({ handlers, outsideEvents, ...args }, { protect: true }),
+        );
+        const stack = registrations.find(({ type }) => type === "pulumi:pulumi:Stack");
+        const left = registrations.filter((each) => each !== stack && !each.protect);
+        return [...new Set(left.map(({ inputs }) => inputs.kind))].sort();
+      };
+      for (const args of [{}, { protect: true }, { protect: false }]) {
+        assert.deepEqual(await unprotected(args), []);
+      }
     });
   });
 
@@ -192,6 +214,25 @@ describe("the components", function () {
       await assert.rejects(
         run(give, stackOutputs({ argosyVersion: "0.0.1", namespace: "x" })),
         /the stack acme\/platform\/prod: the platform was deployed by Argosy 0\.0\.1, which is older/,
+      );
+    });
+
+    it("of another stack is read once in a run of a program, however often it is asked for, and again in the next run", async () => {
+      const asked: string[] = [];
+      const program = async () => {
+        const first = await platformOfStack("acme/platform/prod");
+        const others = ["acme/platform/prod", "acme/platform/dev"].map(platformOfStack);
+        return [first, ...(await Promise.all(others))].map(({ namespace }) => namespace);
+      };
+      const stackOutputs = (stack: string) => {
+        asked.push(stack);
+        return { platform: samplePlatform({ namespace: `n${asked.length}` }) };
+      };
+      assert.deepEqual((await run(program, { stackOutputs })).outputs, ["n1", "n1", "n2"]);
+      assert.deepEqual((await run(program, { stackOutputs })).outputs, ["n3", "n3", "n4"]);
+      assert.deepEqual(
+        asked,
+        [1, 2].flatMap(() => ["acme/platform/prod", "acme/platform/dev"]),
       );
     });
 

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import * as k8s from "@pulumi/kubernetes";
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
+import type { ArgoPlatformArgs, ClusterArgs, OperatorsArgs } from "../../components/arguments";
 import { Operators } from "../../components/operators";
 import { checkInstallation } from "../../preflight/checkInstallation";
 import { checkOperatorNames } from "../../preflight/checkOperatorNames";
 import { removeFolder } from "./operatorFolder";
-import { logged, named } from "./support/componentRuns";
+import { logged, named, refused } from "./support/componentRuns";
 import { fakeLook, found } from "./support/fakeLook";
 import { run } from "./support/program";
 import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
@@ -32,6 +32,58 @@ describe("the components and the cluster", function () {
     const provider = named(made, "shop-cluster");
     assert.equal(provider.type, "pulumi:providers:kubernetes");
     assert.equal(provider.inputs.context, "prod");
+  });
+
+  describe("of two components", () => {
+    const own = (cluster: ClusterArgs, args: Partial<OperatorsArgs> = {}) => {
+      const handlers = everyForm.definitions
+        .filter(({ name }) => name !== "gear")
+        .map((each) => ({ ...each, installation: "own" }));
+      return new Operators("own", { handlers, cluster, ...args });
+    };
+    const same: readonly (readonly [string, () => ClusterArgs])[] = [
+      ["context", () => ({ context: "prod" })],
+      ["Output", () => ({ kubeconfig: pulumi.output("{}") })],
+    ];
+
+    for (const [what, clusterOf] of same) {
+      it(`is the same if the ${what} is: operators come after the platform of the other`, async () => {
+        const made = await run(() => {
+          const cluster = clusterOf();
+          const { platform } = operators({ cluster });
+          own({ ...cluster }, { platform });
+        });
+        const { dependencies } = named(made, "own-engine");
+        for (const part of ["namespace-operators", "argo-workflows-controller", "argo-events-controller"]) {
+          assert.ok(dependencies.includes(named(made, `shop-platform-${part}`).urn), part);
+        }
+      });
+
+      it(`is the same if the ${what} is: a second platform in it is refused`, () =>
+        refused(() => {
+          const cluster = clusterOf();
+          operators({ cluster });
+          own({ ...cluster });
+        }, /the namespace "argosy" of a platform already belongs to ArgoPlatform "shop-platform"/));
+    }
+  });
+
+  it("has a platform that shares Argo's CRDs after those that install them", async () => {
+    const made = await run(() => {
+      new ArgoPlatform("argo", { argoWorkflows: "none" });
+      new ArgoPlatform("flows", {
+        argoEvents: "none",
+        namespace: "flows",
+        controllerNamespace: "flows-system",
+      });
+      const namespaces = { namespace: "own", controllerNamespace: "own-system" };
+      new ArgoPlatform("own", { ...namespaces, argoEvents: "share", argoWorkflows: "share" });
+    });
+    const { dependencies } = named(made, "own");
+    const crds = made.registrations.filter(({ inputs }) => inputs.kind === "CustomResourceDefinition");
+    assert.ok(crds.length > 10);
+    for (const { name, urn } of crds) assert.ok(dependencies.includes(urn), name);
+    assert.deepEqual(named(made, "flows").dependencies, []);
   });
 
   it("has no such context: the preview says so, once", async () => {

@@ -118,6 +118,7 @@ describe("the configuration", () => {
     parts: [["both", /is "both", not one of "all", "platform", "operators"\. The default is "all"\./]],
     platformStack: [["a b", /is "a b", not the name of a stack\. Give "organization\/project\/stack"/]],
     installation: [
+      ["a-shard-2", /ends like a part of another installation\. Use a name that does not end in "-outside",/],
       ["a".repeat(21), /not a DNS label of at most 20 characters\. Use at most 20 lower-case letters/],
       ["shop.prod", /is "shop\.prod", not a DNS label/],
       ["", /is empty\. Use/],

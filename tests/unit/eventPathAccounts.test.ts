@@ -55,10 +55,10 @@ describe("buildEventPathAccounts", () => {
   it("lets them look in the listed namespaces alone for all others", () => {
     assert.deepEqual(titlesOf(LISTED, ALSO_LISTED), [
       ...ACCOUNTS,
-      "source-team-a-role: Role team-a operators.argosy-event-source",
-      "source-team-a-role-binding: RoleBinding team-a operators.argosy-event-source",
-      "source-team-b-role: Role team-b operators.argosy-event-source",
-      "source-team-b-role-binding: RoleBinding team-b operators.argosy-event-source",
+      "source-role.team-a: Role team-a operators.argosy-event-source",
+      "source-role-binding.team-a: RoleBinding team-a operators.argosy-event-source",
+      "source-role.team-b: Role team-b operators.argosy-event-source",
+      "source-role-binding.team-b: RoleBinding team-b operators.argosy-event-source",
       SENSOR,
     ]);
   });
@@ -71,15 +71,15 @@ describe("buildEventPathAccounts", () => {
       verbs: ["list", "watch"],
     });
     assert.deepEqual(accounts["source-role"]?.rules, [watched("everywhere.example.com")]);
-    assert.deepEqual(accounts["source-team-a-role"]?.rules, [watched("listed.example.com")]);
-    assert.deepEqual(accounts["source-team-b-role"]?.rules, [
+    assert.deepEqual(accounts["source-role.team-a"]?.rules, [watched("listed.example.com")]);
+    assert.deepEqual(accounts["source-role.team-b"]?.rules, [
       watched("listed.example.com"),
       watched("also.example.com"),
     ]);
   });
 
   it("lets the sensors create Workflows in the operators' namespace, if any run has a pod", () => {
-    const { "sensor-role": role, "sensor-role-binding": binding } = accountsOf(
+    const { "sensor-role.operators": role, "sensor-role-binding.operators": binding } = accountsOf(
       EVERYWHERE,
       operator({ name: "heavy", execution: "pod" }),
     );
@@ -98,7 +98,7 @@ describe("buildEventPathAccounts", () => {
   });
 
   it("binds across namespaces to the account where the sources run", () => {
-    assert.deepEqual(accountsOf(LISTED)["source-team-a-role-binding"]?.subjects, [
+    assert.deepEqual(accountsOf(LISTED)["source-role-binding.team-a"]?.subjects, [
       { kind: "ServiceAccount", name: "argosy-event-source", namespace: "operators" },
     ]);
   });

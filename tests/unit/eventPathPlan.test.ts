@@ -44,7 +44,7 @@ describe("planEventPath", () => {
   it("begins a further pair, in the operators' order, where one is full", () => {
     assert.deepEqual(namesOf([25, 25, 5]), [
       ["argosy", [1]],
-      ["argosy-2", [2, 3]],
+      ["argosy-shard-2", [2, 3]],
     ]);
   });
 

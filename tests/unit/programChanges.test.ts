@@ -70,12 +70,12 @@ describe("one change is one difference:", () => {
       assert.ok(changes.length > 10);
       const shared = changes.filter((change) => !/^create argosy-press(-|s\.|$)/.test(change));
       assert.deepEqual(shared, [
-        "create argosy-sensor-role",
-        "create argosy-sensor-role-binding",
-        "create argosy-source-team-a-role",
-        "create argosy-source-team-a-role-binding",
-        "create argosy-source-team-b-role",
-        "create argosy-source-team-b-role-binding",
+        "create argosy-sensor-role-binding.argosy",
+        "create argosy-sensor-role.argosy",
+        "create argosy-source-role-binding.team-a",
+        "create argosy-source-role-binding.team-b",
+        "create argosy-source-role.team-a",
+        "create argosy-source-role.team-b",
         "update argosy-event-source",
         "update argosy-sensor",
       ]);

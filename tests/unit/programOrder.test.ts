@@ -55,7 +55,7 @@ describe("the order of the program", () => {
     ["argosy-press-template", "argosy-press-resync", "argosy-presss.shop.example.com"],
     ["argosy-engine", "argosy-press-template"],
     ["argosy-engine", "argosy-keeper", "argosy-presss.shop.example.com"],
-    ["argosy-keeper-role-binding", "argosy-keeper"],
+    ["argosy-keeper-role-binding.argosy", "argosy-keeper"],
     ["argosy-event-source", "argosy-keeper"],
     ["argosy-platform-argo-events-crd-eventbus", "argosy-platform-argo-events-controller"],
     [
@@ -102,12 +102,12 @@ describe("the order of the program", () => {
     assert.deepEqual(timeouts, ["600s", "1200s"]);
   });
 
-  it("names everything once, by its purpose, below the component that it is part of", () => {
+  it("names everything once, by its purpose, below the component that it is part of, and CRDs beside their operators", () => {
     const names = made.registrations.map(({ type, name }) => `${type}::${name}`);
     assert.equal(new Set(names).size, names.length);
     const parentOf = (name: string) => made.registrations.find(({ urn }) => urn === named(name).parent)?.type;
     assert.equal(parentOf("argosy-gear-runner"), "argosy:index:Operator");
-    assert.equal(parentOf("argosy-gears.shop.example.com"), "argosy:index:Operator");
+    assert.equal(parentOf("argosy-gears.shop.example.com"), "argosy:index:Operators");
     assert.equal(parentOf("argosy-sensor"), "argosy:index:EventPath");
     assert.equal(parentOf("argosy-platform-argo-events-controller"), "argosy:index:ArgoPlatform");
   });

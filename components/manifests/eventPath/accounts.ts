@@ -1,5 +1,5 @@
 import type { Operator, PolicyRule } from "../../../runtime/program";
-import { buildAccount, buildRole } from "../access";
+import { buildAccount, buildGrant } from "../access";
 import type { ServiceAccount } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { eventPathNames } from "../names";
@@ -38,18 +38,19 @@ export function buildEventPathAccounts(
       automountServiceAccountToken: false,
     },
     "source-account": serviceAccount(source),
-    ...(everywhere.length > 0 && grant("source-role", source, undefined, everywhere.map(watchRule))),
-    ...Object.fromEntries(
-      [...listed].flatMap((namespace) => {
+    ...(everywhere.length > 0 && grant("source", source, undefined, everywhere.map(watchRule))),
+    ...Object.assign(
+      {},
+      ...[...listed].map((namespace) => {
         const here = operators.filter(
           ({ namespaces }) => namespaces !== "all" && namespaces.includes(namespace),
         );
-        return Object.entries(grant(`source-${namespace}-role`, source, namespace, here.map(watchRule)));
+        return grant("source", source, namespace, here.map(watchRule));
       }),
     ),
     "sensor-account": serviceAccount(sensor),
     ...(operators.some(({ execution }) => execution === "pod") &&
-      grant("sensor-role", sensor, options.platform.namespace, [CREATE_WORKFLOWS])),
+      grant("sensor", sensor, options.platform.namespace, [CREATE_WORKFLOWS])),
   };
 }
 
@@ -85,12 +86,11 @@ function grant(
 ): ManifestSet {
   // Outside of the platform's namespace another program may have an event path of this name.
   const isHome = namespace === platform.namespace;
-  const { role, binding } = buildRole({
+  return buildGrant(key, {
     name: isHome ? account : `${platform.namespace}.${account}`,
     namespace,
     labels: labelsOf(name, component),
     rules,
     account: { name: account, namespace: platform.namespace },
   });
-  return { [key]: role, [`${key}-binding`]: binding };
 }

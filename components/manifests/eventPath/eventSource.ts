@@ -2,7 +2,7 @@ import { reportOn } from "../../../definition/definitionFile";
 import { Problems } from "../../../definition/problems";
 import { DOMAIN, type Manifest, type Operator } from "../../../runtime/program";
 import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
-import { eventPathNames } from "../names";
+import { eventPathNames, shardName } from "../names";
 import { contentFingerprint } from "../placeholder";
 import { transformed } from "../transform";
 import { type EventPathOptions, type EventPathShard, eventsOf, type OperatorEvent } from "./options";
@@ -90,7 +90,7 @@ export function planEventPath(
       continue;
     }
     const { name } = options;
-    const own = { name: last ? `${name}-${shards.length + 1}` : name, operators: [operator] };
+    const own = { name: shardName(name, shards.length + 1), operators: [operator] };
     shards.push(own);
     if (!fits(own, options)) {
       reportOn(operator, problems)(

@@ -1,5 +1,5 @@
 import { type Manifest, type PolicyRule, RUNNER_ENVIRONMENT } from "../../../runtime/program";
-import { buildAccount, buildRole } from "../access";
+import { buildAccount, buildGrant } from "../access";
 import { buildEngineDeployment } from "../engineDeployment";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { eventPathNames } from "../names";
@@ -29,7 +29,7 @@ export function buildKeeper(options: EventPathOptions, engine: Pick<Manifest, "m
   const labels = labelsOf(options.name, "keeper");
   return {
     "keeper-account": buildAccount(name, namespace, labels, accountAnnotations("keeper", options)),
-    ...keyed(buildRole({ name, namespace, labels, rules: RULES, account: { name, namespace } })),
+    ...buildGrant("keeper", { name, namespace, labels, rules: RULES, account: { name, namespace } }),
     keeper: buildEngineDeployment(
       {
         part: "keeper",
@@ -44,8 +44,4 @@ export function buildKeeper(options: EventPathOptions, engine: Pick<Manifest, "m
       engine,
     ),
   };
-}
-
-function keyed({ role, binding }: { readonly role: Manifest; readonly binding: Manifest }): ManifestSet {
-  return { "keeper-role": role, "keeper-role-binding": binding };
 }

@@ -29,7 +29,7 @@ export interface EventBusOptions {
 
 /** One pair of an EventSource and a Sensor, and the operators whose events it carries. */
 export interface EventPathShard {
-  /** The name of both: the event path's own, "argosy", and then "argosy-2", "argosy-3". */
+  /** The name of both: see `shardName`. */
   readonly name: string;
   readonly operators: readonly Operator[];
 }

@@ -13,7 +13,7 @@ import {
   type UsedSelection,
   workflowTemplateOf,
 } from "../../../runtime/program";
-import { buildAccount, buildRole, pluralsByGroup } from "../access";
+import { buildAccount, buildGrant, pluralsByGroup } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { resyncNameOf, runnerNameOf } from "../names";
 import { accountAnnotations } from "../pods";
@@ -66,7 +66,7 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
     ...(resident && leaseSet(operator, runner)),
     ...memorySet(operator, runner, resident ? RUNNER_MEMORY_VERBS : RUN_MEMORY_VERBS),
     ...(argoWorkflows &&
-      buildGrant(operator, runner, {
+      buildGrants(operator, runner, {
         about: "workflows",
         namespaces: [namespace],
         rules: resident ? RESIDENT_WORKFLOW_RULES : RUN_WORKFLOW_RULES,
@@ -83,7 +83,7 @@ function runnerSet(operator: Operator, runner: OperatorAccount, reader: UsedRead
     ...buildOperatorAccount(operator, runner),
     ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator), reader, seen),
     // In roles of their own, because the engine uses none of these rights, and only passes them on.
-    ...(grants.length > 0 && buildGrant(operator, runner, { about: "grants", namespaces, rules: grants })),
+    ...(grants.length > 0 && buildGrants(operator, runner, { about: "grants", namespaces, rules: grants })),
   };
 }
 
@@ -105,7 +105,7 @@ function objectGrants(
   const used = Object.assign(
     {},
     ...elsewhere.map((namespace) =>
-      buildGrant(operator, account, {
+      buildGrants(operator, account, {
         about: "used",
         namespaces: [namespace],
         rules: usedRules(operator, namespace, reader),
@@ -117,8 +117,8 @@ function objectGrants(
   const isHere = watch || namespaces === "all";
   const outliving = [...(isHere ? [] : own), ...everywhere];
   return {
-    ...(outliving.length > 0 && buildGrant(operator, account, { namespaces: "all", rules: outliving })),
-    ...buildGrant(operator, account, { namespaces, rules: isHere ? [...own, ...all] : all }),
+    ...(outliving.length > 0 && buildGrants(operator, account, { namespaces: "all", rules: outliving })),
+    ...buildGrants(operator, account, { namespaces, rules: isHere ? [...own, ...all] : all }),
     ...used,
   };
 }
@@ -128,7 +128,7 @@ function memorySet(operator: Operator, account: OperatorAccount, verbs: readonly
   if (!operator.watch) return {};
   const { apiVersion, plural } = memoryResourceOf(operator);
   const rules = [{ apiGroups: [groupOf(apiVersion)], resources: [plural], verbs }];
-  return buildGrant(operator, account, { about: "memories", namespaces: [account.namespace], rules });
+  return buildGrants(operator, account, { about: "memories", namespaces: [account.namespace], rules });
 }
 
 /** An apply is a patch, and also a create if the object is not there. */
@@ -140,7 +140,7 @@ const RESYNC_MEMORY_VERBS = ["get", "list", "create", "patch"];
 
 function leaseSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   const rules = leaseRules(operator);
-  return buildGrant(operator, runner, { about: "lease", namespaces: [runner.namespace], rules });
+  return buildGrants(operator, runner, { about: "lease", namespaces: [runner.namespace], rules });
 }
 
 /** The account that a handler with `rules` has, these rules, and the runner's right to fetch a token for it. */
@@ -149,13 +149,13 @@ function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   const handler = accountOf("handler", handlerAccountOf(operator.name), namespace);
   const { namespaces, rules } = operator;
   return {
-    ...buildGrant(operator, runner, {
+    ...buildGrants(operator, runner, {
       about: "token",
       namespaces: [namespace],
       rules: [tokenRule(operator)],
     }),
     ...buildOperatorAccount(operator, handler),
-    ...buildGrant(operator, handler, { namespaces, rules }),
+    ...buildGrants(operator, handler, { namespaces, rules }),
   };
 }
 
@@ -167,7 +167,7 @@ function resyncSet(operator: Operator, options: OperatorOptions): ManifestSet {
   return {
     ...buildOperatorAccount(operator, resync),
     ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator), "resync"),
-    ...buildGrant(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
+    ...buildGrants(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
     ...memorySet(operator, resync, RESYNC_MEMORY_VERBS),
   };
 }
@@ -206,31 +206,24 @@ function buildOperatorAccount(operator: Operator, account: OperatorAccount): Man
 }
 
 /**
- * Roles with these rights, bound to the account: `<component>-role` and `<component>-role-binding` in the whole cluster, and with
- * "-<namespace>" after each in namespaces. In a cluster they are named by the operator's identity, because another program may
- * have an operator of this name, and rights in the same namespaces.
+ * Roles with these rights, bound to the account: one in each namespace, or one in the whole cluster. In a cluster they are named by
+ * the operator's identity, because another program may have an operator of this name, and rights in the same namespaces.
  */
-function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights): ManifestSet {
+function buildGrants(operator: Operator, account: OperatorAccount, rights: Rights): ManifestSet {
   const { component, namespace: home, serviceAccountName } = account;
   const { about, namespaces, rules } = rights;
   const prefix = about === undefined ? component : `${component}-${about}`;
   const scopes = namespaces === "all" ? [undefined] : namespaces;
-  return Object.fromEntries(
-    scopes.flatMap((namespace) => {
-      const suffix = namespace === undefined ? "" : `-${namespace}`;
-      const { role, binding } = buildRole({
-        name: `${identityOf(operator)}-${prefix}`,
-        namespace,
-        labels: labelsOf(operator.name, component),
-        rules,
-        account: { name: serviceAccountName, namespace: home },
-      });
-      return [
-        [`${prefix}-role${suffix}`, role],
-        [`${prefix}-role-binding${suffix}`, binding],
-      ];
+  const sets = scopes.map((namespace) =>
+    buildGrant(prefix, {
+      name: `${identityOf(operator)}-${prefix}`,
+      namespace,
+      labels: labelsOf(operator.name, component),
+      rules,
+      account: { name: serviceAccountName, namespace: home },
     }),
   );
+  return Object.assign({}, ...sets);
 }
 
 /**

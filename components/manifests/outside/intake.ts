@@ -9,7 +9,7 @@ import {
   type PolicyRule,
   RUNNER_PORTS,
 } from "../../../runtime/program";
-import { buildAccount, buildRole } from "../access";
+import { buildAccount, buildGrant } from "../access";
 import { contentHash } from "../configMaps";
 import { buildEngineDeployment } from "../engineDeployment";
 import type { ConfigMap, NetworkPolicy, Secret, Service } from "../kinds";
@@ -164,10 +164,8 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
   const labels = labelsOf(path, "intake");
   // Outside of the platform's namespace another program may have an intake of this name.
   const name = `${platform.namespace}.${account.name}`;
-  const grant = (key: string, namespace: string | undefined, rules: readonly PolicyRule[]): ManifestSet => {
-    const { role, binding } = buildRole({ name, namespace, labels, rules, account });
-    return { [key]: role, [`${key}-binding`]: binding };
-  };
+  const grant = (namespace: string | undefined, rules: readonly PolicyRule[]): ManifestSet =>
+    buildGrant("intake", { name, namespace, labels, rules, account });
   const inCluster = events.filter(({ operator }) => !operator.customResource.namespaced);
   const namespaces = new Set(events.flatMap(namespacesOf));
   const rulesIn = (namespace: string): PolicyRule[] => [
@@ -176,7 +174,7 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
   ];
   const crds = [...new Set(events.map(({ operator }) => crdNameOf(operator)))].sort();
   return {
-    ...grant("intake-role", undefined, [
+    ...grant(undefined, [
       {
         apiGroups: ["apiextensions.k8s.io"],
         resources: ["customresourcedefinitions"],
@@ -189,7 +187,7 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
       {},
       ...[...new Set([...namespaces, NAMESPACE_OF_WARNINGS])]
         .sort()
-        .map((namespace) => grant(`intake-role-${namespace}`, namespace, rulesIn(namespace))),
+        .map((namespace) => grant(namespace, rulesIn(namespace))),
     ),
   };
 }

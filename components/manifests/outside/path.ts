@@ -38,8 +38,9 @@ export function buildOutsideEventBus(options: OutsideOptions): Manifest {
 }
 
 /** The name of the EventSource of a class. */
-function sourceNameOf(kind: SourceClass, { name }: OutsideOptions): string {
-  return kind === "rolling" ? name : `${name}-single`;
+function sourceNameOf(kind: SourceClass, { installation }: OutsideOptions): string {
+  const { path, single } = outsideNames(installation);
+  return kind === "rolling" ? path : single;
 }
 
 /** The EventSources: one for each class that has an event. */

@@ -14,7 +14,7 @@ export interface Registration extends RegisteredResource {
   readonly dependencies: readonly string[];
   readonly parent: string;
   readonly protect: boolean;
-  /** Names that Pulumi may know it by from before. */
+  /** Names or URNs that Pulumi may know it by from before. */
   readonly aliases: readonly string[];
   /** How long Pulumi waits for its deletion, such as "600s". "" for the provider's own time. */
   readonly deleteTimeout: string;
@@ -73,7 +73,9 @@ export async function run(
       dependencies: request.getDependenciesList(),
       parent: request.getParent(),
       protect: request.getProtect(),
-      aliases: request.getAliasesList().flatMap((alias) => alias.getSpec()?.getName() || []),
+      aliases: request
+        .getAliasesList()
+        .flatMap((alias) => alias.getSpec()?.getName() || alias.getUrn() || []),
       deleteTimeout: request.getCustomtimeouts()?.getDelete() ?? "",
       deleteBeforeReplace: request.getDeletebeforereplace(),
       secretOutputs: request.getAdditionalsecretoutputsList(),
@@ -93,7 +95,7 @@ interface RegisterRequest {
   getDeletebeforereplace(): boolean;
   getAdditionalsecretoutputsList(): string[];
   getCustomtimeouts(): { getDelete(): string } | undefined;
-  getAliasesList(): { getSpec(): { getName(): string } | undefined }[];
+  getAliasesList(): { getSpec(): { getName(): string } | undefined; getUrn(): string }[];
 }
 
 type Callback = (error: unknown, response: { getUrn(): string } | undefined) => void;
