@@ -81,7 +81,7 @@ export const LONG_FILES: readonly string[] = [
   "unit/reflectorRefusals",
   "unit/workloads",
   "unit/watches",
-  "unit/operatorsAt",
+  "unit/manifestsAt",
   "unit/debugHandler",
   "unit/programChanges",
   "unit/transform",
