@@ -3,7 +3,6 @@ import {
   chmodSync,
   chownSync,
   constants,
-  realpathSync,
   renameSync,
   rmSync,
   type Stats,
@@ -11,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
+import { realPath } from "./realPath";
 
 /**
  * Writes a user's file as a whole or not at all: a disk that is full, or an end of this process, leaves the former file as it was.
@@ -18,7 +18,7 @@ import path from "node:path";
  * @throws the system's error, with the file as its `path`
  */
 export function rewriteFile(file: string, text: string): void {
-  const target = targetOf(file);
+  const target = realPath(file);
   const { dir, base } = path.parse(target);
   // A watch of the folder ignores such a name.
   const next = path.join(dir, `.${base}.${process.pid}.tmp`);
@@ -33,15 +33,6 @@ export function rewriteFile(file: string, text: string): void {
     rmSync(next, { force: true });
     // The error of a write names no file.
     throw Object.assign(error as Error, { path: file });
-  }
-}
-
-/** The file itself, or the one behind a link. */
-function targetOf(file: string): string {
-  try {
-    return realpathSync(file);
-  } catch {
-    return file;
   }
 }
 

@@ -1,9 +1,9 @@
-import { realpathSync } from "node:fs";
 import path from "node:path";
 import { bundleFunction } from "../../definition/bundleFunction";
 import { definitionFile } from "../../definition/definitionFile";
 import type { Operator } from "../../runtime/definition/definition";
 import { languageOf } from "../../runtime/definition/handlerProgram";
+import { realPath } from "../realPath";
 
 /**
  * Whether edits of these files affect an operator's handler. The files may be in its folder, in a folder that it includes, or be
@@ -17,8 +17,8 @@ export function areOfHandler(
   const { folder, include = [] } = operator;
   const own = files.filter((file) => isWithin(file, folder));
   if (own.some((file) => file !== definitionFile(folder))) return true;
-  const included = include.map((place) => resolved(path.resolve(folder, place)));
-  const others = files.filter((file) => !own.includes(file)).map(resolved);
+  const included = include.map((place) => realPath(path.resolve(folder, place)));
+  const others = files.filter((file) => !own.includes(file)).map(realPath);
   if (others.some((file) => included.some((place) => isWithin(file, place)))) return true;
   const imported = others.length === 0 ? [] : importsOf(operator);
   return imported === "unknown" || others.some((file) => imported.some((each) => isWithin(each, file)));
@@ -32,14 +32,6 @@ function importsOf({ folder, handler }: Pick<Operator, "folder" | "handler">): r
   } catch {
     // The edited file may be an import of the function.
     return "unknown";
-  }
-}
-
-function resolved(place: string): string {
-  try {
-    return realpathSync(place);
-  } catch {
-    return place;
   }
 }
 
