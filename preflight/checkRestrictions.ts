@@ -2,8 +2,8 @@ import type { Findings, Look } from "./lookInCluster";
 
 /**
  * Warns of Workflow controllers of somebody else that take any Workflow. If such a controller manages the operators' namespace,
- * whoever may create Workflows there can run any pod as any account of this namespace. This is only a warning, since nobody can see
- * which namespaces a controller manages, and since other users of that controller may need Workflows without a template.
+ * whoever may create Workflows there can run any pod as any account of this namespace. This is only a warning, since Argosy cannot see
+ * which namespaces a controller manages, and other users of that controller may need Workflows without a template.
  */
 export async function checkRestrictions(
   look: Look,

@@ -1,6 +1,6 @@
-import { cp, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { type ScratchFolder, scratchFolder } from "../scratchFolder";
 
 /** The place of the author's edits, and the text there. */
 const ENTRANCE = "def reconcile(request):\n";
@@ -23,18 +23,22 @@ const MISTAKES = `    if request["object"]["metadata"]["name"] == "crashing":
 /** A copy of Memcached's folder in a temporary folder, for the scene to edit as its author would. */
 export class HandlerCopy {
   private constructor(
-    /** The folder of the copy. */
-    readonly folder: string,
+    private readonly scratch: ScratchFolder,
     private readonly original: string,
   ) {}
 
   /** @throws Error if the handler's text does not fit the edits */
   static async of(handlerFolder: string): Promise<HandlerCopy> {
-    const folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-scene-")));
-    await cp(handlerFolder, folder, { recursive: true });
-    const copy = new HandlerCopy(folder, await readFile(path.join(handlerFolder, "main.py"), "utf8"));
+    const scratch = scratchFolder("argosy-scene");
+    await cp(handlerFolder, scratch.path, { recursive: true });
+    const copy = new HandlerCopy(scratch, await readFile(path.join(handlerFolder, "main.py"), "utf8"));
     await copy.mend();
     return copy;
+  }
+
+  /** The folder of the copy. */
+  get folder(): string {
+    return this.scratch.path;
   }
 
   /** Adds the mistakes: from now on the handler raises an exception for the object "crashing" and hangs for "hanging". */
@@ -48,8 +52,8 @@ export class HandlerCopy {
   }
 
   /** Removes the folder. */
-  async remove(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+  remove(): void {
+    this.scratch.remove();
   }
 
   private async write(lines: string): Promise<void> {

@@ -70,7 +70,7 @@ export async function perform(
     }
   } finally {
     client.close();
-    await handler.remove();
+    handler.remove();
   }
 }
 
