@@ -26,7 +26,8 @@ export function rewriteFile(file: string, text: string): void {
     const former = statSync(target, { throwIfNoEntry: false });
     // A rename would replace a file that nobody is to write.
     if (former) accessSync(target, constants.W_OK);
-    writeFileSync(next, text);
+    // Nobody else may read the text before the new file has the mode of the former one.
+    writeFileSync(next, text, former && { mode: 0o600 });
     if (former) adopt(next, former);
     renameSync(next, target);
   } catch (error) {

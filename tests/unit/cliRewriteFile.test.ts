@@ -41,6 +41,22 @@ describe("cli: a user's file that a command rewrites", () => {
     assert.equal(readFileSync(definition(), "utf8"), "crd: a");
   });
 
+  it("can be read by nobody else at any time if it is private", () => {
+    chmodSync(definition(), 0o600);
+    const modes: number[] = [];
+    const write = fs.writeFileSync;
+    const observed = mock.method(fs, "writeFileSync", (...args: Parameters<typeof write>) => {
+      write(...args);
+      modes.push(statSync(`${args[0]}`).mode & 0o077);
+    });
+    try {
+      rewriteFile(definition(), "crd: a");
+    } finally {
+      observed.mock.restore();
+    }
+    assert.deepEqual(modes, [0]);
+  });
+
   it("is the one behind a link, which stays a link", () => {
     const link = path.join(root, "link.yaml");
     symlinkSync("widget/operator.yaml", link);
