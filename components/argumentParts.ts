@@ -189,7 +189,7 @@ export const archive = fields(
     sslMode: oneOf(SSL_MODES, 'Leave it out for "require".').optional(),
     keptDays: integer(1, MOST_DAYS, "Leave it out for 90.").optional(),
     // Argo writes the name into the statements that make its tables (persist/sqldb/migrate.go).
-    cluster: pattern(DNS_LABEL, "a DNS label", 'Leave it out for "default".').optional(),
+    clusterName: pattern(DNS_LABEL, "a DNS label", 'Leave it out for "default".').optional(),
   } satisfies Schemas<ArchiveArgs>,
   "Give host, database and secret, or {} for none.",
 );

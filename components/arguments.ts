@@ -149,7 +149,7 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
   readonly jetStreamVersion?: string;
   /**
    * A PostgreSQL in which Argo Workflows keeps runs for longer: host, database and secret, and if needed port, sslMode, keptDays
-   * and cluster.
+   * and clusterName.
    * @default none
    */
   readonly archive?: ArchiveArgs;

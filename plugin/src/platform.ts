@@ -39,7 +39,7 @@ export interface Archive {
   /** How many days runs are kept. Default: 90. */
   keptDays?: number;
   /** The name of this cluster, which distinguishes its runs if several clusters share a database. Default: "default". */
-  cluster?: string;
+  clusterName?: string;
 }
 
 /** Which parts of the monitoring are created, and how the Prometheus Operator and Grafana find them. */

@@ -20,7 +20,7 @@ export interface ArchiveOptions {
   /** After how many days a run is deleted from the archive. @default 90 */
   readonly keptDays?: number;
   /** The name of this cluster, which distinguishes its runs if several clusters share a database. @default "default" */
-  readonly cluster?: string;
+  readonly clusterName?: string;
 }
 
 /** The default port of PostgreSQL. */
@@ -43,7 +43,7 @@ export function buildPersistence(archive: ArchiveOptions): JsonObject {
     archiveLabelSelector: {
       matchExpressions: [{ key: "workflows.argoproj.io/cron-workflow", operator: "DoesNotExist" }],
     },
-    clusterName: archive.cluster ?? "default",
+    clusterName: archive.clusterName ?? "default",
     // Connections of the controller and of argo-server each. The controller archives eight runs at once.
     connectionPool: { maxOpenConns: 10, maxIdleConns: 2, connMaxLifetime: "10m" },
     reconnectionConfig: RECONNECTION,
