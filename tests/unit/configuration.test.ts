@@ -192,8 +192,8 @@ describe("the configuration", () => {
         /\.sslMode is "prefer", not one of/,
       ],
       [
-        '{"host":"db","database":"runs","secret":"s","cluster":"it\'s"}',
-        /\.cluster is "it's", not a DNS label/,
+        '{"host":"db","database":"runs","secret":"s","clusterName":"it\'s"}',
+        /\.clusterName is "it's", not a DNS label/,
       ],
     ],
     monitoring: [
