@@ -12,6 +12,8 @@ export interface SchemaFlaw {
 
 /** The keywords whose values are schemas about the same value. */
 const JUNCTORS = ["allOf", "anyOf", "oneOf", "not"];
+/** The keywords that only the API server checks. The patterns are RE2's, which JavaScript may not understand. */
+const UNCHECKED = ["pattern", "format", "x-kubernetes-validations"];
 
 /**
  * Makes a check of a value against a CRD's schema, as the API server checks it: with defaults, and with unknown fields refused.
@@ -54,7 +56,13 @@ export function compiled(schema: JsonObject, mode: Mode): ValidateFunction {
   if (known) return known;
   let ajv = compilers.get(mode);
   if (!ajv) {
-    ajv = new Ajv({ strict: false, validateFormats: false, useDefaults: mode === "filled" });
+    ajv = new Ajv({
+      strict: false,
+      validateFormats: false,
+      // A field may be called "constructor", which each object of JavaScript inherits.
+      ownProperties: true,
+      useDefaults: mode === "filled",
+    });
     compilers.set(mode, ajv);
   }
   const all = closed(schema);
@@ -96,8 +104,17 @@ function closed(schema: JsonObject): JsonObject {
  * @param inner converts the schemas of its fields, entries and values
  */
 function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObject): JsonObject {
-  // The patterns are RE2's, which JavaScript may not understand. Only the API server checks them.
-  const { pattern: _, nullable, exclusiveMinimum, exclusiveMaximum, ...rest } = schema;
+  const {
+    pattern: _,
+    nullable,
+    exclusiveMinimum,
+    exclusiveMaximum,
+    allOf,
+    anyOf,
+    oneOf,
+    not,
+    ...rest
+  } = schema;
   const { properties, items, additionalProperties, minimum, maximum } = rest;
   const intOrString = schema["x-kubernetes-int-or-string"] === true;
   return {
@@ -109,16 +126,44 @@ function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObjec
     ...(isJsonObject(properties) && { properties: mapValues(properties, inner) }),
     ...(isJsonObject(items) && { items: inner(items) }),
     ...(isJsonObject(additionalProperties) && { additionalProperties: inner(additionalProperties) }),
-    ...Object.fromEntries(JUNCTORS.flatMap((junctor) => junction(junctor, schema[junctor]))),
+    ...junctions({ allOf, anyOf, oneOf, not }),
   };
 }
 
-/** The schemas below `allOf` and its like. They restrict a value, and do not say which fields it has. */
-function junction(junctor: string, value: Json | undefined): [string, Json][] {
-  const restriction = (schema: Json): Json => (isJsonObject(schema) ? translated(schema, open) : schema);
-  const open = (schema: JsonObject): JsonObject => translated(schema, open);
-  if (value === undefined) return [];
-  return [[junctor, Array.isArray(value) ? value.map(restriction) : restriction(value)]];
+/**
+ * The schemas below `allOf` and its like. They restrict a value, and do not say which fields it has.
+ *
+ * A schema without the keywords in {@link UNCHECKED} takes more values than the API server does. Below `not`, and for `oneOf`, which
+ * takes no value that two schemas take, such a schema would refuse values that the API server takes. So this `not` is left out, and
+ * this `oneOf` is checked as `anyOf`.
+ */
+function junctions({ allOf, anyOf, oneOf, not }: Readonly<Record<string, Json | undefined>>): JsonObject {
+  const [all, any, one] = [allOf, anyOf, oneOf].map((schemas) =>
+    Array.isArray(schemas) ? schemas.map(restriction) : undefined,
+  );
+  const isExact = isChecked(oneOf);
+  const each = [...(all ?? []), ...(one && !isExact ? [{ anyOf: one }] : [])];
+  return {
+    ...(each.length > 0 && { allOf: each }),
+    ...(any && { anyOf: any }),
+    ...(one && isExact && { oneOf: one }),
+    ...(not !== undefined && isChecked(not) && { not: restriction(not) }),
+  };
+}
+
+function restriction(schema: Json): Json {
+  const open = (inner: JsonObject): JsonObject => translated(inner, open);
+  return isJsonObject(schema) ? open(schema) : schema;
+}
+
+/** Whether a schema, and all schemas in it, are without the keywords in {@link UNCHECKED}. */
+function isChecked(schema: Json | undefined): boolean {
+  if (Array.isArray(schema)) return schema.every(isChecked);
+  if (!isJsonObject(schema)) return true;
+  const { properties, items, additionalProperties } = schema;
+  const fields = isJsonObject(properties) ? Object.values(properties) : [];
+  const inner = [...fields, items, additionalProperties, ...JUNCTORS.map((junctor) => schema[junctor])];
+  return UNCHECKED.every((keyword) => schema[keyword] === undefined) && inner.every(isChecked);
 }
 
 function mapValues(map: JsonObject, change: (value: JsonObject) => JsonObject): JsonObject {

@@ -107,6 +107,45 @@ describe("statusChecker", () => {
     assert.match(problem({ replicas: 0 }, { replicas }, more) ?? "", /status\.replicas must be > 0/);
   });
 
+  it("leaves to the API server what oneOf and not say by patterns and formats, and checks the rest of them", () => {
+    const address = { oneOf: [{ format: "ipv4" }, { format: "ipv6" }] };
+    const deep = { not: { properties: { name: { pattern: "^kube-" } } } };
+    const host = { type: "string" };
+    for (const schema of [
+      { ...host, ...address },
+      { ...host, not: { pattern: "^kube-" } },
+      { ...host, allOf: [{ not: { anyOf: [{ format: "ipv4" }, { maxLength: 2 }] } }] },
+      { type: "object", properties: { name: host }, ...deep },
+    ])
+      assert.equal(
+        problem({ a: schema.type === "object" ? { name: "x" } : "1.2.3.4" }, { a: schema }),
+        undefined,
+      );
+    const size = { type: "integer", oneOf: [{ maximum: 5 }, { minimum: 3 }] };
+    assert.equal(problem({ size: 2 }, { size }), undefined);
+    assert.match(problem({ size: 4 }, { size }) ?? "", /status\.size must match exactly one schema in oneOf/);
+    const some = {
+      ...host,
+      oneOf: [{ maxLength: 2 }, { minLength: 4, format: "ipv4" }],
+      anyOf: [{ minLength: 2 }],
+    };
+    assert.equal(problem({ some: "ab" }, { some }), undefined);
+    assert.match(problem({ some: "abc" }, { some }) ?? "", /status\.some must NOT have/);
+    assert.match(problem({ some: "a" }, { some }) ?? "", /status\.some must NOT have/);
+    assert.match(problem({ b: "ab" }, { b: { ...host, not: { maxLength: 2 } } }) ?? "", /must NOT be valid/);
+  });
+
+  it("does not take what every object of JavaScript inherits for a field", () => {
+    const text = { type: "string" };
+    const properties = { constructor: text, valueOf: text, toString: text };
+    assert.equal(problem({}, properties), undefined);
+    assert.equal(
+      problem({ constructor: 1 } as unknown as JsonObject, properties),
+      "status.constructor must be string",
+    );
+    assert.match(problem({ a: {} }, { a: { type: "object", required: ["valueOf"] } }) ?? "", /valueOf/);
+  });
+
   it("does not take a field for a keyword that bears its name", () => {
     const properties = {
       properties: { type: "string" },
