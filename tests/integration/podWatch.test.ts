@@ -9,6 +9,12 @@ import { configMap, deployment, inNamespace, namespace as namespaceOf } from "./
 import { type PodBench, usePods } from "./support/podRun";
 import { saying } from "./support/useWatching";
 
+const ROLE_BINDINGS = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "RoleBinding",
+  plural: "rolebindings",
+  namespaced: true,
+};
 const LABELS = { "example.com/by": "pod-watch" };
 const NAMESPACES = ["pod-watch-a", "pod-watch-b"];
 const OPTIONS = {
@@ -185,20 +191,26 @@ describe("an operator that watches a kind that others own, in the form pod", fun
   });
 
   // The last one: it takes a namespace away.
-  it("serves the other namespaces when one of its own is gone, and forgets nobody there", async () => {
-    bench.operator.plan("there", saying([configMap("of-there")]));
+  it("serves the other namespaces when it may not see one of its own, and clears up when that is gone", async () => {
+    const { api } = bench;
+    const far = child("far-of-there");
+    bench.operator.plan("there", saying([configMap("of-there"), far]));
     const there = await watched("there", second);
     await run(there);
-    await bench.api.delete(namespaceOf(second));
-    await eventually(() => bench.api.assertGone(namespaceOf(second)), { timeoutMs: 150_000 });
+    await api.get(far);
+    for (const { metadata } of await api.list(ROLE_BINDINGS, second))
+      await api.delete({ ...ROLE_BINDINGS, metadata: { name: metadata.name, namespace: second } });
     await watched("here");
+    await eventually(async () => assert.equal(await needOf("there"), undefined));
     assert.equal(await needOf("here"), "urgent");
-    assert.equal(await needOf("there"), undefined);
     await memoryOf(there);
-    // Its rights are there again with the namespace.
-    await bench.operator.grant();
+    await api.delete(namespaceOf(second));
+    await eventually(() => api.assertGone(namespaceOf(second)), { timeoutMs: 150_000 });
+    assert.equal(await needOf("here"), "urgent");
     assert.equal(await needOf("there"), "urgent");
     await run(there);
-    await bench.api.assertGone(bench.operator.memoryOf(there));
+    await api.assertGone(far);
+    await api.assertGone(bench.operator.memoryOf(there));
+    assert.equal(await needOf("there"), undefined);
   });
 });

@@ -164,9 +164,11 @@ function resyncSet(operator: Operator, options: OperatorOptions): ManifestSet {
   const annotations = accountAnnotations("resync", options, operator.name);
   const resync = { ...accountOf("resync", resyncNameOf(operator.name), namespace), annotations };
   const rules = resyncWorkflowRules(operator);
+  // Rights to our own custom resources hold in the whole cluster, so a namespace that is gone hides none of them.
+  const seen = operator.watch ? namespaceRules(operator) : [];
   return {
     ...buildOperatorAccount(operator, resync),
-    ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator), "resync"),
+    ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator), "resync", seen),
     ...buildGrants(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
     ...memorySet(operator, resync, RESYNC_MEMORY_VERBS),
   };

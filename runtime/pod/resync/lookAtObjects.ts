@@ -4,6 +4,7 @@ import { isWatchedBy } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import { type Reference, referencesOf } from "../../definition/references";
 import type { KubernetesClient } from "../../kubernetes/client";
+import { lookAtNamespace } from "../../kubernetes/namespaces";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import { isListed } from "../../kubernetes/resource";
 import { nameIn } from "../../memory/memoryKind";
@@ -78,7 +79,7 @@ class Look {
   private readonly calm: Calm[] = [];
   /** The uids of all objects that the lists contained. */
   private readonly watched = new Set<string>();
-  /** Namespaces that could not be listed. No object in them counts as gone. */
+  /** Namespaces that could not be listed and are not known to be gone. No object in them counts as gone. */
   private readonly unseen = new Set<string | undefined>();
   private readonly isWatched: (object: KubernetesObject) => boolean;
 
@@ -104,12 +105,15 @@ class Look {
     const take = (items: readonly KubernetesObject[]) => {
       for (const object of items) this.take(object);
     };
+    const forbidden = new Set<string>();
     const onForbidden = (namespace: string, error: Error) => {
-      this.unseen.add(namespace);
+      forbidden.add(namespace);
       onError(`objects in namespace ${namespace}`, error);
     };
     // The rights to our own custom resources are cluster-wide, so no namespace takes them with it.
     await listByNamespace(client, resource, selection, take, operator.watch && onForbidden);
+    for (const namespace of forbidden)
+      if ((await lookAtNamespace(client, namespace)) !== "gone") this.unseen.add(namespace);
   }
 
   /** Finds, among the objects that need no run by themselves, those that use something which has changed. */
@@ -167,7 +171,7 @@ class Look {
 }
 
 /** An object that needs a run, and on which nothing is reported. */
-function urgent({ namespace, name, uid }: ObjectName & { readonly uid: string }): RunCandidate {
+export function urgent({ namespace, name, uid }: ObjectName & { readonly uid: string }): RunCandidate {
   return { namespace, name, uid, isReportedOn: false, verdictAt: undefined, need: "urgent" };
 }
 
