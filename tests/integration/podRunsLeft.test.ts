@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { buildEngineFiles, buildFiles } from "../../components/manifests/operator/configMaps";
 import { buildOperator } from "../../components/manifests/operator/operator";
-import { WORKFLOW_TEMPLATES } from "../../runtime/argo/workflows";
+import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
@@ -114,6 +114,32 @@ describe("a resync of the form pod", () => {
         "run-new",
         "run-unseen",
       ]);
+    });
+
+    it("makes one again for an object that it has not seen: the object came after the look at all others", async () => {
+      const late = new KubernetesClient(operator.connection);
+      const list = late.list.bind(late);
+      let isThere = false;
+      late.list = async (resource, ...rest) => {
+        if (resource.plural === WORKFLOWS.plural && !isThere) {
+          isThere = true;
+          await submitted("late", { ...stored("old"), phase: "Pending" });
+        }
+        return list(resource, ...rest);
+      };
+      const result = await bench.resync({ client: late });
+      assert.deepStrictEqual(result, { submitted: 1, running: 0, left: 0, failed: 0 });
+      assert.deepStrictEqual(await bench.runs(), ["rerun-late"]);
+      late.close();
+    });
+
+    it("leaves a run that starts a schedule, since another run would not", async () => {
+      const { uid } = (await api.apply(object("daily"))).metadata;
+      const labels = { "argosy.dev/object-uid": uid };
+      await submit(operator, "run-daily", { namespace, name: "daily", uid, schedule: "daily" }, labels);
+      await api.patch(bench.workflow("run-daily"), { status: { ...stored("old"), phase: "Pending" } });
+      assert.deepStrictEqual(await bench.resync(), { submitted: 0, running: 1, left: 0, failed: 0 });
+      assert.deepStrictEqual(await bench.runs(), ["run-daily"]);
     });
 
     it("submits none beside those that it cannot delete, and reports them", async () => {

@@ -8,11 +8,13 @@ const NAME = { namespace: "shop", name: "demo" };
 const UID = "widget-uid";
 
 /** A run of the object that waits for its lock. @param second of its creation */
-function waiting(name: string, second: number, spec: object = {}): KubernetesObject {
-  const parameters = Object.entries({ ...NAME, uid: UID }).map(([key, value]) => ({ name: key, value }));
+function waiting(name: string, second: number, spec: object = {}, more: object = {}): KubernetesObject {
+  const given = { ...NAME, uid: UID, ...more };
+  const parameters = Object.entries(given).map(([key, value]) => ({ name: key, value }));
   const of = { workflowTemplateRef: { name: operator().name }, arguments: { parameters } };
   const content = { spec: { ...of, ...spec }, status: { phase: "Pending" } };
-  return observed("Workflow", content, { name, creationTimestamp: `2026-01-01T00:00:0${second}Z` });
+  const labels = { "argosy.dev/object-uid": UID };
+  return observed("Workflow", content, { name, labels, creationTimestamp: `2026-01-01T00:00:0${second}Z` });
 }
 
 describe("the runs of an object that wait", () => {
@@ -39,6 +41,11 @@ describe("the runs of an object that wait", () => {
 
   it("are needless, except the newest", async () => {
     assert.deepEqual(await leftOf(waiting("b", 2), waiting("c", 3), waiting("a", 1)), ["c"]);
+  });
+
+  it("are needed if they start a schedule, which no other does", async () => {
+    const daily = waiting("a", 1, {}, { schedule: "daily" });
+    assert.deepEqual(await leftOf(waiting("b", 2), daily, waiting("c", 3)), ["a", "c"]);
   });
 
   it("are needed if somebody has suspended the newest, which sees nothing then", async () => {

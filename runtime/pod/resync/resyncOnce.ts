@@ -1,38 +1,27 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { resourceOf } from "../../argo/runTarget";
 import { WORKFLOW_TEMPLATES, workflowTemplateOf } from "../../argo/workflows";
+import type { Operator } from "../../definition/definition";
 import { formatName, type KubernetesObject } from "../../kubernetes/objects";
 import { programFingerprint } from "../withoutWatches/footprint";
 import { Patience } from "../withoutWatches/patience";
 import { withServedKind } from "../withoutWatches/servedKinds";
-import { type QuietRun, quietRun, wakeForgottenRuns } from "../workflows/forgottenRuns";
-import { deleteRuns, eachLiveRun, LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
+import { type LiveRuns, objectOfRun } from "../workflows/liveRuns";
 import { RunReporter } from "../workflows/runReporter";
 import { reportSilentRuns } from "../workflows/silentRuns";
-import { strandedRuns } from "../workflows/strandedRuns";
 import { whyStuck } from "../workflows/stuckRuns";
-import { lookAtObjects, type RunCandidate } from "./lookAtObjects";
+import { lookAtObjects, type RunCandidate, urgent } from "./lookAtObjects";
+import { type MendRunsOptions, mendRuns } from "./mendRuns";
 import { type Submitted, submitRuns } from "./submitRuns";
 
 /** What a resync works with. */
-export interface ResyncOptions extends LiveRunsOptions {
+export interface ResyncOptions extends MendRunsOptions {
   /** The pod's name. */
   readonly instance: string;
-  /** Called for each run that could not be submitted, and for each list that failed. All other runs are still submitted. */
-  readonly onError?: (what: string, error: Error) => void;
-  /** Called for each run that the Workflow controller has forgotten. The resync mends that by itself. */
-  readonly onNotice?: (what: string, message: string) => void;
   /**
    * For how long runs are submitted, in milliseconds. @default 240000, or three quarters of `resyncSeconds` if that is
    * less
    */
   readonly withinMs?: number;
-  /** How often the resync looks whether runs have ended, in milliseconds. @default 2000 */
-  readonly lookMs?: number;
-  /** See {@link strandedRuns}, in milliseconds. @default 120000 */
-  readonly untouchedMs?: number;
-  /** See {@link quietRun}, in milliseconds. @default 120000 */
-  readonly quietMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -72,7 +61,7 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   const begin = performance.now();
   const patience = new Patience(withinMs * SHARE_OF_PATIENCE, given.signal);
   const operator = await patience.retried(() => withServedKind(given.operator, client));
-  const options = { ...given, operator };
+  const options = { ...given, operator, lookMs };
   const tell = (what: string, error: Error) => options.onError?.(what, error);
   // Without the template, no run is known to be stranded, and a change of the program is not noticed.
   const template = await patience
@@ -88,10 +77,11 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     now: client.now(),
     patience,
   });
-  const runs = await patience.retried(() => withoutStranded(options, template ?? undefined));
-  const idle = candidates.filter((object) => !runs.has(object));
+  const { runs, stranded } = await mendRuns(options, template ?? undefined, patience);
+  const all = withObjectsOf(stranded, candidates, operator);
+  const idle = all.filter((object) => !runs.has(object));
   const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
-  await tellOfStuckRuns(candidates, runs, reporter, tell);
+  await tellOfStuckRuns(all, runs, reporter, tell);
   // If this fails, runs are submitted all the same.
   const reported = await reportSilentRuns(idle, { ...options, reporter }).catch((error: Error) =>
     tell("runs that failed", error),
@@ -101,50 +91,30 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     object.need === undefined && reported?.has(object.uid) ? { ...object, need: "routine" as const } : object,
   );
   const submitted = await submitRuns(needy, runs, { ...options, begin, withinMs, lookMs, onError: tell });
-  return { ...submitted, running: candidates.length - idle.length };
+  return { ...submitted, running: all.length - idle.length };
+}
+
+/**
+ * These objects, and those whose stranded runs were deleted. Such an object needs a run, whatever the look at the objects said: it may
+ * have been created or changed after that look.
+ */
+function withObjectsOf(
+  stranded: readonly KubernetesObject[],
+  candidates: readonly RunCandidate[],
+  operator: Operator,
+): RunCandidate[] {
+  const all = new Map(candidates.map((object) => [object.uid, object]));
+  for (const run of stranded) {
+    const { name, uid } = objectOfRun(run, operator) ?? {};
+    if (name === undefined || uid === undefined) continue;
+    const known = all.get(uid);
+    all.set(uid, known ? { ...known, need: "urgent" } : urgent({ ...name, uid }));
+  }
+  return [...all.values()];
 }
 
 function readTemplate({ operator, client, namespace }: ResyncOptions): Promise<KubernetesObject | undefined> {
   return client.get(WORKFLOW_TEMPLATES, { namespace, name: workflowTemplateOf(operator.name) });
-}
-
-/**
- * The same as {@link listLiveRuns}, after the runs that will never begin or end are deleted, and the Workflow controller is reminded
- * of those that it has forgotten.
- */
-async function withoutStranded(
-  options: ResyncOptions,
-  template: KubernetesObject | undefined,
-): Promise<LiveRuns> {
-  const { client, lookMs = LOOK_MS, quietMs } = options;
-  const now = client.now();
-  const isStranded = template && strandedRuns(template, now, options.untouchedMs);
-  const runs = new LiveRuns(now);
-  const stranded: KubernetesObject[] = [];
-  const quiet: QuietRun[] = [];
-  await eachLiveRun(options, (run) => {
-    if (isStranded?.(run)) return void stranded.push(run);
-    runs.add(run);
-    const asQuiet = quietRun(run, now, quietMs);
-    if (asQuiet) quiet.push(asQuiet);
-  });
-  const areGone = await deleteRuns(client, stranded).then(
-    (spared) => {
-      for (const run of spared) runs.add(run);
-      return true;
-    },
-    (error: Error) => {
-      options.onError?.("stranded runs", error);
-      return false;
-    },
-  );
-  const hasActed = await wakeForgottenRuns(quiet, options).catch(
-    (error: Error) => void options.onError?.("forgotten runs", error),
-  );
-  if (areGone && !hasActed) return runs;
-  // The Workflow controller ends them now, and the API server deletes the others: their objects may need a run.
-  await pause(lookMs);
-  return listLiveRuns(options);
 }
 
 /** Reports on each object that has a run which does not end by itself, and in the log. Never throws. */

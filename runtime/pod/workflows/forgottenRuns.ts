@@ -9,8 +9,7 @@ import { isRecord } from "../../json/json";
 import { type KubernetesClient, PODS } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
 import { type KubernetesObject, writtenAt } from "../../kubernetes/objects";
-import { OBJECT_UID_LABEL } from "../../names";
-import { deleteRuns, type Version } from "./liveRuns";
+import { deleteRuns, isReplaceable, type Version } from "./liveRuns";
 import { isOverdue, isSuspended } from "./stuckRuns";
 
 /** For how long nothing of a run must have changed, in milliseconds. The Workflow controller needs a second or two, or ten. */
@@ -31,7 +30,7 @@ const LONGEST_LABEL = 63;
 export interface QuietRun extends Version {
   /** Whether its Workflow says that its pod has begun. */
   readonly hasBegun: boolean;
-  /** Whether the Sensor or a resync submitted it, and not somebody by hand. */
+  /** See {@link isReplaceable}. */
   readonly isReplaceable: boolean;
   /** When its Workflow was last written to, in milliseconds since 1970. */
   readonly changedAt: number;
@@ -43,14 +42,14 @@ export interface QuietRun extends Version {
  * @param now by the API server's clock, in milliseconds since 1970
  */
 export function quietRun(run: KubernetesObject, now: number, quietMs = QUIET_MS): QuietRun | undefined {
-  const { name, namespace, uid, resourceVersion, labels } = run.metadata;
+  const { name, namespace, uid, resourceVersion } = run.metadata;
   if (isSuspended(run) || isOverdue(run, now) || name.length > LONGEST_LABEL) return undefined;
   const changedAt = writtenAt(run);
   if (changedAt > now - quietMs) return undefined;
   return {
     metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
     hasBegun: hasBegun(run),
-    isReplaceable: labels?.[OBJECT_UID_LABEL] !== undefined,
+    isReplaceable: isReplaceable(run),
     changedAt,
   };
 }
@@ -85,7 +84,7 @@ export interface ForgottenRunsOptions {
  * Workflow as soon as it sees it (workflow/controller/taskresult.go). The controller deletes it with the run's own when the run
  * ends. A change of the Workflow would do the same, but who may change Workflows can give them any pod.
  *
- * A run that three reminders do not help is replaced: its Workflow is deleted, unless somebody submitted it by hand. No two runs
+ * A run that three reminders do not help is replaced: its Workflow is deleted, if another run replaces it. No two runs
  * of an object are at work then, because its pod has ended.
  *
  * @returns whether the controller was reminded of any run, or any run was deleted

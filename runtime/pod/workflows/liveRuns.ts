@@ -1,4 +1,5 @@
 import { RUN_PARAMETERS } from "../../argo/runParameters";
+import { type RunTarget, runTargetOf } from "../../argo/runTarget";
 import {
   isOver,
   liveSelector,
@@ -11,6 +12,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
 import { type KubernetesObject, keyOf, type ObjectName } from "../../kubernetes/objects";
+import { OBJECT_UID_LABEL } from "../../names";
 import { whyStuck } from "./stuckRuns";
 
 /** Which runs are looked at. */
@@ -49,6 +51,31 @@ export async function eachLiveRun(
 /** Whether a Workflow is a run of the operator. Another operator in the namespace may watch the same objects. */
 export function isRunOf(workflow: KubernetesObject, operator: Operator): boolean {
   return specOf(workflow).workflowTemplateRef?.name === workflowTemplateOf(operator.name);
+}
+
+/**
+ * Whether another run of the same object does what this one would: the Sensor or a resync submitted it, which write the object's uid
+ * as a label. A Workflow that somebody submits by hand has no such label. If somebody resubmits a run, Argo copies its labels, so a
+ * run that starts a schedule counts as submitted by hand whatever its labels are.
+ */
+export function isReplaceable(run: KubernetesObject): boolean {
+  return (
+    run.metadata.labels?.[OBJECT_UID_LABEL] !== undefined && parameterOf(run, RUN_PARAMETERS.schedule) === ""
+  );
+}
+
+/** The object that a run is about. Undefined if it is only tried on an example, or if its parameters make no sense. */
+export function objectOfRun(
+  run: KubernetesObject,
+  operator: Operator,
+): Extract<RunTarget, { kind: "object" }> | undefined {
+  try {
+    // The run itself finds out whether the operator handles the object's namespace.
+    const target = runTargetOf(run, { ...operator, namespaces: "all" });
+    return target.kind === "object" ? target : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -1,11 +1,11 @@
-import { type RunTarget, runTargetOf } from "../../argo/runTarget";
+import type { RunTarget } from "../../argo/runTarget";
 import { isOver, statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../../argo/workflows";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { type KubernetesObject, keyOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
 import { formerUidsIn } from "../withoutWatches/formers";
-import { deleteRuns, isRunOf } from "./liveRuns";
+import { deleteRuns, isReplaceable, isRunOf, objectOfRun } from "./liveRuns";
 import { isSuspended } from "./stuckRuns";
 
 /** Where runs are deleted, and for which one. */
@@ -24,8 +24,7 @@ export interface NeedlessRunsOptions {
  * wait, not hundreds. The newest stays even if a run that has just ended saw the last change too: that run may have failed, and a
  * change within the same second makes no Workflow of its own (POD_EVENT_FILTER).
  *
- * Only Workflows with the object's uid as a label are deleted. The Sensor and the resync write that label. A Workflow that
- * somebody submits by hand is run.
+ * Only those are deleted that another run replaces: see {@link isReplaceable}.
  *
  * @returns how many were deleted
  * @throws ApiError, ApiUnreachableError
@@ -66,20 +65,16 @@ function waits(workflow: KubernetesObject): boolean {
 /**
  * Whether the Workflow is the operator's for that object, and for nothing else. Anybody can write the label, other operators write
  * it on their own runs for the object, and a trial is about no object.
- * A run that starts a schedule is not replaced by another: Argo copies the labels of a run that somebody resubmits. Neither is one
- * to which the resync says whose children are left: the resync submits no further run for an object that always has one.
+ * A run to which the resync says whose children are left is not replaced by another: the resync submits no further run for an object
+ * that always has one.
  */
 function isFor(
   workflow: KubernetesObject,
   target: Extract<RunTarget, { kind: "object" }>,
   operator: Operator,
 ): boolean {
-  if (!isRunOf(workflow, operator) || formerUidsIn(workflow).length > 0) return false;
-  try {
-    const other = runTargetOf(workflow, operator);
-    if (other.kind !== "object" || other.due !== undefined) return false;
-    return other.uid === target.uid && keyOf(other.name) === keyOf(target.name);
-  } catch {
+  if (!isRunOf(workflow, operator) || !isReplaceable(workflow) || formerUidsIn(workflow).length > 0)
     return false;
-  }
+  const other = objectOfRun(workflow, operator);
+  return other !== undefined && other.uid === target.uid && keyOf(other.name) === keyOf(target.name);
 }

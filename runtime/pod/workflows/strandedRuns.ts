@@ -1,7 +1,7 @@
 import { hasBegun, statusOf } from "../../argo/workflows";
 import type { KubernetesObject } from "../../kubernetes/objects";
-import { OBJECT_UID_LABEL } from "../../names";
 import { configMapsOf } from "../withoutWatches/footprint";
+import { isReplaceable } from "./liveRuns";
 import { blocksQueue, isOverdue } from "./stuckRuns";
 
 const UNTOUCHED_MS = 120_000;
@@ -17,8 +17,7 @@ const UNTOUCHED_MS = 120_000;
  * - Those that are overdue: see {@link isOverdue}. The kubelet has ended their pods by then.
  * - Those that somebody suspended while they waited for their turn: see {@link blocksQueue}. They have no pod.
  *
- * Only runs with an object's uid as a label count. The Sensor and the resync write that label. A Workflow that somebody submits
- * by hand is run.
+ * Only those count that another run replaces: see {@link isReplaceable}.
  *
  * @param template the WorkflowTemplate of the runs
  * @param now by the API server's clock, in milliseconds since 1970
@@ -32,7 +31,7 @@ export function strandedRuns(
   const current = configMapsOf(template["spec"]);
   const untouchedSince = now - untouchedMs;
   return (run) =>
-    run.metadata.labels?.[OBJECT_UID_LABEL] !== undefined &&
+    isReplaceable(run) &&
     (isOutdated(run, current) ||
       isPassedOver(run, untouchedSince) ||
       isOverdue(run, now) ||
