@@ -277,7 +277,11 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly replicas?: pulumi.Input<number>;
   /** How long the Workflow of a successful run is kept, in seconds. @default 3600 */
   readonly runsKeptSeconds?: number;
-  /** How long the Workflow of a failed run is kept, in seconds. @default 86400 */
+  /**
+   * How long the Workflow of a failed run is kept, in seconds. In the form "pod" that is at least twice `resyncSeconds`, because a
+   * resync reports runs that could not report themselves.
+   * @default 86400
+   */
   readonly failedRunsKeptSeconds?: number;
   /**
    * Where runs are sent as traces, by OTLP over HTTP: endpoint, and if needed headers (the Secret and its key that contains them)

@@ -41,8 +41,6 @@ const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
 const SHORTEST: KeptSeconds = { successes: 60, failures: 600 };
 /** Up to this many recent records, each is kept for the whole time. */
 const FEW = 1_000;
-/** An equal failure within this time is not recorded again. It is also the shortest time for which a failure is kept. */
-const SAME_FAILURE_MS = 10 * 60_000;
 /** The most changes that the record of several runs names. More would not help a reader. */
 const MOST_CHANGES = 50;
 /** How many recent failures are remembered. */
@@ -70,7 +68,8 @@ export class RunRecorder implements Recorder {
   constructor(private readonly options: RunRecorderOptions) {
     this.notice = withoutRepeats((text) => options.onNotice?.(text));
     const { now = () => performance.now() } = options;
-    this.known = new Recent({ keptMs: SAME_FAILURE_MS, most: MOST_REMEMBERED, now });
+    // A record that is known must still be there.
+    this.known = new Recent({ keptMs: shortestOf("failures", options) * 1000, most: MOST_REMEMBERED, now });
     this.successes = retentionOf("successes", options);
     this.failures = retentionOf("failures", options);
   }
@@ -169,11 +168,16 @@ function allChanges(before: ReconcileReport, after: ReconcileReport): ChildChang
   return [...new Map(all).values()].slice(0, MOST_CHANGES);
 }
 
-function retentionOf(result: keyof KeptSeconds, { kept = KEPT }: RunRecorderOptions): Retention {
-  const longestSeconds = kept[result];
+function retentionOf(result: keyof KeptSeconds, options: RunRecorderOptions): Retention {
+  const { kept = KEPT } = options;
   return new Retention({
-    longestSeconds,
-    shortestSeconds: Math.min(SHORTEST[result], longestSeconds),
+    longestSeconds: kept[result],
+    shortestSeconds: shortestOf(result, options),
     few: FEW,
   });
+}
+
+/** The shortest time for which a record is kept, in seconds. */
+function shortestOf(result: keyof KeptSeconds, { kept = KEPT }: RunRecorderOptions): number {
+  return Math.min(SHORTEST[result], kept[result]);
 }

@@ -46,15 +46,23 @@ describe("a change of an operator with a pod for each run", () => {
     );
   });
 
-  it("of its resyncSeconds changes the resync, and no run", () => {
+  it("of its resyncSeconds changes the resync, perhaps how long failed runs are kept, and no run", () => {
     const seconds = fc.integer({ min: 60, max: 86_400 });
     fc.assert(
       fc.property(shape, seconds, seconds, (given, from, to) => {
         const change = changeOf(given, { resyncSeconds: from }, { resyncSeconds: to });
-        const changed = from === to ? [] : ["resync-template", "resync"];
+        const kept = (resync: number) => Math.max(given[1].failedRunsKeptSeconds, 2 * resync);
+        const isKeptAlike = kept(from) === kept(to);
+        const resync = from === to ? [] : ["resync-template", "resync"];
+        const changed = [...(isKeptAlike ? [] : ["template"]), ...resync];
         assert.deepStrictEqual(change, { changed, isOtherProgram: false });
       }),
-      { examples: [[SHAPES[0] as (typeof SHAPES)[number], 600, 60]] },
+      {
+        examples: [
+          [SHAPES[0] as (typeof SHAPES)[number], 600, 60],
+          [SHAPES[0] as (typeof SHAPES)[number], 600, 86_400],
+        ],
+      },
     );
   });
 

@@ -22,7 +22,7 @@ describe("an operator's Workflow manifests", () => {
   it("have a run removed in time however it ended, also one whose pod somebody deleted: its phase is Error", () => {
     const options = operatorOptions({ runsKeptSeconds: 60, failedRunsKeptSeconds: 600 });
     for (const execution of ["resident", "pod"] as const) {
-      const { set } = build({ execution }, options);
+      const { set } = build({ execution, resyncSeconds: 300 }, options);
       const templates = Object.values(set).filter(({ kind }) => kind === "WorkflowTemplate");
       assert.equal(templates.length, execution === "pod" ? 2 : 1);
       for (const { spec } of templates)
@@ -32,6 +32,23 @@ describe("an operator's Workflow manifests", () => {
           secondsAfterCompletion: 600,
         });
     }
+  });
+
+  it("keep a failed run in a pod until two resyncs could report it, however soon failed runs are to go", () => {
+    const kept = (execution: Operator["execution"]) => {
+      const { set } = build(
+        { execution, resyncSeconds: 900 },
+        operatorOptions({ failedRunsKeptSeconds: 600 }),
+      );
+      assert.ok(set["template"]);
+      return (set["template"].spec as Spec).ttlStrategy;
+    };
+    assert.deepStrictEqual(kept("pod"), {
+      ...kept("resident"),
+      secondsAfterFailure: 1800,
+      secondsAfterCompletion: 1800,
+    });
+    assert.equal(kept("resident")?.["secondsAfterFailure"], 600);
   });
 
   const forms: [string, Partial<Operator>, OperatorOptions][] = [

@@ -122,6 +122,16 @@ describe("RunRecorder", () => {
     assert.match(notices[0] ?? "", /Invalid value/);
   });
 
+  it("records a failure again once its record is gone", async () => {
+    const recorder = make({ kept: { successes: 60, failures: 120 } });
+    const record = recordOf(recorder, failed("the disk is full"));
+    for (const at of [0, 119_999, 120_000]) {
+      now = at;
+      await recorder.write(record);
+    }
+    assert.equal(posted.length, 2);
+  });
+
   it("records a failure that comes again and again once, numbers in it aside, and another one too", async () => {
     const recorder = make();
     for (let attempt = 1; attempt < 30; attempt++)

@@ -240,18 +240,30 @@ function workflowHead(
   return { apiVersion: "argoproj.io/v1alpha1", kind, metadata: { name, namespace, labels } };
 }
 
+/**
+ * How long the Workflow of a failed run is kept, in seconds. A run in a pod that could not report its failure is reported by the next
+ * resync, which finds it by its Workflow, or by the one after that if the next is skipped.
+ */
+function failureKeptSeconds(
+  { execution, resyncSeconds }: Operator,
+  { failedRunsKeptSeconds }: OperatorOptions,
+): number {
+  return execution === "pod" ? Math.max(failedRunsKeptSeconds, 2 * resyncSeconds) : failedRunsKeptSeconds;
+}
+
 /** Fields of every WorkflowTemplate of ours: the entrypoint, and how long its Workflows are kept. */
 function workflowFields(operator: Operator, options: OperatorOptions) {
+  const failureSeconds = failureKeptSeconds(operator, options);
   return {
     entrypoint: "reconcile",
     // On every Workflow of the template, no matter who submits it.
     workflowMetadata: { labels: { [OPERATOR_LABEL]: identityOf(operator) } },
     ttlStrategy: {
       secondsAfterSuccess: options.runsKeptSeconds,
-      secondsAfterFailure: options.failedRunsKeptSeconds,
+      secondsAfterFailure: failureSeconds,
       // A run whose pod was deleted, or could not be created, is in the phase Error. To the controller that is neither a
       // success nor a failure (argo-workflows, workflow/gccontroller/gc_controller.go, ttl).
-      secondsAfterCompletion: options.failedRunsKeptSeconds,
+      secondsAfterCompletion: failureSeconds,
     },
   };
 }
