@@ -95,6 +95,21 @@ describe("a run in a pod of its own whose Workflow is ended", () => {
     });
   }
 
+  it("writes nothing of a later answer either, however soon that comes", async () => {
+    const answer = (of: string) => ({
+      answer: { ...answering(settings(of)).answer, requeueAfterSeconds: 4 },
+    });
+    await bench.api.apply(bench.object("demo", answer("older")));
+    const workflow = await submitted();
+    const outcome = await begun(workflow, { lookMs: 60_000 });
+    await eventually(async () => assert.equal((await bench.readyOf(bench.object("demo"))).status, "True"));
+    await terminate(workflow);
+    bench.operator.plan("demo", answer("later"));
+    const { exitCode, message } = await outcome();
+    assert.equal(exitCode, 1, message);
+    assert.deepEqual((await bench.api.get(child()))["data"], { of: "older" });
+  });
+
   it("waits for its children no longer", async () => {
     await bench.api.apply(bench.object("demo", { answer: { children: [], requeueAfterSeconds: 60 } }));
     const workflow = await submitted();

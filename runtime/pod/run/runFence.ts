@@ -20,9 +20,9 @@ export interface RunFenceOptions {
 /** How often a run looks at Workflows that concern it, in milliseconds. */
 export const LOOK_MS = 10_000;
 /**
- * If a handler took longer than this, its answer is used only after another look at the Workflow, in milliseconds. After a
- * shorter time no other run has begun to write: the Workflow controller must pass on the lock, and a pod must be made and
- * started, before its handler is even asked.
+ * If the last look at the Workflow is older than this, an answer is used only after another look, in milliseconds. After a shorter
+ * time no other run has begun to write: the Workflow controller must pass on the lock, and a pod must be made and started, before
+ * its handler is even asked.
  */
 const SHORT_MS = 2_000;
 
@@ -34,12 +34,13 @@ const SHORT_MS = 2_000;
  *
  * Guarantees, each with a test in tests/integration/podFence.test.ts, the last one in podRun.test.ts:
  * - No request leaves once the end of the Workflow is known, not for a report either.
- * - An answer for which the handler took longer than two seconds is applied only if the Workflow went on after it.
+ * - An answer is applied only if the Workflow went on two seconds before the answer came, or later.
  * - A handler that works when the Workflow ends is killed within ten seconds and one request, and every wait ends.
- * - A run that ends within ten seconds, with a handler that answers within two, makes no request for this.
+ * - A run whose only answer comes within two seconds after its Workflow was read makes no request for this.
  *
  * Caveat: requests that leave within ten seconds after the last look are not held back. So two runs of an object can write at the
- * same time if the API server takes longer for the writes of one reconcile than the next run takes to begin.
+ * same time if the API server takes longer for the writes of one reconcile than the next run takes to begin. And a handler may be
+ * asked twice at the same time for these ten seconds.
  */
 export class RunFence {
   private readonly lookMs: number;
@@ -90,9 +91,8 @@ export class RunFence {
     // The run may have waited long for its handler's container.
     if (performance.now() - this.seenAt >= this.lookMs) await this.look();
     this.assert();
-    const askedAt = performance.now();
     const reply = await this.unlessEnded(pool.ask(question));
-    if (performance.now() - askedAt > SHORT_MS) await this.look();
+    if (performance.now() - this.seenAt > SHORT_MS) await this.look();
     this.assert();
     return reply;
   }
