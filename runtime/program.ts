@@ -15,6 +15,7 @@ export {
   INTAKE_PATH,
   type IntakeEvent,
   type IntakeFile,
+  IS_POSTPONED,
   SUBJECT_HEADER,
   TOKEN_HEADER,
 } from "./events/intakeFile";

@@ -4,7 +4,6 @@ import {
   CHILD_OF_LABEL,
   DOMAIN,
   fieldManagerOf,
-  formerManagersOf,
   identityOf,
   type OperatorNames,
 } from "../names";
@@ -16,7 +15,7 @@ export function markManagerOf(fieldManager: string): string {
 
 /** All field managers that are an operator's own on its children, those of its former names too. */
 export function managersOf(operator: OperatorNames): string[] {
-  const managers = [fieldManagerOf(operator), ...formerManagersOf(operator)];
+  const managers = allIdentitiesOf(operator).map(fieldManagerOf);
   return managers.flatMap((manager) => [manager, markManagerOf(manager)]);
 }
 

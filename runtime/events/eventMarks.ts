@@ -1,7 +1,7 @@
 import { fingerprint } from "../json/fingerprint";
 import { isRecord } from "../json/json";
 import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../kubernetes/objects";
-import { DOMAIN, fieldManagerOf, type OperatorIdentity } from "../names";
+import { allIdentitiesOf, DOMAIN, fieldManagerOf, type OperatorIdentity, type OperatorNames } from "../names";
 import type { EventObject } from "./mapEvent";
 
 /** On an object that was created from an event: the event's name in `on`. */
@@ -37,19 +37,20 @@ export function eventMarks(
 export function isMadeOf(
   wanted: Pick<ObjectMeta, "annotations">,
   object: KubernetesObject,
-  operator: OperatorIdentity,
+  operator: OperatorNames,
 ): boolean {
   const content = object.metadata.annotations?.[EVENT_CONTENT_ANNOTATION];
   const isSame = content !== undefined && content === wanted.annotations?.[EVENT_CONTENT_ANNOTATION];
   return isSame && isOfIntake(object, operator);
 }
 
-/** Whether an intake of the operator has created the object. */
+/** Whether an intake of the operator has created the object, be it under a former name of the operator. */
 function isOfIntake(
   { metadata: { managedFields = [] } }: KubernetesObject,
-  operator: OperatorIdentity,
+  operator: OperatorNames,
 ): boolean {
-  return managedFields.some(({ manager }) => manager === intakeManagerOf(operator));
+  const intakes = allIdentitiesOf(operator).map(intakeManagerOf);
+  return managedFields.some(({ manager = "" }) => intakes.includes(manager));
 }
 
 /**
@@ -62,7 +63,7 @@ function isOfIntake(
  */
 export function isExpired(
   object: KubernetesObject,
-  operator: OperatorIdentity & { readonly eventTtls?: Readonly<Record<string, number>> | undefined },
+  operator: OperatorNames & { readonly eventTtls?: Readonly<Record<string, number>> | undefined },
   now: number,
 ): boolean {
   const { labels = {}, generation, creationTimestamp = "", deletionTimestamp, name } = object.metadata;

@@ -1,23 +1,20 @@
 import type { WarningReason } from "../failure";
 import { fingerprint } from "../json/fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
-import { builtIn } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE } from "../kubernetes/events";
+import type { KubernetesObject } from "../kubernetes/objects";
 import { clean } from "../text/clean";
 import { cutBytes } from "../text/cut";
 import { Pace } from "../work/pace";
-import { Recent } from "../work/recent";
+import { CRDS } from "./crdOfEvent";
 
-const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 /** At most 200 Warnings at once, and then one a second. A flood must not fill etcd, which keeps each for an hour. */
 const PACE = { burst: 200, refillMs: 1_000 };
-/** How long a CRD's uid is taken from memory, in milliseconds. */
-const UID_KEPT_MS = 60_000;
 
 /** Who warns. */
 export interface EventWarningsOptions {
-  readonly client: Pick<KubernetesClient, "create" | "get">;
+  readonly client: Pick<KubernetesClient, "create">;
   /** "argosy/shop.intake". */
   readonly controller: string;
   /** The pod's name. */
@@ -34,23 +31,19 @@ export class TooManyWarningsError extends Error {}
  * the Event's name follows from its content.
  */
 export class EventWarnings {
-  /** Those of CRDs, by their names. */
-  private readonly uids: Recent<string>;
   private readonly pace: Pace;
 
   constructor(private readonly options: EventWarningsOptions) {
     const { now = () => performance.now() } = options;
     this.pace = new Pace(PACE, now);
-    this.uids = new Recent({ keptMs: UID_KEPT_MS, now });
   }
 
   /**
    * Resolves when the Warning exists.
-   * @param crd the name of the CRD
    * @throws ApiError, ApiUnreachableError; TooManyWarningsError
    */
-  async warn(crd: string, reason: WarningReason, note: string): Promise<void> {
-    const uid = await this.uidOf(crd);
+  async warn(crd: KubernetesObject, reason: WarningReason, note: string): Promise<void> {
+    const { name, uid } = crd.metadata;
     if (this.pace.take("") > 0) throw new TooManyWarningsError("too many Warnings at once");
     const { client, controller, instance } = this.options;
     const hash = Buffer.from(fingerprint([uid, reason, note]))
@@ -59,9 +52,9 @@ export class EventWarnings {
     try {
       const { apiVersion, kind } = CRDS;
       const warning = eventAbout(
-        { apiVersion, kind, metadata: { name: crd, uid } },
+        { apiVersion, kind, metadata: { name, uid } },
         {
-          name: `${crd.slice(0, 200)}.${hash}`,
+          name: `${name.slice(0, 200)}.${hash}`,
           type: "Warning",
           reason,
           note: cutBytes(clean(note), LONGEST_NOTE),
@@ -74,15 +67,5 @@ export class EventWarnings {
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
     }
-  }
-
-  private async uidOf(crd: string): Promise<string> {
-    const known = this.uids.get(crd);
-    if (known !== undefined) return known;
-    const found = await this.options.client.get(CRDS, { name: crd });
-    if (!found) throw new Error(`there is no CRD ${crd}`);
-    const { uid } = found.metadata;
-    this.uids.set(crd, uid);
-    return uid;
   }
 }

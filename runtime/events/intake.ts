@@ -2,10 +2,15 @@ import { Counter, Registry } from "prom-client";
 import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, DENIAL, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
-import { kindAndName, type Manifest } from "../kubernetes/objects";
+import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
+import { ONCE_A_MINUTE_MS } from "../text/notices";
+import { Recent } from "../work/recent";
+import { CRDS, isAhead } from "./crdOfEvent";
 import { eventMarks, intakeManagerOf, isMadeOf } from "./eventMarks";
 import type { EventWarnings } from "./eventWarnings";
-import { type IntakeEvent, type IntakeFile, resourceOfEvent } from "./intakeFile";
+import { GoneNamespaces } from "./goneNamespaces";
+import { type IntakeEvent, type IntakeFile, IS_POSTPONED, resourceOfEvent } from "./intakeFile";
+import { knownField } from "./knownField";
 import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refusal } from "./mapEvent";
 
 /** The result of an event. */
@@ -28,11 +33,19 @@ export type IntakeResult = (typeof INTAKE_RESULTS)[number];
 /** What an {@link Intake} works with. */
 export interface IntakeOptions {
   readonly file: IntakeFile;
-  readonly client: Pick<KubernetesClient, "create" | "get">;
+  readonly client: Pick<KubernetesClient, "create" | "get" | "now">;
   readonly warnings: Pick<EventWarnings, "warn">;
-  /** Called for each error, and for each event that is refused. The notice contains nothing of an event's content. */
+  /**
+   * Called for each error, and for each event that is refused, but with the same notice at most once a minute. The notice contains
+   * nothing of an event's content.
+   */
   readonly onNotice: (notice: string) => void;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
 }
+
+/** How notices are remembered: the sensor sends each event that waits again once a second. */
+const NOTICES = { keptMs: ONCE_A_MINUTE_MS, most: 1_000 };
 
 interface Known {
   readonly event: IntakeEvent;
@@ -50,9 +63,14 @@ export class Intake {
   readonly registry = new Registry();
   private readonly known: ReadonlyMap<string, Known>;
   private readonly events: Counter<"event" | "result">;
+  private readonly noticed: Recent<true>;
+  private readonly gone: GoneNamespaces;
 
   constructor(private readonly options: IntakeOptions) {
     const { installation, events } = options.file;
+    const { client, now = () => performance.now() } = options;
+    this.noticed = new Recent({ ...NOTICES, now });
+    this.gone = new GoneNamespaces(client, now);
     this.registry.setDefaultLabels({ installation });
     this.known = new Map(
       events.map((event) => [event.subject, { event, map: eventMapper(event, event.schema) }]),
@@ -95,7 +113,7 @@ export class Intake {
       this.events.inc({ event: subject, result });
       return result;
     } catch (error) {
-      this.options.onNotice(`event ${subject} is postponed: ${reasonOf(error as Error)}`);
+      this.notice(`event ${subject} ${IS_POSTPONED}: ${reasonOf(error as Error)}`);
       // A label with any text that somebody sends would make metrics without end.
       if (known) this.events.inc({ event: subject, result: "postponed" });
       return "postponed";
@@ -115,14 +133,31 @@ export class Intake {
     const resource = resourceOfEvent(event);
     try {
       await client.create(resource, manifest, { fieldManager: intakeManagerOf(event.operator) });
+      if (object.namespace !== undefined) this.gone.forget(object.namespace);
       return "created";
     } catch (error) {
       if (isApiError(error, 409) && error.reason === "AlreadyExists")
         return this.compare(event, object, manifest);
-      if (!isFinal(error)) throw error;
-      const { field, complaint } = refusalOf(error);
-      return this.refused(event, { field, complaint, id: object.id });
+      const refusal = isFinal(error) ? refusalOf(error) : await this.whyNowhere(event, object, error);
+      if (!refusal) throw error;
+      return this.refused(event, { ...refusal, id: object.id });
     }
+  }
+
+  /**
+   * Why no object can be created in a namespace that the event has chosen and that is gone. The events for other namespaces would
+   * wait for ever. Undefined if the object may be created later.
+   */
+  private async whyNowhere(
+    { namespace: chosen }: IntakeEvent,
+    { namespace }: EventObject,
+    error: unknown,
+  ): Promise<Refusal | undefined> {
+    if (typeof chosen !== "object" || namespace === undefined) return undefined;
+    // The right to create the object went with the namespace.
+    if (!isApiError(error, 403) && !isApiError(error, 404)) return undefined;
+    if (!(await this.gone.has(namespace))) return undefined;
+    return { field: chosen.from, complaint: `is the namespace ${namespace}, which is gone` };
   }
 
   private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
@@ -130,23 +165,39 @@ export class Intake {
     if (!there) throw new Error(`${object.name} is being deleted`);
     if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
     const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content. ${kindAndName(event.kind, object)} stays as it is`;
-    await this.tell(event, "EventContradicts", note);
+    await this.tell(await this.crdOf(event), "EventContradicts", note);
     return "contradicted";
   }
 
   private async refused(event: IntakeEvent, { field, complaint, id }: Refusal): Promise<IntakeResult> {
+    const crd = await this.crdOf(event);
+    // The event may fit the new definition.
+    if (isAhead(crd, event, this.options.client.now()))
+      throw new Error(
+        `${event.crd} has another schema than this intake knows. The next intake of the program knows it`,
+      );
     const which = id === undefined ? "without a known id" : `with the id ${idIn(id)}`;
-    await this.tell(
-      event,
-      "EventRefused",
-      `an event of ${event.name} ${which} became no object: ${field} ${complaint}`,
-    );
+    const where = knownField(field, event);
+    const note = `an event of ${event.name} ${which} became no object: ${where} ${complaint}`;
+    await this.tell(crd, "EventRefused", note);
     return "refused";
   }
 
-  private async tell(event: IntakeEvent, reason: WarningReason, note: string): Promise<void> {
-    await this.options.warnings.warn(event.crd, reason, note);
-    this.options.onNotice(note);
+  private async crdOf({ crd: name }: IntakeEvent): Promise<KubernetesObject> {
+    const crd = await this.options.client.get(CRDS, { name });
+    if (!crd) throw new Error(`there is no CRD ${name}`);
+    return crd;
+  }
+
+  private async tell(crd: KubernetesObject, reason: WarningReason, note: string): Promise<void> {
+    await this.options.warnings.warn(crd, reason, note);
+    this.notice(note);
+  }
+
+  private notice(text: string): void {
+    if (this.noticed.get(text)) return;
+    this.noticed.set(text, true);
+    this.options.onNotice(text);
   }
 }
 

@@ -2,7 +2,7 @@ import type { EventMapping } from "../definition/outsideEvent";
 import { isRecord, readJson } from "../json/json";
 import type { JsonObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import type { OperatorIdentity } from "../names";
+import type { OperatorNames } from "../names";
 
 /** The file's name, in the folder that POD_LAYOUT calls "definition". */
 export const INTAKE_FILE = "intake.json";
@@ -12,12 +12,15 @@ export const INTAKE_PATH = "/events";
 export const TOKEN_HEADER = "Argosy-Intake-Token";
 /** The header that has the event's name in its source. So the name is known even if the body cannot be read. */
 export const SUBJECT_HEADER = "Argosy-Event";
+/** What the log of an intake says of an event that the sensor must send again. An alert names these words. */
+export const IS_POSTPONED = "is postponed";
 
 /** An event as an intake knows it. */
 export interface IntakeEvent extends EventMapping {
   /** The event's name in the event source, which distinguishes it from the events of other operators. */
   readonly subject: string;
-  readonly operator: OperatorIdentity;
+  /** Objects that an intake made under a former name of the operator are its own. */
+  readonly operator: OperatorNames;
   /** The custom resource that is made. */
   readonly apiVersion: string;
   readonly kind: string;

@@ -39,7 +39,7 @@ export class ApiError extends Error {
  * How the API server says that an admission webhook denies a request (kubernetes,
  * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go).
  */
-export const DENIAL = /^admission webhook ".*" denied the request/;
+export const DENIAL = /^admission webhook "[^"]*" denied the request/;
 /** A denial with one of these codes is treated like a refusal by the API server itself. */
 const PLAIN_DENIALS = [400, 409, 413, 422];
 

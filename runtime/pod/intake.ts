@@ -6,7 +6,6 @@ import { INTAKE_FILE, type IntakeFile, parseIntakeFile } from "../events/intakeF
 import { startIntakeServer } from "../events/intakeServer";
 import { KubernetesClient } from "../kubernetes/client";
 import { MANAGER_PREFIX } from "../names";
-import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
 import { endOf, type Surroundings } from "./pod";
 import { addressOf, pathOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
@@ -28,7 +27,7 @@ export const intake = {
   async run(surroundings: Surroundings, file: IntakeFile): Promise<number> {
     const { environment, settings, connection, log, stopping } = surroundings;
     const client = new KubernetesClient(connection);
-    const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);
+    const onNotice = (notice: string) => log("info", notice);
     const controller = `${MANAGER_PREFIX}${file.installation}.intake`;
     const warnings = new EventWarnings({ client, controller, instance: environment.pod });
     const desk = new Intake({ file, client, warnings, onNotice });

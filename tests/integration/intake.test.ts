@@ -5,15 +5,16 @@ import { connectionAs } from "../../cli/serviceAccountToken";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
 import { buildCallerAccount, buildIntake, intakeEventOf } from "../../components/manifests/outside/intake";
 import { outsideEventsOf, outsideOptions } from "../../components/manifests/outside/options";
+import { specSchemaOf } from "../../definition/customResourceDefinition";
 import type { Operator } from "../../runtime/definition/definition";
 import { EVENT_LABEL, intakeManagerOf } from "../../runtime/events/eventMarks";
 import { EventWarnings } from "../../runtime/events/eventWarnings";
 import { Intake } from "../../runtime/events/intake";
-import { SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeFile";
+import { type IntakeEvent, SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeFile";
 import { startIntakeServer } from "../../runtime/events/intakeServer";
 import type { HttpListener } from "../../runtime/http/listen";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import {
   loadDefinition,
@@ -45,6 +46,26 @@ const CRD = widgetCrd(
             properties: {
               text: { type: "string", maxLength: 100, pattern: "^[a-z0-9 -]*$" },
               count: { type: "integer", default: 1 },
+              // The API server stores none of what this says about the absence of something.
+              size: {
+                type: "number",
+                minimum: 0.5,
+                exclusiveMinimum: false,
+                nullable: false,
+                description: "",
+              },
+              tags: {
+                type: "array",
+                uniqueItems: false,
+                items: { type: "string", enum: ["a", ""], default: "" },
+              },
+              port: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] },
+              raw: {
+                type: "object",
+                "x-kubernetes-preserve-unknown-fields": true,
+                required: [],
+                properties: {},
+              },
             },
           },
         },
@@ -124,13 +145,13 @@ describe("the intake", function () {
   });
 
   /** An intake of its own, as in a pod. Its port may be given, so that another takes the place of one that was killed. */
-  async function begin(port = 0): Promise<HttpListener> {
+  async function begin(port = 0, changes: Partial<IntakeEvent> = {}): Promise<HttpListener> {
     const account = { name: "argosy-outside-intake", namespace: home };
     const client = new KubernetesClient(proxy.through(connectionAs(account, cluster.connection)));
     const warnings = new EventWarnings({ client, controller: "argosy/argosy.intake", instance: "intake-0" });
     const file = {
       installation: operator.installation,
-      events: outsideEventsOf([operator]).map(intakeEventOf),
+      events: outsideEventsOf([operator]).map((event) => ({ ...intakeEventOf(event), ...changes })),
     };
     const intake = new Intake({ file, client, warnings, onNotice: () => {} });
     const listener = await startIntakeServer({ host: "127.0.0.1", port, intake, token: () => token });
@@ -197,6 +218,34 @@ describe("the intake", function () {
     assert.match(notes[0] ?? "", /spec\.text is refused by the API server: FieldValueInvalid$/);
   });
 
+  it("leaves an event that only the old schema fits to the next intake, while the CRD is ahead", async () => {
+    const crd = buildCustomResourceDefinition(operator);
+    const spec = specSchemaOf(operator) as JsonObject & { properties: JsonObject };
+    const schema = {
+      ...spec,
+      required: ["text", "stage"],
+      properties: { ...spec.properties, stage: { type: "string" } },
+    };
+    const ahead = JSON.parse(JSON.stringify(crd).replace(JSON.stringify(spec), JSON.stringify(schema)));
+    const { port } = await begin();
+    let id = 0;
+    const answer = (code: number) =>
+      eventually(async () => assert.equal(await post(port, eventOf({ id: `ahead-${++id}` })), code));
+    await api.apply(ahead);
+    await answer(503);
+    assert.deepEqual(await notesAbout(`ahead-${id}`), []);
+    const mapping = { text: "body.text", stage: "'test'" };
+    const next = await begin(0, { schema, spec: mapping });
+    assert.equal(await post(next.port, eventOf({ id: `ahead-${id}` })), 204);
+    const objects = await api.list(KIND, namespace);
+    const made = objects.find(
+      ({ metadata }) => metadata.annotations?.["argosy.dev/event-id"] === `ahead-${id}`,
+    );
+    assert.deepEqual(made?.["spec"], { text: "go", stage: "test", count: 1 });
+    await api.apply(crd);
+    await answer(204);
+  });
+
   it("has the rights to do that, and no others", async () => {
     const account = `${home}/argosy-outside-intake`;
     const may = (call: string) => mayDo(api, account, parseCall(call));
@@ -205,9 +254,11 @@ describe("the intake", function () {
       `get commands.intake.example.com x in ${namespace}`,
       "create events.events.k8s.io in default",
       "get customresourcedefinitions.apiextensions.k8s.io commands.intake.example.com",
+      `get namespaces ${namespace}`,
     ])
       assert.equal(await may(call), true, call);
     for (const call of [
+      `get namespaces ${home}`,
       `create commands.intake.example.com in ${home}`,
       "create commands.intake.example.com in default",
       `patch commands.intake.example.com x in ${namespace}`,

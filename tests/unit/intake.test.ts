@@ -12,10 +12,10 @@ import {
 import { MOST_EVENT_BYTES, startIntakeServer } from "../../runtime/events/intakeServer";
 import type { HttpListener } from "../../runtime/http/listen";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 
-const OPERATOR = { installation: "argosy", name: "deploys" };
+const OPERATOR = { installation: "argosy", name: "deploys", formerNames: ["releases", "shop.deploys"] };
 const FILE: IntakeFile = {
   installation: "argosy",
   events: [
@@ -43,6 +43,10 @@ const eventOf = (body: object) => ({ body: { kind: "command", id: 1, text: "go",
 class FakeCluster {
   readonly objects = new Map<string, Manifest>();
   readonly managers = new Set<string | undefined>();
+  /** The schema of `spec` in the CRD, and when the CRD was written to. */
+  readonly crd = { schema: undefined as JsonObject | undefined, time: "2026-01-01T00:00:00Z" };
+  readonly namespaces = new Set(["shop"]);
+  readonly now = () => Date.parse("2026-01-01T00:59:59Z");
   /** What the next requests of each verb and plural fail with. */
   readonly failures: { verb: string; plural: string; error: Error }[] = [];
 
@@ -59,8 +63,16 @@ class FakeCluster {
   };
   get = async (resource: Resource, { namespace, name }: { namespace?: string | undefined; name: string }) => {
     this.fail("get", resource);
-    if (resource.plural === "customresourcedefinitions")
-      return { apiVersion: "a", kind: "b", metadata: { name, uid: "crd-uid", resourceVersion: "1" } };
+    if (resource.plural === "namespaces" && this.namespaces.has(name))
+      return { apiVersion: "v1", kind: "Namespace", metadata: { name, uid: name, resourceVersion: "1" } };
+    if (resource.plural === "customresourcedefinitions") {
+      const { schema, time } = this.crd;
+      const openAPIV3Schema = { type: "object", properties: schema ? { spec: schema } : {} };
+      const versions = [{ name: "v2" }, { name: "v1", schema: { openAPIV3Schema } }];
+      const managedFields = [{ manager: "pulumi", operation: "Apply", time }];
+      const metadata = { name, uid: "crd-uid", resourceVersion: "1", managedFields };
+      return { apiVersion: "a", kind: "b", metadata, spec: { versions } } as unknown as KubernetesObject;
+    }
     return this.objects.get(`${resource.plural}/${namespace}/${name}`) as KubernetesObject | undefined;
   };
   of(plural: string): Manifest[] {
@@ -176,13 +188,15 @@ describe("the intake", () => {
     ],
     [
       "an unknown field",
-      refusal(400, { message: 'strict decoding error: unknown field "spec.txet"' }),
-      /spec\.txet is not in the CRD's schema$/,
+      refusal(400, { message: 'strict decoding error: unknown field "spec.text"' }),
+      /spec\.text is not in the CRD's schema$/,
     ],
     ["413", refusal(413), /HTTP 413$/],
     [
       "a denial",
-      refusal(403, { message: 'admission webhook "policy.example.com" denied the request: s3cret' }),
+      refusal(403, {
+        message: 'admission webhook "policy.example.com" denied the request: "s3cret" denied the request',
+      }),
       /admission webhook "policy\.example\.com" denied the request$/,
     ],
   ];
@@ -194,6 +208,106 @@ describe("the intake", () => {
       assert.ok(!JSON.stringify([cluster.notes, notices]).includes("s3cret"));
     });
   }
+
+  describe("whose CRD has another schema", () => {
+    const schema: JsonObject = {
+      type: "object",
+      required: ["text"],
+      properties: { text: { type: "string", maxLength: 3 } },
+    };
+    const [event] = FILE.events;
+    const withSchema = (file: JsonObject) =>
+      new Intake({
+        file: { ...FILE, events: event ? [{ ...event, schema: file }] : [] },
+        client: cluster,
+        warnings: warningsOf(),
+        onNotice: (notice) => notices.push(notice),
+      });
+    beforeEach(() => {
+      intake = withSchema(schema);
+      cluster.crd.schema = { ...schema, required: ["text", "stage"] };
+    });
+
+    for (const [what, error] of [
+      ["an unknown field", refusal(400, { message: 'strict decoding error: unknown field "spec.text"' })],
+      ["a missing field", refusal(422, { details: { causes: [{ field: "spec.stage" }] } })],
+    ] as const)
+      it(`leaves an event to the next intake that the API server refuses for ${what}`, async () => {
+        cluster.failures.push({ verb: "create", plural: "commands", error });
+        assert.equal(await intake.take(SUBJECT, eventOf({})), "postponed");
+        assert.deepStrictEqual(cluster.notes, []);
+        assert.match(notices.join(), /commands\.shop\.example\.com has another schema/);
+      });
+
+    it("leaves an event to the next intake that only the old schema refuses", async () => {
+      assert.equal(await intake.take(SUBJECT, eventOf({ text: "too long" })), "postponed");
+      assert.equal(
+        await withSchema(cluster.crd.schema ?? {}).take(SUBJECT, eventOf({ text: "no" })),
+        "refused",
+      );
+    });
+
+    it("refuses an event an hour after the CRD was changed: no other intake is coming", async () => {
+      cluster.crd.time = "2025-12-31T23:59:59Z";
+      assert.equal(await intake.take(SUBJECT, eventOf({ text: "too long" })), "refused");
+    });
+
+    it("takes a schema that the API server has stored for the same", async () => {
+      cluster.crd.schema = schema;
+      const written = {
+        ...schema,
+        properties: { text: { nullable: false, maxLength: 3, type: "string" } },
+        allOf: [],
+      };
+      assert.equal(await withSchema(written).take(SUBJECT, eventOf({ text: "too long" })), "refused");
+    });
+  });
+
+  it("names no key that a sender chose", async () => {
+    const env = { type: "object", additionalProperties: { type: "string", maxLength: 3 } };
+    const schema = {
+      type: "object",
+      properties: { env, list: { type: "array", items: env } },
+      "x-kubernetes-preserve-unknown-fields": true,
+    };
+    const spec = { env: "body.env?", list: "body.list?", own: { name: "'x'", any: "body.any?" } };
+    const events = FILE.events.map((event) => ({ ...event, schema, spec }));
+    cluster.crd.schema = schema;
+    const mapping = new Intake({
+      file: { ...FILE, events },
+      client: cluster,
+      warnings: warningsOf(),
+      onNotice: () => {},
+    });
+    const refusedField = async (body: object, field?: string) => {
+      const error = refusal(422, { details: { causes: [{ field: field ?? "", reason: "Invalid" }] } });
+      if (field !== undefined) cluster.failures.push({ verb: "create", plural: "commands", error });
+      assert.equal(await mapping.take(SUBJECT, eventOf({ id: cluster.notes.length, ...body })), "refused");
+      return /: (\S+) /.exec(cluster.notes.at(-1) ?? "")?.[1];
+    };
+    assert.equal(await refusedField({}, "spec.env.s3.cret"), "spec.env.*");
+    assert.equal(await refusedField({}, "spec.list[0].s3cret"), "spec.list[0].*");
+    assert.equal(await refusedField({}, "spec.list[0][s3cret]"), "spec.list[0].*");
+    assert.equal(await refusedField({}, "spec.own.name"), "spec.own.name");
+    assert.equal(await refusedField({}, "spec.own.any.s3cret"), "spec.own.any.*");
+    assert.equal(await refusedField({ env: { s3cret: "long" } }), "spec.env.*");
+    assert.equal(await refusedField({ list: [{ s3cret: "long" }] }), "spec.list.0.*");
+    assert.ok(!JSON.stringify(cluster.notes).includes("cret"));
+  });
+
+  it("knows an object that it made while the operator had another name", async () => {
+    for (const [id, former] of [
+      { installation: "argosy", name: "releases" },
+      { installation: "shop", name: "deploys" },
+    ].entries()) {
+      await intake.take(SUBJECT, eventOf({ id }));
+      const made = cluster.of("commands").at(-1);
+      Object.assign(made?.metadata ?? {}, {
+        managedFields: [{ manager: intakeManagerOf(former), operation: "Update" }],
+      });
+      assert.equal(await intake.take(SUBJECT, eventOf({ id })), "known");
+    }
+  });
 
   const passing: readonly (readonly [what: string, error: Error])[] = [
     ["the API server is out of reach", new ApiUnreachableError("POST /x", new Error("ECONNREFUSED"))],
@@ -246,6 +360,72 @@ describe("the intake", () => {
       await pass();
     }
     assert.equal(new Set(cluster.notes).size, 300);
+  });
+
+  describe("for a namespace that the event chooses", () => {
+    const NO_RIGHT = refusal(403, {
+      message: 'commands is forbidden: User "x" cannot create resource "commands"',
+    });
+    let now: number;
+    let chosen: Intake;
+    const intakeWith = (namespace: IntakeFile["events"][number]["namespace"]) =>
+      new Intake({
+        file: { ...FILE, events: FILE.events.map((event) => ({ ...event, namespace })) },
+        client: cluster,
+        warnings: warningsOf(),
+        onNotice: (notice) => notices.push(notice),
+        now: () => now,
+      });
+    beforeEach(() => {
+      now = 0;
+      chosen = intakeWith({ from: "body.team", allowed: ["shop", "gone"] });
+    });
+    const refuseNext = () => cluster.failures.push({ verb: "create", plural: "commands", error: NO_RIGHT });
+    const take = (intake: Intake) => {
+      refuseNext();
+      return intake.take(SUBJECT, eventOf({ team: "gone" }));
+    };
+
+    it("waits until the namespace has been gone for ten minutes, and then refuses the event", async () => {
+      for (; now < 600_000; now += 60_000) assert.equal(await take(chosen), "postponed");
+      assert.equal(await take(chosen), "refused");
+      assert.deepStrictEqual(cluster.notes, [
+        'an event of command with the id "1" became no object: body.team is the namespace gone, which is gone',
+      ]);
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "shop" })), "created");
+    });
+
+    it("waits as long as it takes for a right, for a constant namespace, and for one that comes and goes", async () => {
+      const constant = intakeWith("gone");
+      for (; now < 1_200_000; now += 60_000) assert.equal(await take(constant), "postponed");
+      cluster.namespaces.add("gone");
+      for (now = 0; now < 1_200_000; now += 60_000) assert.equal(await take(chosen), "postponed");
+      cluster.namespaces.delete("gone");
+      assert.equal(await take(chosen), "postponed");
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "gone" })), "created");
+      now += 600_000;
+      refuseNext();
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "gone", id: 2 })), "postponed");
+      assert.deepStrictEqual(cluster.notes, []);
+    });
+  });
+
+  it("says of each event that waits once a minute why, however many others wait", async () => {
+    let now = 0;
+    const clocked = new Intake({
+      file: FILE,
+      client: cluster,
+      warnings: warningsOf(),
+      onNotice: (notice) => notices.push(notice),
+      now: () => now,
+    });
+    const pass = async () => {
+      for (const subject of ["one", "other"]) assert.equal(await clocked.take(subject, {}), "postponed");
+    };
+    for (; now < 60_000; now += 1_000) await pass();
+    assert.equal(notices.length, 2);
+    await pass();
+    assert.equal(notices.length, 4);
   });
 
   it("postpones an event that another intake knows", async () => {
@@ -378,6 +558,13 @@ describe("isExpired", () => {
     const young = object({ creationTimestamp: "2026-01-01T01:00:00Z" });
     assert.equal(isExpired(young, operator, end), false);
     assert.equal(isExpired(young, operator, end + 3_600_000), true);
+  });
+
+  it("is for an object that the operator's intake made under another name of the operator", () => {
+    const former = intakeManagerOf({ installation: "argosy", name: "releases" });
+    const made = object({ managedFields: [{ manager: former, operation: "Update" }] });
+    assert.equal(isExpired(made, operator, end), true);
+    assert.equal(isExpired(made, { ...operator, formerNames: [] }, end), false);
   });
 
   for (const [what, other, by] of [

@@ -5,6 +5,7 @@ import dashboard from "../../components/manifests/monitoring/dashboard.json";
 import { buildMonitoring } from "../../components/manifests/monitoring/monitoring";
 import type { MonitoringOptions } from "../../components/manifests/platform/options";
 import { checkPlatform } from "../../preflight/checkPlatform";
+import { Intake } from "../../runtime/events/intake";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { intakeMetrics, keeperMetrics, runnerMetrics } from "../../tools/reference/metrics";
 import { removeFolder } from "./operatorFolder";
@@ -127,6 +128,21 @@ describe("the monitoring", function () {
           .join()
           .matchAll(/\$labels\.(\w+)/g),
       );
+  });
+
+  it("finds by its remedy what the log of an intake says of an event that waits", async () => {
+    const { annotations } = alerts().find(({ alert }) => alert === "ArgosyEventsPostponed") ?? {};
+    const [, words = "?"] = /grep '([^']+)'/.exec(annotations?.remedy ?? "") ?? [];
+    const notices: string[] = [];
+    const unused = async () => assert.fail("no event is known");
+    const intake = new Intake({
+      file: { installation: "argosy", events: [] },
+      client: { create: unused, get: unused, now: Date.now },
+      warnings: { warn: unused },
+      onNotice: (notice) => notices.push(notice),
+    });
+    assert.equal(await intake.take("shop-called", {}), "postponed");
+    assert.ok(notices[0]?.includes(words), notices[0]);
   });
 
   it("says of each alert what is wrong and what to do, each once", () => {

@@ -207,6 +207,7 @@ describe("OutsideEvents", function () {
           verbs: ["get"],
           resourceNames: ["gears.shop.example.com", "presss.shop.example.com"],
         },
+        { apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: ["team-a", "team-b"] },
       ],
       default: [{ apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }],
       "team-a": create("gears", "presss"),

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/program";
+import { IS_POSTPONED, type Manifest } from "../../../runtime/program";
 import { labelsOf } from "../metadata";
 import { ownsController, type PlatformOptions } from "../platform/options";
 
@@ -193,7 +193,7 @@ function postponedAlert({ namespace }: PlatformOptions): Alert {
     annotations: {
       summary:
         "No objects are made of the event {{ $labels.event }} from outside: it waits, and all later ones of its name with it.",
-      remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep 'not now' says what is missing, such as a namespace, a right or room in a quota. The bus keeps an event for a day. More: docs/events.md.`,
+      remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep '${IS_POSTPONED}' says what is missing, such as a namespace, a right or room in a quota. The bus keeps an event for a day. More: docs/events.md.`,
     },
   };
 }

@@ -21,7 +21,8 @@ import type { OperatorOutsideEvent, OutsideOptions } from "./options";
 
 /**
  * The intake: the engine, with the command to make custom resources of events. Its account may create these kinds in the
- * namespaces that the definitions name, read existing objects there, read the CRDs about which it warns, and write Warnings.
+ * namespaces that the definitions name, read existing objects there, read the CRDs about which it warns, see whether a namespace is
+ * gone that events choose, and write Warnings.
  *
  * @param engine the ConfigMap of the engine
  */
@@ -98,13 +99,13 @@ function buildFile(events: readonly OperatorOutsideEvent[], options: OutsideOpti
 
 /** An event as the intake knows it. */
 export function intakeEventOf({ operator, event, subject }: OperatorOutsideEvent): IntakeEvent {
-  const { installation, name: operatorName, crd, customResource } = operator;
+  const { installation, name: operatorName, formerNames, crd, customResource } = operator;
   const { name, type, id, when, namespace, spec } = event;
   const { group, version, kind, plural, namespaced } = customResource;
   const schema = specSchemaOf({ crd, customResource });
   return {
     subject,
-    operator: { installation, name: operatorName },
+    operator: { installation, name: operatorName, formerNames },
     name,
     type,
     id,
@@ -172,6 +173,10 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
     ...createRules(events.filter((event) => namespacesOf(event).includes(namespace))),
     ...(namespace === NAMESPACE_OF_WARNINGS ? [WARN] : []),
   ];
+  const chosen = events.flatMap(({ event: { namespace } }) =>
+    typeof namespace === "object" ? namespace.allowed : [],
+  );
+  const seen = [...new Set(chosen)].sort();
   const crds = [...new Set(events.map(({ operator }) => crdNameOf(operator)))].sort();
   return {
     ...grant(undefined, [
@@ -181,6 +186,9 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
         verbs: ["get"],
         resourceNames: crds,
       },
+      ...(seen.length > 0
+        ? [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: seen }]
+        : []),
       ...createRules(inCluster),
     ]),
     ...Object.assign(

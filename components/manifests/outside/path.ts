@@ -109,7 +109,10 @@ function complete({ type, source }: OutsideEvent): JsonObject {
   };
 }
 
-/** Once a second for 68 years, the highest count in Argo. The bus forgets an event after a day. */
+/**
+ * Once a second for 68 years, the highest count in Argo. The sensor repeats from its memory, also what the bus has forgotten after a
+ * day. A sensor that restarts gets only what the bus still has.
+ */
 const RETRY_STRATEGY = { steps: 2 ** 31 - 1, duration: "1s", factor: 1, jitter: 0.2 } as const;
 
 /**

@@ -1,0 +1,36 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import { lookAtNamespace } from "../kubernetes/namespaces";
+
+/** For how long a namespace must be gone, in milliseconds. Somebody may be creating it anew. */
+const GONE_MS = 10 * 60_000;
+
+/** Finds out which namespaces are gone for good, so that an event for one of them does not hold up the events for the others. */
+export class GoneNamespaces {
+  /** When each of them was first seen to be gone. */
+  private readonly since = new Map<string, number>();
+
+  /** @param now a monotonic clock, in milliseconds */
+  constructor(
+    private readonly client: Pick<KubernetesClient, "get">,
+    private readonly now: () => number,
+  ) {}
+
+  /**
+   * Whether a namespace has been gone for ten minutes, as far as this process knows.
+   * @throws ApiError, ApiUnreachableError
+   */
+  async has(namespace: string): Promise<boolean> {
+    if ((await lookAtNamespace(this.client, namespace)) !== "gone") {
+      this.forget(namespace);
+      return false;
+    }
+    const since = this.since.get(namespace) ?? this.now();
+    this.since.set(namespace, since);
+    return this.now() - since >= GONE_MS;
+  }
+
+  /** The namespace was there. */
+  forget(namespace: string): void {
+    this.since.delete(namespace);
+  }
+}
