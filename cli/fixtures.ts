@@ -9,9 +9,15 @@ import { invalid, invalidStatus } from "../runtime/handler/invalidAnswer";
 import { parseAnswer } from "../runtime/handler/parseAnswer";
 import type { JsonObject } from "../runtime/kubernetes/objects";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
-import { differences } from "./fixtures/differences";
+import { compare } from "./fixtures/compare";
 import { runEventFixture } from "./fixtures/events";
-import { type Fixture, type FixturePlace, type FixtureStep, readAll } from "./fixtures/fixture";
+import {
+  type Fixture,
+  type FixturePlace,
+  type FixtureStep,
+  type Fixtures,
+  readAll,
+} from "./fixtures/fixture";
 import { isNamed } from "./fixtures/sequence";
 import { after, changed, desiredOf, firstOf, questionOf, type Situation } from "./fixtures/situation";
 import { localHandler } from "./localHandler";
@@ -28,24 +34,33 @@ export interface FixtureResult {
   readonly actual?: HandlerAnswer;
   /** The differences, a line for each field. */
   readonly differences: readonly string[];
-  /** The handler answered something else to the same question, although the fixture does not allow it. Otherwise undefined. */
-  readonly repeatable?: false;
+  /** The expectation for which the fixture would pass, if this answer may be expected. Undefined if the fixture passes anyway. */
+  readonly expectation?: Expectation;
   /** Why there is no valid answer, with the end of the handler's standard error. */
   readonly failure?: string;
   /** The place of the expectation in its file. */
   readonly place: FixturePlace;
 }
 
+/** What `updateFixtures` writes. */
+export interface Expectation {
+  readonly field: "answer" | "expect";
+  readonly value: unknown;
+}
+
 /**
  * Runs an operator's fixtures, one after another, in one living process of its real handler, just as the engine
  * would run it. After a failure the next fixture gets a fresh process.
  *
- * @param folder whose `fixtures/` are run.
- * @default the operator's own
- * @throws OperatorError if a fixture file cannot be understood
+ * @param given the fixtures.
+ * @default those in the operator's folder
+ * @throws OperatorError if a fixture file in that folder cannot be understood
  */
-export async function runFixtures(operator: Operator, folder = operator.folder): Promise<FixtureResult[]> {
-  const { fixtures, events } = readAll(folder, operator);
+export async function runFixtures(
+  operator: Operator,
+  given: Fixtures = readAll(operator.folder, operator),
+): Promise<FixtureResult[]> {
+  const { fixtures, events } = given;
   const { env, timeoutSeconds } = operator;
   const transport = localHandler(operator, env);
   const pool = new HandlerPool({ transport, timeoutMs: timeoutSeconds * 1000 });
@@ -64,12 +79,15 @@ async function runFixture(fixture: Fixture, operator: Operator, pool: HandlerPoo
   const { name, steps = [fixture] } = fixture;
   const results: FixtureResult[] = [];
   let now = firstOf(fixture);
+  let isUnexpected = false;
   for (const [index, step] of steps.entries()) {
     const place = fixture.steps ? { ...fixture.place, step: index } : fixture.place;
     const title = fixture.steps ? `${name} step ${index + 1}` : name;
     if (fixture.steps) now = changed(now, fixture.event, step);
-    const result = await ask({ title, place, fixture, step, now, operator, pool });
-    results.push(result);
+    const { expectation, ...result } = await ask({ title, place, fixture, step, now, operator, pool });
+    isUnexpected ||= !result.passed && expectation === undefined;
+    // What follows from an answer that may not be expected may not be expected either.
+    results.push(isUnexpected || !expectation ? result : { ...result, expectation });
     // The following steps are unknown.
     if (result.actual === undefined) break;
     now = after(now, result.actual, operator);
@@ -105,19 +123,31 @@ async function ask({
   const situation = { ...now, object };
   try {
     const actual = await answerTo(situation, operator, pool);
-    const found = expected
-      ? differences(expected, actual, step.answer ? "whole" : "part")
-      : [NOTHING_EXPECTED];
+    const { differences, ...met } = judged(step, actual);
     const isAskedAgain = fixture.repeatable && now.event === "reconcile" && !("error" in actual);
-    const again = isAskedAgain ? differences(actual, await answerTo(situation, operator, pool), "whole") : [];
-    found.push(...again.map((line) => `asked a second time: ${line}`));
+    const again = isAskedAgain ? await answerTo(situation, operator, pool) : actual;
+    const changes = compare(actual, again, "whole").differences;
+    const found = [...differences, ...changes.map((line) => `asked a second time: ${line}`)];
     const answered = { ...result, passed: found.length === 0, actual, differences: found };
-    return again.length > 0 ? { ...answered, repeatable: false } : answered;
+    // An answer that changes each time would not be the expected one again.
+    return changes.length > 0 ? answered : { ...answered, ...met };
   } catch (error) {
     if (!(error instanceof ReconcileFailure)) throw error;
     const failure = [error.message, error.log].join("\n").trim();
     return { ...result, passed: false, differences: [], failure };
   }
+}
+
+/** Compares an answer with the expectation of a step, and decides whether it may be expected instead. */
+function judged(
+  { answer, expect }: FixtureStep,
+  actual: HandlerAnswer,
+): Pick<FixtureResult, "differences" | "expectation"> {
+  const expected = answer ?? expect;
+  if (!expected) return { differences: [NOTHING_EXPECTED], expectation: { field: "answer", value: actual } };
+  const { differences, met } = compare(expected, actual, answer ? "whole" : "part");
+  if (differences.length === 0 || met === undefined) return { differences };
+  return { differences, expectation: { field: answer ? "answer" : "expect", value: met } };
 }
 
 /**

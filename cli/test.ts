@@ -1,9 +1,10 @@
 import { checkCommand } from "../definition/commandOnPath";
-import { OperatorError } from "../definition/problems";
+import { OperatorError, Problems } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
 import { EXIT_CODES } from "./commandError";
 import { FolderWatch } from "./dev/folderWatch";
 import { type FixtureResult, runFixtures } from "./fixtures";
+import { type Fixtures, readAll } from "./fixtures/fixture";
 import { updateFixtures } from "./fixtures/update";
 import { loadChosen } from "./project";
 import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
@@ -14,7 +15,7 @@ export interface TestOptions extends OperatorsOptions {
   readonly json?: true;
   /** Run the fixtures again after each edit, until the signal aborts. */
   readonly watch?: true;
-  /** Write the answers as the expectations, except for answers that change each time. */
+  /** Write the answers as the expectations, except for those that may not be expected. */
   readonly update?: true;
 }
 
@@ -43,23 +44,43 @@ async function runAll(
 ): Promise<number> {
   const operators = loadChosen(source, names);
   for (const operator of operators) checkCommand(operator);
+  const fixtures = fixturesOf(operators);
   const style = styleFor(process.stdout);
   let [passed, failed] = [0, 0];
   // Each operator has a process of its own. The results are printed in the operators' order nevertheless.
-  const running = operators.map(async (operator) => ({ operator, results: await runFixtures(operator) }));
-  for (const { operator, results } of await Promise.all(running)) {
+  const running = operators.map((operator, index) => runFixtures(operator, fixtures[index]));
+  // While one of them runs, Ctrl-C has to end its handler. So none is left alone.
+  await Promise.allSettled(running);
+  for (const [index, operator] of operators.entries()) {
+    const results = (await running[index]) ?? [];
     if (results.length === 0) progress(`${operator.name}: it has no fixtures in ${operator.name}/fixtures/`);
-    // An answer that changes each time would not be the expected one again.
-    const writable = options.update ? results.filter(({ repeatable }) => repeatable !== false) : [];
-    const written = new Set(updateFixtures(operator.folder, writable));
+    const updates = options.update ? updateFixtures(operator.folder, results) : undefined;
+    for (const refusal of updates?.refusals ?? []) progress(refusal);
     for (const result of results) {
-      if (result.passed || written.has(result.name)) passed += 1;
+      const isWritten = updates?.written.includes(result.name) ?? false;
+      if (result.passed || isWritten) passed += 1;
       else failed += 1;
-      print(formatted(operator, result, written.has(result.name), options, style));
+      print(formatted(operator, result, isWritten, options, style));
     }
   }
   if (!options.json) print(`${passed} passed, ${failed} failed`);
   return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
+}
+
+/** The fixtures of each operator. @throws OperatorError with the mistakes in all of them, before any handler is asked */
+function fixturesOf(operators: readonly Operator[]): Fixtures[] {
+  const problems = new Problems();
+  const fixtures = operators.flatMap((operator) => {
+    try {
+      return [readAll(operator.folder, operator)];
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      problems.add(error);
+      return [];
+    }
+  });
+  if (problems.found) throw problems.toError();
+  return fixtures;
 }
 
 /** A line for a fixture. If the fixture failed, a line for each field that differs follows. */
@@ -70,7 +91,7 @@ function formatted(
   { json }: TestOptions,
   style: Style,
 ): string {
-  const { place: _, ...told } = result;
+  const { place: _, expectation: __, ...told } = result;
   if (json) return JSON.stringify({ operator, ...told, ...(isWritten && { written: true }) });
   const { name, passed, differences, failure } = result;
   if (passed) return `${style("green", "✔")} ${operator} ${name}`;

@@ -82,24 +82,33 @@ interface ParsedDocument {
   readonly locate: Locate;
 }
 
-/** Parses YAML 1.2, even if a file names another version. Tags are refused, because JSON has no dates, sets or byte strings. */
 function parse(source: string, intAsBigInt: boolean, report: Report): ParsedDocument[] | undefined {
   if (isTooDeep(source)) {
     report("the file", `is nested more than ${MOST_LEVELS} levels deep`, "Write it in fewer levels.");
     return undefined;
   }
   const lineCounter = new LineCounter();
-  const options = {
-    schema: "core",
-    resolveKnownTags: false,
-    logLevel: "error",
-    lineCounter,
-    intAsBigInt,
-  } as const;
-  return [...parseAllDocuments(source, options)].map((document) => ({
+  return documentsOf(source, { intAsBigInt, lineCounter }).map((document) => ({
     document,
     locate: (field) => positionAt(lineCounter, offsetOf(document, field)),
   }));
+}
+
+/**
+ * The documents of a YAML text with their comments and layout, also the empty ones. It is YAML 1.2, even if a file names another
+ * version. Tags are not resolved, because JSON has no dates, sets or byte strings.
+ */
+export function documentsOf(
+  source: string,
+  options: { readonly intAsBigInt?: boolean; readonly lineCounter?: LineCounter } = {},
+): Document[] {
+  const shared = { schema: "core", resolveKnownTags: false, logLevel: "error" } as const;
+  return [...parseAllDocuments(source, { ...shared, ...options })];
+}
+
+/** Whether {@link readYaml} leaves out a document. */
+export function isEmptyDocument(document: Document): boolean {
+  return document.toJS() === null;
 }
 
 /** The first stage of the parser has a stack of its own; the next ones would recurse, and could end the process. */

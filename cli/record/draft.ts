@@ -5,6 +5,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import { type FixtureResult, runFixtures } from "../fixtures";
+import { readAll } from "../fixtures/fixture";
 import { updateFixtures } from "../fixtures/update";
 import { scratchFolder } from "../scratchFolder";
 import { yaml } from "../yaml";
@@ -54,7 +55,7 @@ export async function draft(
     const text = (extent: Extent) => head + yaml(documentOf(questionOf(extent)));
     const ask = async (content: string) => {
       writeFileSync(file(NAME), content);
-      const [result] = await runFixtures(operator, folder);
+      const [result] = await runFixtures(operator, readAll(folder, operator));
       return result as FixtureResult;
     };
     const whole = await ask(text("whole"));
@@ -66,7 +67,11 @@ export async function draft(
       break;
     }
     writeFileSync(file(NAME), text(extent));
-    updateFixtures(folder, [result.actual ? { ...result, actual: clean(result.actual) } : result]);
+    const { expectation } = result;
+    if (expectation) {
+      const value = clean(expectation.value);
+      updateFixtures(folder, [{ ...result, expectation: { ...expectation, value } }]);
+    }
     const written = readFileSync(file(NAME), "utf8");
     return { text: written, extent, result: await ask(written) };
   } finally {

@@ -3,11 +3,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { isRunning } from "../../cli/isRunning";
 import { type TestOptions, test } from "../../cli/test";
 import { eventually } from "../support/eventually";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+
+const REFUSING = "export const reconcile = () => ({ error: {} });\n";
 
 describe("argosy test", () => {
   let root: string;
@@ -46,6 +49,44 @@ describe("argosy test", () => {
     );
     assert.match(stdout, /^0 passed, 1 failed$/m);
     assert.equal(fixture(), before);
+  });
+
+  it("writes no exception of a handler with --update over an expectation, and fails", async () => {
+    addFiles(root, { "widget/main.js": "export const reconcile = () => { throw new Error('a typo'); };\n" });
+    for (const expectation of ["answer: { children: [] }", "expect: { status: { size: 3 } }"]) {
+      addFiles(root, { "widget/fixtures/a.yaml": `object: { metadata: { name: a } }\n${expectation}\n` });
+      const before = fixture();
+      const { result, stdout } = await run({ update: true });
+      assert.equal(result, 1, stdout);
+      assert.match(stdout, /✘ widget fixtures\/a\.yaml\n.*error: expected nothing, answered: .*a typo/);
+      assert.equal(fixture(), before);
+    }
+  });
+
+  it("asks no handler if there is a mistake in any fixture, and says all mistakes", async () => {
+    addFiles(root, {
+      "widget/main.js": `import { writeFileSync } from "node:fs";\nwriteFileSync(${JSON.stringify(path.join(root, "asked"))}, "");\nexport const reconcile = () => ({ children: [] });\n`,
+      "aaa/crd.yaml": {
+        ...widgetCrd({ group: "b.example.com" }),
+        metadata: { name: "widgets.b.example.com" },
+      },
+      "aaa/main.js": REFUSING,
+      "aaa/operator.yaml": { ...widgetDefinition, handler: "main.js" },
+      "aaa/fixtures/a.yaml": "[",
+      "bbb/crd.yaml": {
+        ...widgetCrd({ group: "c.example.com" }),
+        metadata: { name: "widgets.c.example.com" },
+      },
+      "bbb/main.js": REFUSING,
+      "bbb/operator.yaml": { ...widgetDefinition, handler: "main.js" },
+      "bbb/fixtures/b.yaml": "# Nothing.",
+    });
+    await assert.rejects(
+      run(),
+      /aaa\/fixtures\/a\.yaml[^\n]*not YAML[\s\S]*bbb\/fixtures\/b\.yaml: the file has no/,
+    );
+    await setTimeout(500);
+    assert.ok(!existsSync(path.join(root, "asked")));
   });
 
   it("ends at once on Ctrl-C while a handler hangs, and takes the handler with it", async () => {

@@ -5,6 +5,7 @@ import { parseAllDocuments } from "yaml";
 import { readFixtures } from "../../cli/fixtures/fixture";
 import { updateFixtures } from "../../cli/fixtures/update";
 import { OperatorError } from "../../definition/problems";
+import { kindOfKey } from "../../runtime/kubernetes/resource";
 import { addFiles } from "./operatorFolder";
 import { FixtureFolder, handler } from "./support/fixtureFolder";
 
@@ -113,7 +114,7 @@ steps:
     const results = await folder.run(handler(answer), { "a.yaml": text });
     const names = ["fixtures/a.yaml#1", "fixtures/a.yaml#2", "fixtures/a.yaml#3 step 1"];
     assert.match(results[1]?.differences[0] ?? "", /^The fixture has no answer and no expect\. .* --update/);
-    assert.deepStrictEqual(updateFixtures(folder.root, results), names);
+    assert.deepStrictEqual(updateFixtures(folder.root, results), { written: names, refusals: [] });
     const written = readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8");
     for (const line of ["# The first one.", "# kept", "# Nothing yet."])
       assert.ok(written.includes(line), written);
@@ -127,8 +128,82 @@ steps:
       again.map(({ passed }) => passed),
       [true, true, true],
     );
-    assert.deepStrictEqual(updateFixtures(folder.root, again), []);
+    assert.deepStrictEqual(updateFixtures(folder.root, again), { written: [], refusals: [] });
     assert.equal(readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8"), written);
+  });
+
+  const child = (name: string, kind = "Service", apiVersion = "v1") =>
+    `{ apiVersion: "${apiVersion}", kind: "${kind}", metadata: { name: "${name}" } }`;
+  const read = () => readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8");
+
+  it("writes an expectation that the next run meets, if none of the expected children is answered", async () => {
+    const answer = `{ children: [${child("b", "Deployment", "apps/v1")}, ${child("s")}] }`;
+    const children = ["v1/Service", "apps/v1/Deployment"];
+    const expect = "expect: { children: [{ kind: Deployment, metadata: { name: a } }] }";
+    const run = (files: Record<string, string>) =>
+      folder.run(handler(answer), files, { children: children.map(kindOfKey) });
+    updateFixtures(
+      folder.root,
+      await run({ "a.yaml": `object: { metadata: { name: a, namespace: n } }\n${expect}\n` }),
+    );
+    assert.deepStrictEqual((await run({}))[0]?.differences, []);
+    assert.match(read(), /kind: Service/);
+  });
+
+  it("writes no error over another expectation, nor what later steps answer then", async () => {
+    const failing =
+      'request.object.spec.size === 1 ? { error: { message: "no" } } : { children: [], status: { size: 2 } }';
+    const text = `object: { metadata: { name: a }, spec: { size: 1 } }
+expect: { children: [{ kind: Deployment, metadata: { name: s } }], status: { ready: 0 } }
+---
+object: { metadata: { name: a }, spec: { size: 1 } }
+answer: { children: [] }
+---
+object: { metadata: { name: a }, spec: { size: 1 } }
+answer: { error: { message: yes } }
+---
+object: { metadata: { name: a }, spec: { size: 1 } }
+steps:
+  - answer: { children: [] }
+  - object: { spec: { size: 2 } }
+    expect: { status: { size: 1 } }
+`;
+    const results = await folder.run(handler(failing), { "a.yaml": text });
+    assert.equal(results.length, 5);
+    assert.deepStrictEqual(updateFixtures(folder.root, results).written, ["fixtures/a.yaml#3"]);
+    const contents = (file: string) => parseAllDocuments(file).map((document) => document.toJS());
+    assert.deepStrictEqual(contents(read()), contents(text.replace("message: yes", "message: no")));
+  });
+
+  it("keeps the line ends of a file from Windows, and its long lines", async () => {
+    const long = "long ".repeat(40).trim();
+    const text = `# ${long}\nobject: { metadata: { name: a }, spec: { text: ${long} } }\nanswer:\n  children: []\n`;
+    const results = await folder.run(handler("{ children: [], status: { size: 1 } }"), {
+      "a.yaml": text.replaceAll("\n", "\r\n"),
+    });
+    updateFixtures(folder.root, results);
+    assert.equal(read(), `${text}  status:\n    size: 1\n`.replaceAll("\n", "\r\n"));
+  });
+
+  it("says which aliases are in the way, and writes the other files", async () => {
+    const results = await folder.run(handler("{ children: [], status: { size: 1 } }"), {
+      "a.yaml":
+        "object: { metadata: { name: a } }\nsteps:\n  - answer: &none { children: [] }\n  - answer: *none\n",
+      "b.yaml":
+        "object: &a { metadata: { name: a } }\nchildren: []\n---\nobject: &b { metadata: { name: &n b } }\nused: {}\nanswer: { children: [], status: *n }\n",
+      "c.yaml": "object: { metadata: { name: a } }\nsteps: [&step { answer: { children: [] } }, *step]\n",
+    });
+    const before = read();
+    const { written, refusals } = updateFixtures(folder.root, results);
+    assert.deepStrictEqual(written, ["fixtures/b.yaml#1", "fixtures/b.yaml#2"]);
+    assert.deepStrictEqual(
+      refusals.map((line) => line.replace(/^.*?fixtures\//, "")),
+      [
+        "a.yaml is not updated: an alias stands for a part of fixtures/a.yaml step 1 (*none). Write that part out where the alias is.",
+        "c.yaml is not updated: an alias stands for fixtures/c.yaml step 2. Write that part out where the alias is.",
+      ],
+    );
+    assert.equal(read(), before);
   });
 
   it("refuses two expectations beside each other", () => {
