@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { parse } from "yaml";
+import type { Document } from "yaml";
 import { buildRoles } from "../components/manifests/operator/rbac";
 import { check } from "../definition/checks";
 import { specSchemaOf } from "../definition/customResourceDefinition";
@@ -11,8 +11,9 @@ import { DEFINITION } from "../definition/schema";
 import type { Operator } from "../runtime/definition/definition";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { kindOfKey } from "../runtime/kubernetes/resource";
-import { withEntry } from "./add/yamlEntry";
+import { type Entry, isAliased, onlyDocument, withEntry } from "./add/yamlEntry";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { keepingLineEnds } from "./lineEnds";
 import { findHandlers, loadChosen, loaderOf } from "./project";
 import { rewriteFile } from "./rewriteFile";
 import { compareRights, rightsIn } from "./rights/rights";
@@ -28,14 +29,6 @@ export interface AddOptions {
   readonly namespace?: string;
   /** The time zone of a schedule. */
   readonly timeZone?: string;
-}
-
-/** One entry of operator.yaml. */
-interface Entry {
-  readonly field: string;
-  /** Its key in a map. Undefined in a list. */
-  readonly key?: string;
-  readonly value: Json;
 }
 
 /** The things that can be added, each with its arguments. */
@@ -104,8 +97,11 @@ export async function add(
   if (!operator || !entry) throw wrong;
   const file = definitionFile(operator.folder);
   const text = readFileSync(file, "utf8");
-  refuseTwice(entry, parse(text) as JsonObject, displayPath(file));
-  const changed = withEntry(text, entry.field, entry.key, entry.value);
+  const changed = keepingLineEnds(text, (lines) => {
+    const document = onlyDocument(lines);
+    refuseEntry(entry, document, displayPath(file));
+    return withEntry(lines, document, entry);
+  });
   checkText(changed, file);
   rewriteFile(file, changed);
   try {
@@ -155,8 +151,11 @@ function unknown(what: string): UsageError {
   return new UsageError(`argosy add ${what}: nothing with this name can be added. ${advice}`);
 }
 
-function refuseTwice({ field, key, value }: Entry, definition: JsonObject, file: string): void {
-  const there = definition[field];
+/** @throws CommandError if the entry is there already, or cannot be added */
+function refuseEntry({ field, key, value }: Entry, document: Document, file: string): void {
+  if (isAliased(document, field))
+    throw new CommandError(`${file}: an alias stands for ${field}. Write it out in the place of the alias.`);
+  const there = (document.toJS() as JsonObject)[field];
   const same = (each: Json) => JSON.stringify(shortOf(each)) === JSON.stringify(shortOf(value));
   const isThere =
     key === undefined
@@ -174,7 +173,7 @@ function shortOf(entry: Json): Json {
 /** @throws OperatorError with the same messages as for a mistake in the file */
 function checkText(text: string, file: string): void {
   const problems = new Problems();
-  check(DEFINITION, parse(text), problems.in(file));
+  check(DEFINITION, onlyDocument(text).toJS(), problems.in(file));
   if (problems.found) throw problems.toError();
 }
 

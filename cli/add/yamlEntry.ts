@@ -1,34 +1,54 @@
 import { isDeepStrictEqual } from "node:util";
-import { isMap, isNode, isSeq, type Node, type Pair, parse, parseDocument, stringify } from "yaml";
+import { type Document, isAlias, isMap, isNode, isSeq, type Node, type Pair, stringify } from "yaml";
+import { documentsOf, isEmptyDocument } from "../../definition/readYaml";
 import { isRecord } from "../../runtime/json/json";
-import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
+import type { Json } from "../../runtime/kubernetes/objects";
 import { yaml } from "../yaml";
 
-/**
- * The text of a YAML file with one more entry in a list or a map. Everything else keeps its comments, order and form.
- *
- * @param field the list or the map, at the top of the document. It is made if it does not exist
- * @param key the entry's key in a map. Undefined for a list
- */
-export function withEntry(text: string, field: string, key: string | undefined, value: Json): string {
-  // In a file from Windows, the lines of the entry end like all others.
-  if (text.includes("\r\n") && !/(?<!\r)\n/.test(text))
-    return withEntry(text.replaceAll("\r\n", "\n"), field, key, value).replaceAll("\n", "\r\n");
-  const document = parseDocument(text);
-  const path = key === undefined ? [field] : [field, key];
-  if (key !== undefined) document.setIn(path, document.createNode(value));
-  else if (document.hasIn(path)) document.addIn(path, document.createNode(value));
-  else document.setIn(path, document.createNode([value]));
-  const spliced = splice(text, field, key, value);
-  // The content is always right. If the entry cannot be spliced in, the file gets the layout of the library.
-  return spliced !== undefined && saysTheSame(spliced, document.toJS() as JsonObject)
-    ? spliced
-    : document.toString();
+/** An entry in a list or a map of a document. */
+export interface Entry {
+  /** The list or the map, at the top of the document. It is made if it does not exist. */
+  readonly field: string;
+  /** Its key in a map. Undefined in a list. */
+  readonly key?: string | undefined;
+  readonly value: Json;
 }
 
-function saysTheSame(text: string, expected: JsonObject): boolean {
+/** The only document of a YAML text that is not empty. The text has been read before, so there is one. */
+export function onlyDocument(text: string): Document {
+  const [document, another] = documentsOf(text).filter((each) => !isEmptyDocument(each));
+  if (!document || another) throw new Error("the text does not have one document");
+  return document;
+}
+
+/** Whether an alias stands for a field, so that nothing can be added there. */
+export function isAliased(document: Document, field: string): boolean {
+  return isAlias(document.get(field, true));
+}
+
+/**
+ * A YAML text with one more entry. Everything else keeps its comments, order and form.
+ *
+ * @param text whose lines end with LF
+ * @param document that of the text
+ */
+export function withEntry(text: string, document: Document, entry: Entry): string {
+  const spliced = splice(text, document, entry);
+  const { field, key, value } = entry;
+  const changed = document.clone();
+  const path = key === undefined ? [field] : [field, key];
+  if (key !== undefined) changed.setIn(path, changed.createNode(value));
+  else if (changed.hasIn(path)) changed.addIn(path, changed.createNode(value));
+  else changed.setIn(path, changed.createNode([value]));
+  // The content is always right. If the entry cannot be spliced in, the file gets the layout of the library.
+  return spliced !== undefined && saysTheSame(spliced, changed)
+    ? spliced
+    : changed.toString({ lineWidth: 0 });
+}
+
+function saysTheSame(text: string, document: Document): boolean {
   try {
-    return isDeepStrictEqual(parse(text), expected);
+    return isDeepStrictEqual(onlyDocument(text).toJS(), document.toJS());
   } catch {
     return false;
   }
@@ -47,11 +67,14 @@ function entryOf(key: string | undefined, value: Json, indent: string | undefine
 }
 
 /** The text with the entry after the last one. Undefined if that place cannot be found. */
-function splice(text: string, field: string, key: string | undefined, value: Json): string | undefined {
-  const node = parseDocument(text).get(field, true);
+function splice(text: string, document: Document, { field, key, value }: Entry): string | undefined {
+  const node = document.get(field, true);
   if (node === undefined) {
-    const end = text.endsWith("\n") || text === "" ? "" : "\n";
-    return `${text}${end}${field}:${key === undefined ? ` [${entryOf(key, value, undefined)}]` : `\n  ${entryOf(key, value, "  ")}`}\n`;
+    const at = endOfDocument(text, document);
+    const end = at === 0 || text[at - 1] === "\n" ? "" : "\n";
+    const added =
+      key === undefined ? ` [${entryOf(key, value, undefined)}]` : `\n  ${entryOf(key, value, "  ")}`;
+    return `${text.slice(0, at)}${end}${field}:${added}\n${text.slice(at)}`;
   }
   if (!isSeq(node) && !isMap(node)) return undefined;
   const last = node.items.at(-1);
@@ -69,6 +92,13 @@ function splice(text: string, field: string, key: string | undefined, value: Jso
   const line = text.indexOf("\n", end);
   const at = line < 0 ? text.length : line;
   return `${text.slice(0, at)}\n${indent}${isSeq(node) ? "- " : ""}${entryOf(key, value, indent)}${text.slice(at)}`;
+}
+
+/** Where the lines of a document end: before a marker after its content, or else where the text ends. */
+function endOfDocument(text: string, { range }: Document): number {
+  const content = range?.[1] ?? 0;
+  const marker = text.slice(content).search(/^(---|\.\.\.)(?=\s|$)/m);
+  return marker < 0 ? text.length : content + marker;
 }
 
 function startOf(node: unknown): number | undefined {

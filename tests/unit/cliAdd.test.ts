@@ -3,8 +3,10 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
-import { withEntry } from "../../cli/add/yamlEntry";
+import { onlyDocument, withEntry } from "../../cli/add/yamlEntry";
 import { main } from "../../cli/argosy";
+import { keepingLineEnds } from "../../cli/lineEnds";
+import type { Json } from "../../runtime/kubernetes/objects";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
@@ -92,6 +94,22 @@ describe("argosy add", () => {
     assert.equal((await run("event", "widget", "order-placed")).result, 1);
   });
 
+  it("adds to a definition before an empty document, and refuses an alias", async () => {
+    addFiles(root, { "handlers/widget/operator.yaml": `${DEFINITION}---\n` });
+    const { result, stderr } = await run("schedule", "widget", "nightly", "0 3 * * *");
+    assert.deepEqual([result, stderr], [0, ""]);
+    assert.equal(read(), `${DEFINITION}schedules:\n  nightly: { cron: 0 3 * * * }\n---\n`);
+    const definition = DEFINITION.replace("[v1/ConfigMap]", "*none").replace(
+      "crd:",
+      "include: &none []\ncrd:",
+    );
+    addFiles(root, { "handlers/widget/operator.yaml": definition });
+    const refused = await run("child", "widget", "v1/Secret");
+    assert.deepEqual([refused.result, refused.stdout], [1, ""]);
+    assert.match(refused.stderr, /operator\.yaml: an alias stands for children\. Write it out/);
+    assert.equal(read(), definition);
+  });
+
   it("writes nothing that would not be in order", async () => {
     for (const [args, code, complaint] of [
       [
@@ -117,6 +135,8 @@ describe("argosy add", () => {
 });
 
 describe("an entry more in a YAML file", () => {
+  const added = (before: string, field: string, key: string | undefined, value: Json) =>
+    keepingLineEnds(before, (text) => withEntry(text, onlyDocument(text), { field, key, value }));
   const cases: readonly [what: string, before: string, after: string][] = [
     [
       "in a list of its own lines",
@@ -127,22 +147,25 @@ describe("an entry more in a YAML file", () => {
     ["in an empty list", "a: [] # none\n", "a: [new] # none\n"],
     ["in a list over several lines", "a: [\n  x, # one\n  y\n]\n", "a: [\n  x, # one\n  y, new\n]\n"],
     ["in a list that is not there", "b: 1", "b: 1\na: [new]\n"],
+    ["before an empty document", "b: 1\n# end\n---\n# none\n", "b: 1\n# end\na: [new]\n---\n# none\n"],
+    ["before the marker of the end", "---\nb: 1\n...\n", "---\nb: 1\na: [new]\n...\n"],
+    ["in a list before an empty document", "a:\n  - x\n---\n", "a:\n  - x\n  - new\n---\n"],
   ];
   for (const [what, before, after] of cases) {
-    it(what, () => assert.equal(withEntry(before, "a", undefined, "new"), after));
+    it(what, () => assert.equal(added(before, "a", undefined, "new"), after));
   }
 
   it("with the line ends of the file", () => {
     const before = "crd: crd.yaml\r\nb: # why\r\n  - x\r\n";
-    assert.equal(withEntry(before, "b", undefined, "y"), `${before}  - y\r\n`);
-    assert.equal(withEntry(before, "a", "c", 5), `${before}a:\r\n  c: 5\r\n`);
+    assert.equal(added(before, "b", undefined, "y"), `${before}  - y\r\n`);
+    assert.equal(added(before, "a", "c", 5), `${before}a:\r\n  c: 5\r\n`);
   });
 
   it("in a map, whatever its form", () => {
     const value = { cron: "0 3 * * *" };
-    assert.equal(withEntry("b: 1\n", "a", "k", value), "b: 1\na:\n  k: { cron: 0 3 * * * }\n");
-    assert.equal(withEntry("a:\n  j: { x: 1 }\nb: 1\n", "a", "k", 2), "a:\n  j: { x: 1 }\n  k: 2\nb: 1\n");
-    assert.equal(withEntry("a: { j: 1 }\n", "a", "k", 2), "a: { j: 1, k: 2 }\n");
+    assert.equal(added("b: 1\n", "a", "k", value), "b: 1\na:\n  k: { cron: 0 3 * * * }\n");
+    assert.equal(added("a:\n  j: { x: 1 }\nb: 1\n", "a", "k", 2), "a:\n  j: { x: 1 }\n  k: 2\nb: 1\n");
+    assert.equal(added("a: { j: 1 }\n", "a", "k", 2), "a: { j: 1, k: 2 }\n");
   });
 
   it("says what it is to say, and nothing else is changed, for any content", () => {
@@ -157,7 +180,7 @@ describe("an entry more in a YAML file", () => {
         scalar,
         (others, items, collectionStyle, value) => {
           const text = stringify({ ...others, a: items, z: 1 }, { collectionStyle });
-          assert.deepEqual(parse(withEntry(text, "a", undefined, value)), {
+          assert.deepEqual(parse(added(text, "a", undefined, value)), {
             ...others,
             a: [...items, value],
             z: 1,
