@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { displayPath } from "../../definition/problems";
@@ -7,21 +7,21 @@ import type { Manifest } from "../../runtime/kubernetes/objects";
 import { asCommandError, CommandError } from "../commandError";
 import { isProject } from "../project";
 import { scratchFolder } from "../scratchFolder";
-import { progress } from "../terminal";
+import { indent, lastLines, progress } from "../terminal";
 
 const run = promisify(execFile);
 
 /**
  * The manifests of the program at a git ref. The files of the whole repository at this ref are in a temporary folder. There, the
- * program and each folder above it have today's node_modules: those of an npm workspace belong to a folder above. The repository
- * and its working tree do not change.
+ * program and each folder above it have today's node_modules: those of an npm workspace belong to a folder above. A package of the
+ * workspace itself is that of the ref. The repository and its working tree do not change.
  *
  * @param root the program's folder: that of the repository, or one within it
  * @param ref a branch, a tag, a commit, or anything else that git takes for one: "HEAD~1"
  * @param render returns the manifests of the program in a folder
  * @returns what `render` returns. None if there was no program in this folder yet. This is said on standard error, because a
  * program that was elsewhere is not compared
- * @throws CommandError if there is no git or no repository, if the ref is not known, or if `render` throws what its user can
+ * @throws CommandError if there is no git or no repository, if git refuses, if the ref is not known, or if `render` throws what its user can
  * correct. Then the message names files as git does: "v1.0:handlers/memcached/operator.yaml"
  */
 export async function manifestsAt(
@@ -33,20 +33,31 @@ export async function manifestsAt(
   const repository = await git(root, ["rev-parse", "--show-toplevel"]);
   const program = realpathSync(root);
   const { path: temporary, remove } = scratchFolder("argosy-ref");
-  const copyOf = (folder: string) => path.join(temporary, path.relative(path.parse(folder).root, folder));
+  const copy: Copy = {
+    repository,
+    of: (place) => path.join(temporary, path.relative(path.parse(place).root, place)),
+  };
   try {
-    await writeFiles(repository, commit, copyOf(repository));
-    if (!isProject(copyOf(program))) {
+    await writeFiles(repository, commit, copy.of(repository), path.join(temporary, ".argosy-index"));
+    if (!isProject(copy.of(program))) {
       progress(`${ref} has no program in ${displayPath(program)}, so everything is new.`);
       return [];
     }
-    for (const folder of andAbove(program)) linkModules(folder, copyOf(folder));
-    return await render(copyOf(program));
-  } catch (error) {
-    throw asErrorAt(error, ref, copyOf(repository));
+    for (const folder of andAbove(program)) linkModules(folder, copy);
+    return await render(copy.of(program)).catch((error: unknown) => {
+      throw asErrorAt(error, ref, copy.of(repository));
+    });
   } finally {
     remove();
   }
+}
+
+/** The files of a ref, in a temporary folder. */
+interface Copy {
+  /** The repository's folder, without symbolic links. */
+  readonly repository: string;
+  /** Where the file or folder of this path has its copy. */
+  of(place: string): string;
 }
 
 /** A folder and all folders above it. */
@@ -55,10 +66,38 @@ function andAbove(folder: string): string[] {
   return above === folder ? [folder] : [folder, ...andAbove(above)];
 }
 
-function linkModules(folder: string, copy: string): void {
-  const [modules, link] = [folder, copy].map((each) => path.join(each, "node_modules")) as [string, string];
+/**
+ * Gives the copy of a folder today's node_modules, as links. A package that is a folder of the repository, as in an npm workspace,
+ * is a part of the program: its link leads to the copy, which has node_modules of its own.
+ */
+function linkModules(folder: string, copy: Copy): void {
+  const modules = path.join(folder, "node_modules");
   // A repository may contain its packages.
-  if (existsSync(modules) && !existsSync(link)) symlinkSync(realpathSync(modules), link, "dir");
+  if (!existsSync(modules) || existsSync(copy.of(modules))) return;
+  for (const name of packagesIn(modules)) {
+    const [place, link] = [realpathSync(path.join(modules, name)), path.join(copy.of(modules), name)];
+    const isOfRef = isSource(place, copy.repository) && existsSync(copy.of(place));
+    mkdirSync(path.dirname(link), { recursive: true });
+    symlinkSync(isOfRef ? copy.of(place) : place, link);
+    if (isOfRef) linkModules(place, copy);
+  }
+}
+
+/** The packages in a folder of node_modules, also those of scopes: "@acme/operators". */
+function packagesIn(modules: string): string[] {
+  return readdirSync(modules)
+    .flatMap((name) =>
+      name.startsWith("@")
+        ? readdirSync(path.join(modules, name)).map((each) => path.join(name, each))
+        : name,
+    )
+    .filter((name) => existsSync(path.join(modules, name)));
+}
+
+/** Whether a folder belongs to a repository, and not to the packages that are installed in it. */
+function isSource(folder: string, repository: string): boolean {
+  const steps = path.relative(repository, folder).split(path.sep);
+  return steps[0] !== ".." && !steps.includes("node_modules");
 }
 
 /** The copy of the repository no longer exists when the user reads the message. */
@@ -74,51 +113,66 @@ function asErrorAt(error: unknown, ref: string, repository: string): unknown {
 }
 
 async function resolve(root: string, ref: string): Promise<string> {
-  if ((await attempt(root, ["rev-parse", "--git-dir"])) === undefined) {
+  await git(root, ["rev-parse", "--git-dir"]).catch((error: unknown) => {
+    if (!(error instanceof GitRefusal && error.words.includes("not a git repository"))) throw error;
     throw new CommandError(
       `${displayPath(root)} is not in a git repository, so there is no ref "${ref}" to compare with. Run it in a clone of the program's repository.`,
     );
+  });
+  const options = ["--verify", "--quiet", "--end-of-options", `${ref}^{commit}`];
+  return await git(root, ["rev-parse", ...options]).catch((error: unknown) => {
+    // It is quiet only about a ref that it does not know.
+    if (!(error instanceof GitRefusal && error.words === "")) throw error;
+    throw new CommandError(
+      `git knows no ref "${ref}" here. Give a branch, a tag or a commit of this clone. A shallow clone, as in CI, may have ` +
+        `to fetch the ref first.`,
+    );
+  });
+}
+
+/**
+ * Writes all files of a commit. This does not use `git worktree`, which would leave traces in the repository and run its hooks, and
+ * not `git archive`, which leaves out files that .gitattributes excludes from a release.
+ * @param index where git may note the files while it writes them
+ */
+async function writeFiles(repository: string, commit: string, folder: string, index: string): Promise<void> {
+  const variables = { GIT_INDEX_FILE: index };
+  await git(repository, ["read-tree", "--no-sparse-checkout", commit], variables);
+  await git(repository, ["checkout-index", "--all", `--prefix=${folder}${path.sep}`], variables);
+}
+
+/** The lines of git's last words that are shown: it may add a remedy. */
+const WORDS_SHOWN = 6;
+
+/** git did not do what was asked. */
+class GitRefusal extends CommandError {
+  constructor(
+    command: string,
+    /** Its own words. */
+    readonly words: string,
+    options: ErrorOptions,
+  ) {
+    super(`git ${command} failed:\n${indent(lastLines(words, WORDS_SHOWN), "  ")}`, 1, options);
   }
-  const commit = await attempt(root, [
-    "rev-parse",
-    "--verify",
-    "--quiet",
-    "--end-of-options",
-    `${ref}^{commit}`,
-  ]);
-  if (commit !== undefined) return commit;
-  throw new CommandError(
-    `git knows no ref "${ref}" here. Give a branch, a tag or a commit of this clone. A shallow clone, as in CI, may have ` +
-      `to fetch the ref first.`,
-  );
 }
 
-/** This does not use `git worktree`, which would leave traces in the repository and run its hooks. */
-async function writeFiles(repository: string, commit: string, folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
-  const archive = path.join(folder, ".argosy.tar");
-  await git(repository, ["archive", "--format=tar", `--output=${archive}`, commit]);
-  await run("tar", ["-xf", archive, "-C", folder]);
-  rmSync(archive);
-}
-
-/** What git prints, or undefined if it refuses. */
-async function attempt(root: string, args: readonly string[]): Promise<string | undefined> {
+/** What git prints. @throws GitRefusal, CommandError if there is no git */
+async function git(
+  root: string,
+  args: readonly [command: string, ...options: string[]],
+  variables: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  // Its words are understood in one language only.
+  const env = { ...process.env, LC_ALL: "C", ...variables };
   try {
-    return await git(root, args);
-  } catch (error) {
-    if (typeof (error as { code?: unknown }).code === "number") return undefined;
-    throw error;
-  }
-}
-
-async function git(root: string, args: readonly string[]): Promise<string> {
-  try {
-    const { stdout } = await run("git", ["-C", root, ...args], { maxBuffer: 64 * 2 ** 20 });
+    const { stdout } = await run("git", ["-C", root, ...args], { env });
     return stdout.trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
+    const options = { cause: error };
+    if (typeof code === "number") throw new GitRefusal(args[0], stderr.trim(), options);
+    if (code !== "ENOENT") throw error;
     const message = "git is not installed. Install it, because a comparison with a ref needs it.";
-    throw new CommandError(message, 1, { cause: error });
+    throw new CommandError(message, 1, options);
   }
 }

@@ -41,6 +41,11 @@ function repository() {
   return { root, git, commit };
 }
 
+function addLink(target: string, link: string): void {
+  mkdirSync(path.dirname(link), { recursive: true });
+  symlinkSync(target, link);
+}
+
 describe("manifestsAt", () => {
   let root: string;
   let git: (...args: string[]) => string;
@@ -118,6 +123,26 @@ describe("manifestsAt", () => {
     assert.match(await messageOf("first"), /is not in a git repository, so there is no ref "first"/);
   });
 
+  it("gives git's own words if git refuses", async () => {
+    process.env.GIT_TEST_ASSUME_DIFFERENT_OWNER = "1";
+    try {
+      const message = await messageOf("first");
+      assert.match(message, /^git rev-parse failed:\n {2}fatal: detected dubious ownership/);
+      assert.match(message, /safe\.directory/);
+    } finally {
+      delete process.env.GIT_TEST_ASSUME_DIFFERENT_OWNER;
+    }
+    const tree = git("rev-parse", "first^{tree}").trim();
+    rmSync(path.join(root, ".git/objects", tree.slice(0, 2), tree.slice(2)));
+    assert.match(await messageOf("first"), /^git read-tree failed:\n {2}.*fatal: /s);
+  });
+
+  it("has also the files that .gitattributes leaves out of a release", async () => {
+    addFiles(root, { ".gitattributes": "* export-ignore\n", name: "three" });
+    commit("unreleased");
+    assert.deepEqual(await ask("unreleased"), ["three"]);
+  });
+
   it("says that git is missing", async () => {
     const { PATH } = process.env;
     process.env.PATH = path.join(root, "nothing");
@@ -187,6 +212,34 @@ describe("argosy verdict", function () {
     commit("packages");
     const { result, stderr } = await argosy("packages", path.join(root, shop));
     assert.deepEqual([result, stderr], [0, ""]);
+  });
+
+  it("takes the packages of a workspace from the ref, with their own packages", async () => {
+    rmSync(path.join(root, "node_modules"));
+    for (const name of readdirSync(path.join(ROOT, "node_modules")))
+      addLink(path.join(ROOT, "node_modules", name), path.join(root, "node_modules", name));
+    addLink("../../packages/operators", path.join(root, "node_modules/@acme/operators"));
+    const handlers =
+      'require("path").join(require.resolve("@acme/operators/package.json"), "..", "handlers")';
+    const files = {
+      ...program("handlers"),
+      "packages/operators/package.json": '{ "name": "@acme/operators" }',
+      "packages/operators/node_modules/greetings/index.js": 'exports.greeting = "Hello";',
+      "packages/operators/handlers/a/crd.yaml": widgetCrd(),
+      "packages/operators/handlers/a/operator.yaml": IN_JAVASCRIPT,
+      "packages/operators/handlers/a/main.js":
+        'import { greeting } from "greetings";\nexport const reconcile = () => greeting;\n',
+    };
+    addFiles(root, {
+      ...files,
+      "index.ts": files["index.ts"].replace('"./handlers"', handlers),
+    });
+    commit("workspace");
+    addFiles(root, { "packages/operators/handlers/a/crd.yaml": WITH_STATUS });
+    const { result, stdout, stderr } = await argosy("workspace");
+    assert.equal(stderr, "");
+    assert.match(stdout, /status/);
+    assert.equal(result, 3);
   });
 
   it("names the files of the ref that have a mistake, and the packages that are missing", async () => {
