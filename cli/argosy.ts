@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { version } from "../package.json";
 import { type CommandLine, runCommand } from "./command";
-import { EXIT_CODES } from "./commandError";
+import { EXIT_CODES, UsageError } from "./commandError";
 import { CLUSTER_COMMANDS } from "./commands/cluster";
 import type { Entry } from "./commands/entry";
 import { PROGRAM_COMMANDS } from "./commands/program";
@@ -32,12 +32,20 @@ function commandLineOf(entry: Entry): CommandLine {
   if (furtherArgument) command.argument(...furtherArgument);
   for (const option of options) command.addOption(option);
   const given = () => {
+    refuseEmptyValues(command);
     check?.(command.args);
     return [command.opts(), command.args] as const;
   };
   return "run" in entry
     ? { command, run: async () => entry.run(...given()) }
     : { command, runUntil: async (signal) => entry.runUntil(...given(), signal) };
+}
+
+/** A variable that a shell does not know leaves an empty value. It would mean the default, for instance another cluster. */
+function refuseEmptyValues(command: Command): void {
+  const empty = command.options.find((option) => command.getOptionValue(option.attributeName()) === "");
+  if (empty)
+    throw new UsageError(`${empty.long} has an empty value. Give another one, or leave out the option.`);
 }
 
 /** Every command, as its help describes it: for the documentation. */

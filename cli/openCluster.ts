@@ -35,13 +35,13 @@ export interface Cluster {
  * @throws KubeconfigError, CommandError if there is none; the signal's reason
  */
 export async function openCluster(
-  { context, kubeconfig }: ClusterOptions,
+  options: ClusterOptions,
   onProgress: (line: string) => void,
   signal: AbortSignal,
   data?: string,
 ): Promise<Cluster> {
-  if (context === undefined && kubeconfig === undefined) return startEmbedded(onProgress, signal, data);
-  return openUsersCluster({ ...(context && { context }), ...(kubeconfig && { kubeconfig }) });
+  const isNamed = options.context !== undefined || options.kubeconfig !== undefined;
+  return isNamed ? openUsersCluster(options) : startEmbedded(onProgress, signal, data);
 }
 
 /**

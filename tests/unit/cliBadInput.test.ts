@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, symlinkSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import path from "node:path";
-import { main } from "../../cli/argosy";
+import { commands, main } from "../../cli/argosy";
 import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
@@ -60,6 +60,20 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
       "error: unknown command 'rendr'\n(Did you mean render?)\n",
     );
   });
+
+  for (const { name, command } of commands()) {
+    const withValue = command.options.filter(({ required, optional }) => required || optional);
+    if (withValue.length === 0) continue;
+    it(`${name} with an empty value of an option, which would mean the default`, async () => {
+      const words = command.registeredArguments.map(() => "memcached/sessions");
+      const needed = withValue.filter(({ mandatory }) => mandatory).flatMap(({ long }) => [long ?? "", "x"]);
+      for (const { long = "", parseArg } of withValue) {
+        const text = await complaint(2, name, ...words, ...needed, long ?? "", "");
+        if (parseArg) assert.match(text, /^error: option '.*' argument '' is invalid\./);
+        else assert.equal(text, `${long} has an empty value. Give another one, or leave out the option.\n`);
+      }
+    });
+  }
 
   for (const [command = "", ...rest] of [
     ["explain"],
