@@ -6,6 +6,7 @@ import type { Operator } from "../runtime/definition/definition";
 import { languageOf } from "../runtime/definition/handlerProgram";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
 import { EXIT_CODES, UsageError } from "./commandError";
+import { haveSameLines } from "./lineEnds";
 import { findHandlers, loadChosen, loaderOf } from "./project";
 import { rewriteFile } from "./rewriteFile";
 import { print } from "./terminal";
@@ -53,7 +54,7 @@ export async function types(names: readonly string[], options: TypesOptions): Pr
       continue;
     }
     const { file, text } = typesOf(operator, options.in);
-    const same = existsSync(file) && readFileSync(file, "utf8") === text;
+    const same = existsSync(file) && haveSameLines(readFileSync(file, "utf8"), text);
     if (same) print(`current  ${displayPath(file)}`);
     else if (options.check) {
       isCurrent = false;

@@ -3,6 +3,7 @@ import path from "node:path";
 import { stringify } from "yaml";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
+import { haveSameLines } from "../lineEnds";
 
 /** The first line of each file that we write, which identifies the file later. */
 const MARK = "# Rendered by Argosy (npm run render). Changes made here are lost.";
@@ -55,7 +56,7 @@ export function fileNameOf({ apiVersion, kind, metadata: { namespace, name } }: 
 function differs(file: string, content: string): boolean {
   if (!existsSync(file)) return true;
   if (!isOurs(file)) throw inTheWay(file);
-  return readFileSync(file, "utf8") !== content;
+  return !haveSameLines(readFileSync(file, "utf8"), content);
 }
 
 function inTheWay(file: string): CommandError {
@@ -65,5 +66,5 @@ function inTheWay(file: string): CommandError {
 }
 
 function isOurs(file: string): boolean {
-  return statSync(file).isFile() && readFileSync(file, "utf8").startsWith(`${MARK}\n`);
+  return statSync(file).isFile() && /^.*/.exec(readFileSync(file, "utf8"))?.[0] === MARK;
 }

@@ -57,6 +57,14 @@ describe("argosy types", function () {
     captured(() => main(["types", ...args, "--handlers", path.join(root, "handlers")]));
   const read = (name: string) => readFileSync(path.join(root, "handlers/widget", name), "utf8");
 
+  it("are current after a checkout that has changed the ends of their lines", async () => {
+    write("main.py", { "main.py": "def reconcile(request):\n    pass\n" });
+    await run();
+    addFiles(root, { "handlers/widget/widget_types.py": read("widget_types.py").replaceAll("\n", "\r\n") });
+    const { result, stdout } = await run("--check");
+    assert.deepEqual([result, stdout.startsWith("current ")], [0, true], stdout);
+  });
+
   it("are what a handler in TypeScript is checked against", async () => {
     const right = [
       "number = spec.size",

@@ -61,6 +61,13 @@ describe("render --out", () => {
     );
   });
 
+  it("knows its files after a checkout that has changed the ends of their lines", () => {
+    const other = { ...settings, metadata: { name: "old" } };
+    writeFolder(out, [settings, other]);
+    for (const [name, text] of contents()) addFiles(out, { [name]: text.replaceAll("\n", "\r\n") });
+    assert.deepEqual(writeFolder(out, [settings]), { written: [], removed: ["configmap_old.yaml"] });
+  });
+
   it("shows an edited handler as its ConfigMap and the one object that refers to it", async () => {
     const sample = sampleProgram([{ name: "gear" }, { name: "press", execution: "pod" }]);
     try {
