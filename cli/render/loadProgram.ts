@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { displayPath } from "../../definition/problems";
+import { isRecord } from "../../runtime/json/json";
 import { CommandError } from "../commandError";
 
 /** The files that an ES module's folder stands for, as Pulumi looks for them. */
@@ -48,7 +49,16 @@ async function importProgram(place: string): Promise<unknown> {
 
 function isEsModule(folder: string): boolean {
   const file = path.join(folder, "package.json");
-  return existsSync(file) && JSON.parse(readFileSync(file, "utf8")).type === "module";
+  if (!existsSync(file)) return false;
+  try {
+    const content: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return isRecord(content) && content.type === "module";
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new CommandError(
+      `${displayPath(file)} is not JSON: ${error.message}. Correct it, without a byte order mark.`,
+    );
+  }
 }
 
 function noProgram(place: string): CommandError {

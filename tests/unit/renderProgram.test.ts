@@ -97,6 +97,11 @@ describe("a program of a user's own is rendered", () => {
   for (const [what, files, expected] of [
     ["fails", { "index.ts": "null.x;" }, /^The program in .* failed:\nTypeError: .*\n +at .*index\.ts:1/],
     [
+      "has a package.json with a byte order mark, which Node does not read either",
+      { "package.json": "\uFEFF{}", "index.ts": "" },
+      /^.*package\.json is not JSON: .*Correct it, without a byte order mark\.\n$/,
+    ],
+    [
       "needs a package that is not installed",
       { "index.ts": 'import "left-pad";' },
       /^The program in .* needs the package left-pad, which is not installed\. Run npm install\.$/m,
