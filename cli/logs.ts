@@ -9,7 +9,7 @@ import { followLogs, type LogSource, type PodLine, readLog, sourcesOf } from "./
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
-import { print, type Style, styleFor } from "./terminal";
+import { print, progress, type Style, styleFor } from "./terminal";
 
 const NOTHING_INSTALLED =
   "No operator is installed in this cluster. argosy dev prints its operators' logs in its own terminal.";
@@ -40,13 +40,17 @@ export async function logs(of: string, options: LogsOptions): Promise<number> {
     };
     const transport = new HttpTransport(connection);
     try {
-      if (options.follow) await followLogs(transport, look, { tail: options.tail }, show);
+      if (options.follow) await followLogs(transport, look, { tail: options.tail, onTrouble }, show);
       else await showOnce(transport, await look(), options.tail, operator, show);
     } finally {
       transport.close();
     }
     return EXIT_CODES.fine;
   });
+}
+
+function onTrouble(what: string, error: Error): void {
+  progress(`${what} cannot be read now, and will be tried again: ${error.message}`);
 }
 
 async function wanted(

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { PODS } from "../../runtime/kubernetes/client";
-import { isApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { resourcePath } from "../../runtime/kubernetes/resource";
 import type { HttpTransport } from "../../runtime/kubernetes/transport";
@@ -82,42 +82,73 @@ export async function readLog(
 /** How often new pods are searched while logs are followed, because a roll-out creates new pods. */
 const LOOK_MS = 2_000;
 
+const PODS_OF_OPERATOR = "the operator's pods";
+
+/** How {@link followLogs} follows. */
+export interface FollowOptions {
+  /** How many of each container's last lines are shown first. */
+  readonly tail: number;
+  readonly signal?: AbortSignal;
+  readonly lookMs?: number;
+  /** Called with what cannot be read now, and why: once, until it could be read. */
+  onTrouble(what: string, error: Error): void;
+}
+
 /**
  * Follows the logs of all existing and new containers until the signal aborts. If a stream ends, for example after two minutes
- * without a line, it is resumed after its last line.
+ * without a line, it is resumed after its last line. What cannot be read is tried again.
+ * @throws ApiError if the account has no right to read
  */
 export async function followLogs(
   transport: HttpTransport,
   look: () => Promise<readonly LogSource[]>,
-  options: { readonly tail: number; readonly signal?: AbortSignal; readonly lookMs?: number },
+  { signal, tail, lookMs = LOOK_MS, onTrouble }: FollowOptions,
   onLine: (line: PodLine) => void,
 ): Promise<void> {
-  const { signal, tail, lookMs = LOOK_MS } = options;
+  const refused = new AbortController();
+  const ended = AbortSignal.any([refused.signal, ...(signal ? [signal] : [])]);
   const followed = new Set<string>();
   /** The time of the last line of each container. */
   const shown = new Map<string, string>();
+  const troubled = new Set<string>();
+  const fail = (what: string, error: unknown) => {
+    if (isApiError(error, 403)) refused.abort(error);
+    if (ended.aborted || troubled.has(what)) return;
+    troubled.add(what);
+    onTrouble(what, error as Error);
+  };
   const follow = async (source: LogSource, key: string) => {
     const since = shown.get(key);
+    const what = `the log of ${key}`;
     try {
-      await readLog(transport, source, { tail, since, follow: true, signal }, (line) => {
+      await readLog(transport, source, { tail, since, follow: true, signal: ended }, (line) => {
+        troubled.delete(what);
         // The kubelet counts in whole seconds.
         if (since !== undefined && line.time <= since) return;
         shown.set(key, line.time);
         onLine(line);
       });
-    } catch {
-      // The API server may be unavailable for a moment. The next round tries again.
+    } catch (error) {
+      // If the API server does not answer, the next look says so. A container that writes nothing is silent as well.
+      if (error instanceof ApiError) fail(what, error);
     } finally {
       followed.delete(key);
     }
   };
-  while (!signal?.aborted) {
-    for (const source of await look()) {
-      const key = `${source.pod}/${source.container}`;
-      if (followed.has(key)) continue;
-      followed.add(key);
-      void follow(source, key);
+  while (!ended.aborted) {
+    try {
+      const sources = await look();
+      troubled.delete(PODS_OF_OPERATOR);
+      for (const source of sources) {
+        const key = `${source.pod}/${source.container}`;
+        if (followed.has(key)) continue;
+        followed.add(key);
+        void follow(source, key);
+      }
+    } catch (error) {
+      fail(PODS_OF_OPERATOR, error);
     }
-    await sleep(lookMs, undefined, signal && { signal }).catch(() => {});
+    await sleep(lookMs, undefined, { signal: ended }).catch(() => {});
   }
+  refused.signal.throwIfAborted();
 }

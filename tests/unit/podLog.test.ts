@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { followLogs, type PodLine, readLog, sourcesOf } from "../../cli/inspect/podLog";
 import { formatLine } from "../../cli/logs";
 import { plain } from "../../cli/terminal";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";
 import { refuse, TestApiServer } from "./support/testApiServer";
@@ -61,7 +62,7 @@ describe("the log of a container", () => {
     };
     const shown: string[] = [];
     const sources = [SOURCE];
-    const options = { tail: 10, signal: abort.signal, lookMs: 5 };
+    const options = { tail: 10, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
     const following = followLogs(
       transport,
       async () => sources,
@@ -78,6 +79,50 @@ describe("the log of a container", () => {
     await eventually(() => assert.deepEqual(shown, ["one a", "one b", "two a"]));
     abort.abort();
     await following;
+  });
+
+  it("is followed again after trouble, which is told once", async () => {
+    const told: string[] = [];
+    const shown: string[] = [];
+    const options = {
+      tail: 10,
+      signal: abort.signal,
+      lookMs: 5,
+      onTrouble: (what: string, error: Error) => void told.push(`${what}: ${error.message}`),
+    };
+    let looks = 0;
+    const look = async () => {
+      if (++looks % 2 === 0) throw new Error("no answer");
+      return [SOURCE];
+    };
+    api.answer = (_, response) => refuse(response, 502, { message: "the kubelet does not answer" });
+    const following = followLogs(transport, look, options, ({ text }) => void shown.push(text));
+    await eventually(() => assert.ok(api.calls.length > 2 && looks > 4));
+    const trouble = "the log of one/runner: the kubelet does not answer";
+    const pods = "the operator's pods: no answer";
+    assert.equal(told.filter((each) => each === trouble).length, 1);
+    assert.ok(told.filter((each) => each === pods).length > 1, "told again after a look that succeeded");
+    api.answer = (_, response) => void response.write(line(1, "a"));
+    await eventually(() => assert.deepEqual(shown, ["a"]));
+    abort.abort();
+    await following;
+  });
+
+  it("is not followed without the right to read it", async () => {
+    const options = { tail: 1, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
+    const look = async () => [SOURCE];
+    api.answer = (_, response) => refuse(response, 403, { message: "you may not" });
+    await assert.rejects(
+      followLogs(transport, look, options, () => {}),
+      /you may not/,
+    );
+    const refused = async () => {
+      throw new ApiError(403, { message: "no pods for you" }, "GET /");
+    };
+    await assert.rejects(
+      followLogs(transport, refused, options, () => {}),
+      /no pods for you/,
+    );
   });
 
   it("is read of the containers that count", () => {
