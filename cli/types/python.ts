@@ -1,4 +1,4 @@
-import type { Shape, Struct, StructField } from "./shapes";
+import { type Shape, type Struct, type StructField, typeNameOf } from "./shapes";
 
 /** Names that a field of a class may not have. */
 const KEYWORDS = new Set(
@@ -28,7 +28,7 @@ class Metadata(TypedDict):
     annotations: NotRequired[dict[str, str]]
 
 
-class ${kind}(TypedDict):
+class ${typeNameOf(kind)}(TypedDict):
     apiVersion: Literal[${JSON.stringify(apiVersion)}]
     kind: Literal[${JSON.stringify(kind)}]
     metadata: Metadata
@@ -41,7 +41,7 @@ class Request(TypedDict):
 
     key: str
     event: Literal["reconcile", "finalize"]
-    object: ${kind}
+    object: ${typeNameOf(kind)}
     children: list[dict[str, Any]]
     attempt: int
     dryRun: NotRequired[bool]

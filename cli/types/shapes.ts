@@ -28,6 +28,17 @@ export interface StructField {
   readonly description?: string;
 }
 
+/** The names that every file of types has, besides those of its kind. */
+const OTHER_TYPES: ReadonlySet<string> = new Set([
+  ...["Metadata", "Request", "Answer", "KubernetesObject", "Record", "Readonly"],
+  ...["Any", "Literal", "NotRequired", "TypedDict"],
+]);
+
+/** The name of the type of a kind's objects: the kind, if no other type has this name. */
+export function typeNameOf(kind: string): string {
+  return OTHER_TYPES.has(kind) ? `${kind}Resource` : kind;
+}
+
 /**
  * The types of a custom resource as its handler gets it: with the defaults filled in.
  * @param name the beginning of the type of `spec`: "Cache"

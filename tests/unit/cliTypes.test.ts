@@ -5,6 +5,9 @@ import path from "node:path";
 import ts from "typescript";
 import { main } from "../../cli/argosy";
 import { typesOf } from "../../cli/types";
+import { pythonTypes } from "../../cli/types/python";
+import { structsOf } from "../../cli/types/shapes";
+import { typescriptTypes } from "../../cli/types/typescript";
 import { loadOperators } from "../../definition/loadOperators";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
@@ -56,6 +59,21 @@ describe("argosy types", function () {
   const run = (...args: string[]) =>
     captured(() => main(["types", ...args, "--handlers", path.join(root, "handlers")]));
   const read = (name: string) => readFileSync(path.join(root, "handlers/widget", name), "utf8");
+
+  it("have each name once, whatever the kind is called", () => {
+    root = writeFolder({});
+    for (const kind of ["Request", "Answer", "Metadata", "KubernetesObject", "Any", "Record"]) {
+      const structs = structsOf(kind, { properties: { spec, status: {} } });
+      for (const text of [pythonTypes(kind, "a/v1", structs), typescriptTypes(kind, "a/v1", structs)]) {
+        const names = [
+          ...text.matchAll(/^(?:class|export interface|export type) (\w+)|^(\w+) = /gm),
+          ...text.matchAll(/^from typing import (\w+), (\w+), (\w+), (\w+)$/gm),
+        ].flatMap(([, ...found]) => found.filter((each) => each !== undefined));
+        assert.ok(names.includes(`${kind}Resource`), text);
+        assert.deepEqual(names, [...new Set(names)]);
+      }
+    }
+  });
 
   it("are current after a checkout that has changed the ends of their lines", async () => {
     write("main.py", { "main.py": "def reconcile(request):\n    pass\n" });
