@@ -31,18 +31,28 @@ export interface AddOptions {
   readonly timeZone?: string;
 }
 
+/** The options that only some things have, as they are typed. */
+const OWN_OPTIONS = [
+  ["update", "--update"],
+  ["namespace", "--namespace"],
+  ["timeZone", "--time-zone"],
+] as const;
+
 /** The things that can be added, each with its arguments. */
 const KINDS: Readonly<
   Record<
     string,
     {
       readonly usage: string;
+      /** The options that it has. */
+      readonly options: readonly (typeof OWN_OPTIONS)[number][0][];
       entryOf(words: readonly string[], options: AddOptions, operator: Operator): Entry | undefined;
     }
   >
 > = {
   child: {
     usage: "argosy add child OPERATOR apps/v1/Deployment [--update recreate]",
+    options: ["update"],
     entryOf: ([kind, ...others], { update }) => {
       if (kind === undefined || others.length > 0) return undefined;
       if (update === undefined) return { field: "children", value: kind };
@@ -51,6 +61,7 @@ const KINDS: Readonly<
   },
   uses: {
     usage: "argosy add uses OPERATOR credentials v1/Secret spec.credentialsSecret [--namespace shared]",
+    options: ["namespace"],
     entryOf: ([key, kind, name, ...others], { namespace }) => {
       if (key === undefined || kind === undefined || name === undefined || others.length > 0)
         return undefined;
@@ -63,6 +74,7 @@ const KINDS: Readonly<
   },
   schedule: {
     usage: 'argosy add schedule OPERATOR nightly "0 3 * * *" [--time-zone Europe/Berlin]',
+    options: ["timeZone"],
     entryOf: ([key, cron, ...others], { timeZone }) => {
       if (key === undefined || cron === undefined || others.length > 0) return undefined;
       return { field: "schedules", key, value: { cron, ...(timeZone !== undefined && { timeZone }) } };
@@ -70,6 +82,7 @@ const KINDS: Readonly<
   },
   event: {
     usage: "argosy add event OPERATOR order-placed [--namespace shop]",
+    options: ["namespace"],
     entryOf: ([key, ...others], { namespace }, operator) =>
       key === undefined || others.length > 0
         ? undefined
@@ -92,6 +105,10 @@ export async function add(
   if (!kind) throw unknown(what);
   const wrong = new UsageError(`Write: ${kind.usage}`);
   if (name === "") throw wrong;
+  const foreign = OWN_OPTIONS.find(
+    ([option]) => options[option] !== undefined && !kind.options.includes(option),
+  );
+  if (foreign) throw new UsageError(`argosy add ${what} has no option ${foreign[1]}. Write: ${kind.usage}`);
   const [operator] = loadChosen(loaderOf(findHandlers(options)), [name]);
   const entry = operator && kind.entryOf(words, options, operator);
   if (!operator || !entry) throw wrong;

@@ -125,6 +125,12 @@ describe("argosy add", () => {
       [["chidl", "widget", "v1/Secret"], 2, /nothing with this name can be added\. Did you mean child\?/],
       [["schedule", "widget", "nightly"], 2, /^Write: argosy add schedule/],
       [["uses", "widget", "settings", "v1/ConfigMap"], 2, /^Write: argosy add uses/],
+      [
+        ["child", "widget", "v1/Secret", "--namespace", "a"],
+        2,
+        /^argosy add child has no option --namespace\. Write: argosy add child/,
+      ],
+      [["event", "widget", "a", "--time-zone", "UTC"], 2, /^argosy add event has no option --time-zone\./],
     ] as const) {
       const { result, stdout, stderr } = await run(...args);
       assert.deepEqual([result, stdout], [code, ""], args.join(" "));
