@@ -3,6 +3,7 @@ import path from "node:path";
 import { checkCommand } from "../definition/commandOnPath";
 import { SCHEMA_FILE, schemaAddress, schemaComment } from "../definition/jsonSchema";
 import { loadOperator } from "../definition/loadOperator";
+import { loadOperatorsInOrder } from "../definition/loadOperators";
 import { nearest } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
 import { name as PACKAGE_NAME } from "../package.json";
@@ -28,7 +29,7 @@ export interface NewOptions {
  * `argosy new`: creates a working operator: its definition, its CRD, a handler, and a fixture that passes.
  *
  * @param args the kind, "shop.example.com/Cache", and the fields of its spec
- * @throws UsageError for a wrong kind, field or language; CommandError if the operator's folder exists
+ * @throws UsageError for a wrong kind, field or language; CommandError if the operator's folder exists, or if the kind has an operator
  */
 export async function newOperator(
   [kindText = "", ...texts]: readonly string[],
@@ -50,6 +51,7 @@ export async function newOperator(
       `${displayPath(folder)} already exists. Nothing is overwritten: remove the folder, or give another name with --name.`,
     );
   }
+  refuseOwned(kind, handlers);
   const isNamespaced = options.cluster !== true;
   const files: Readonly<Record<string, string>> = {
     "operator.yaml": `${schemaComment(schemaFor(folder))}\n${yaml({
@@ -72,6 +74,18 @@ export async function newOperator(
   // The handler's interpreter may not be on this machine. In that case only the test of the handler has to wait.
   checkCommand(operator);
   return EXIT_CODES.fine;
+}
+
+/** @throws CommandError if an operator here owns the kind already */
+function refuseOwned({ group, kind }: NewKind, handlers: string): void {
+  if (!existsSync(handlers)) return;
+  const owner = loadOperatorsInOrder(handlers).operators.find(
+    ({ watch, customResource }) => !watch && customResource.group === group && customResource.kind === kind,
+  );
+  if (!owner) return;
+  throw new CommandError(
+    `${displayPath(owner.folder)} is already the operator of ${group}/${kind}, and a kind has one. Edit its handler, or give another kind.`,
+  );
 }
 
 const BESIDE = { json: "", script: "" };

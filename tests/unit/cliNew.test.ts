@@ -107,6 +107,17 @@ describe("argosy new", function () {
     assert.ok(!existsSync(within("cache/operator.yaml")));
   });
 
+  it("refuses a kind that has an operator here", async () => {
+    await run("new", "shop.example.com/Cache");
+    const { result, stderr, stdout } = await run("new", "shop.example.com/Cache", "--name", "other");
+    assert.deepEqual([result, stdout], [1, ""]);
+    assert.match(
+      stderr,
+      /handlers\/cache is already the operator of shop\.example\.com\/Cache, and a kind has one/,
+    );
+    assert.ok(!existsSync(within("other")));
+  });
+
   for (const [args, complaint] of [
     [
       ["Cache"],
