@@ -101,9 +101,7 @@ async function waitingLine(path: string): Promise<(elapsed: string) => string> {
 
 async function tryLock(path: string, owner: Owner): Promise<boolean> {
   try {
-    const file = await open(path, "wx");
-    await file.writeFile(JSON.stringify(owner));
-    await file.close();
+    await create(path, JSON.stringify(owner));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -111,6 +109,20 @@ async function tryLock(path: string, owner: Owner): Promise<boolean> {
   const found = await readOwner(path);
   if (await isStale(path, found)) await removeLockOf(path, found, owner.token);
   return false;
+}
+
+/** Creates a file with its text, or no file: on a full disk, an empty lock would have no owner. */
+async function create(path: string, text: string): Promise<void> {
+  const file = await open(path, "wx");
+  try {
+    await file.writeFile(text);
+  } catch (error) {
+    await rm(path, { force: true });
+    // The error of a write names no file.
+    throw Object.assign(error as Error, { path });
+  } finally {
+    await file.close();
+  }
 }
 
 async function isStale(path: string, owner: Owner | undefined): Promise<boolean> {

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import promises, { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { mock } from "node:test";
 import { takeLock, withLock } from "../../cli/controlPlane/lock";
 import { eventually } from "../support/eventually";
 
@@ -25,6 +26,17 @@ describe("the lock around building programs", () => {
     lines = [];
   });
   afterEach(() => rm(directory, { recursive: true }));
+
+  it("leaves no lock behind on a full disk, and names the file", async () => {
+    const opened = promises.open;
+    const refused = mock.method(promises, "open", async (file: string, flags: string) => {
+      const handle = await opened(file, flags);
+      handle.writeFile = () => Promise.reject(Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }));
+      return handle;
+    });
+    await assert.rejects(takeLock(path), { code: "ENOSPC", path }).finally(() => refused.mock.restore());
+    assert.ok(!existsSync(path));
+  });
 
   it("lets one in at a time and tells the others whom they wait for", async () => {
     const events: string[] = [];
