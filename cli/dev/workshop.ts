@@ -8,6 +8,7 @@ import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { within } from "../../runtime/work/within";
 import { AwaitedKindError } from "../awaitedKind";
 import { CommandError, EXIT_CODES } from "../commandError";
+import { InterruptedError } from "../interruption";
 import { areOfHandler } from "./handlerEdits";
 
 /** The options of a {@link Workshop}. */
@@ -65,7 +66,7 @@ export class Workshop {
    * Starts every operator that is in order, and reports what keeps the others from starting. These are started once an edit has
    * mended them, or once what was in their way has gone.
    * Edits that come meanwhile are applied afterwards.
-   * @throws whatever keeps them from starting, if none could be started and none waits for a kind of the cluster
+   * @throws whatever keeps them from starting, if none could be started and none waits for a kind of the cluster; InterruptedError
    */
   open(): Promise<void> {
     const opened = this.tail.then(() => this.startAll());
@@ -102,6 +103,8 @@ export class Workshop {
         this.failed.set(operator.folder, (reason as Error).message);
       });
     await Promise.all(operators.map(start));
+    const interruption = errors.find((each) => each instanceof InterruptedError);
+    if (interruption) throw interruption;
     const waits = errors.some((each) => each instanceof AwaitedKindError);
     const last = this.engines.size === 0 && !waits ? errors.pop() : undefined;
     for (const each of errors) this.options.onError(each as Error);

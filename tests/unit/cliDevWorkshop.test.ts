@@ -6,6 +6,7 @@ import { RepeatedFailures } from "../../cli/dev/repeatedFailures";
 import { type Silence, untilAnswered } from "../../cli/dev/silence";
 import { stableKubeconfig } from "../../cli/dev/stableKubeconfig";
 import { Workshop } from "../../cli/dev/workshop";
+import { InterruptedError } from "../../cli/interruption";
 import { ObservedTransport } from "../../cli/observedTransport";
 import { loadOperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
@@ -74,6 +75,13 @@ describe("argosy dev, of several operators", () => {
 
   const running = () => workshop.running.map(({ operator }) => operator.name).sort();
   const definition = () => path.join(root, "one", "operator.yaml");
+
+  it("says nothing of them if Ctrl-C comes while they start", async () => {
+    const interruption = new InterruptedError("SIGINT");
+    for (const name of ["one", "two"]) refusals.set(name, interruption);
+    await assert.rejects(workshop.open(), (error) => error === interruption);
+    assert.deepEqual(told, []);
+  });
 
   it("runs the others while one is broken, names file and line, and starts it when it is mended", async () => {
     const good = readFileSync(definition(), "utf8");
