@@ -90,7 +90,7 @@ async function provide() {
         }
         return;
       }
-      const waiting = `waiting for process ${other}, which installs the dependencies`;
+      const waiting = `waiting for process ${other}, which installs the dependencies; if it does not, remove .installing`;
       if (line !== waiting) tell(waiting);
       line = waiting;
       await sleep(POLL_MS);

@@ -152,7 +152,7 @@ async function prepareToBuild(
   }
   options.report(
     `${names} cannot be downloaded (${why}): building from source with Go ${go.version}. ` +
-      "This is done once; all programs take about 11 minutes on 2 cores",
+      "This is done once; all programs take about 12 minutes on 2 cores",
   );
 }
 
