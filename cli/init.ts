@@ -35,6 +35,8 @@ export async function init(folder = ".", { name, force }: InitOptions): Promise<
   }
   for (const [part, files] of templateParts(project)) print(add(place, part, files));
   print(instructions(folder));
+  const repository = repositoryAbove(place);
+  if (repository !== undefined) print(workflowAdvice(path.relative(repository, place)));
   return EXIT_CODES.fine;
 }
 
@@ -75,6 +77,22 @@ ${enter}  npm install
   npm test                   the handlers answer what their fixtures say
   npm run dev                run the operators on this machine
   pulumi stack init dev      then pulumi up, to deploy to the cluster of your kubeconfig
+`;
+}
+
+/** The repository that a folder is a part of, and not the top of. Undefined if there is none. */
+function repositoryAbove(folder: string): string | undefined {
+  if (existsSync(path.join(folder, ".git"))) return undefined;
+  const above = path.dirname(folder);
+  if (above === folder) return undefined;
+  return existsSync(path.join(above, ".git")) ? above : repositoryAbove(above);
+}
+
+function workflowAdvice(place: string): string {
+  return `GitHub reads workflows only from the top of the repository. Move ${place}/.github there, and name the folder in the workflow:
+  defaults: { run: { working-directory: ${place} } }
+  cache-dependency-path: ${place}/package-lock.json    of both actions/setup-node
+  work-dir: ${place}    of pulumi/actions
 `;
 }
 

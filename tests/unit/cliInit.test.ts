@@ -80,6 +80,17 @@ describe("argosy init", () => {
     assert.equal(parse(read("other", "Pulumi.yaml")).name, "cache");
   });
 
+  it("says where GitHub reads the workflow if the folder is a part of a repository", async () => {
+    const advice = /GitHub reads workflows only from the top of the repository\. Move (\S+)\/\.github there/;
+    const { stdout } = await init(within("Fancy Shop/infra/operators"));
+    assert.equal(advice.exec(stdout)?.[1], "infra/operators");
+    assert.match(stdout, /working-directory: infra\/operators/);
+    for (const top of ["Fancy Shop", "alone"]) {
+      const { result, stdout: said } = await init(within(top), "--force");
+      assert.deepEqual([result, advice.test(said)], [0, false]);
+    }
+  });
+
   it("refuses a folder that is not empty, and changes nothing there", async () => {
     const { result, stderr } = await init(within("full"));
     assert.equal(result, 1);
