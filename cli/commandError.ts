@@ -63,6 +63,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of its path is a file",
   EEXIST: "a file is in its place",
   EISDIR: "a folder is in its place",
+  EBUSY: "it is in use, or mounted by itself, as a file of a container may be",
 };
 
 /** The error as a {@link CommandError} if the user can do something about it. Any other error stays as it is. */

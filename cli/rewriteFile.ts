@@ -14,8 +14,9 @@ import { realPath } from "./realPath";
 
 /**
  * Writes a user's file as a whole or not at all: a disk that is full, or an end of this process, leaves the former file as it was.
- * The file keeps its mode and its owner. If it is a symbolic link, the file behind it is written. If it does not exist, it is made.
- * @throws the system's error, with the file as its `path`
+ * The file keeps its mode and its owner. If it is a symbolic link, the file behind it is written. If it does not exist, or if it is a
+ * link that leads nowhere, it is made. Its folder must be writable too.
+ * @throws the system's error, with the file as its `path`, or with its folder if that takes no new file
  */
 export function rewriteFile(file: string, text: string): void {
   const target = realPath(file);
@@ -32,8 +33,10 @@ export function rewriteFile(file: string, text: string): void {
     renameSync(next, target);
   } catch (error) {
     rmSync(next, { force: true });
-    // The error of a write names no file.
-    throw Object.assign(error as Error, { path: file });
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    // The new file is beside the former one: then the folder takes none. The error of a write names no file.
+    const isOfFolder = code === "EACCES" && syscall === "open";
+    throw Object.assign(error as Error, { path: isOfFolder ? dir : file });
   }
 }
 

@@ -34,6 +34,33 @@ describe("cli: a user's file that a command rewrites", () => {
     assert.match(stderr, /operator\.yaml cannot be used: no space is left on its file system\.\n$/);
   });
 
+  for (const [what, method, error, message] of [
+    [
+      "if it is mounted by itself",
+      "renameSync",
+      { code: "EBUSY", syscall: "rename" },
+      /widget\/operator\.yaml cannot be used: it is in use, or mounted by itself/,
+    ],
+    [
+      "if its folder takes no new file, which the message names",
+      "writeFileSync",
+      { code: "EACCES", syscall: "open" },
+      /widget cannot be used: permission denied\.\n$/,
+    ],
+  ] as const)
+    it(`stays as it was ${what}`, async () => {
+      const before = [readFileSync(definition(), "utf8"), readdirSync(path.dirname(definition()))];
+      const refused = mock.method(fs, method, () => {
+        throw Object.assign(new Error(error.code), error);
+      });
+      const { result, stderr } = await captured(() =>
+        main(["add", "child", "widget", "apps/v1/StatefulSet", "--handlers", root]),
+      ).finally(() => refused.mock.restore());
+      assert.deepEqual([readFileSync(definition(), "utf8"), readdirSync(path.dirname(definition()))], before);
+      assert.equal(result, 1);
+      assert.match(stderr, message);
+    });
+
   it("keeps its mode", () => {
     chmodSync(definition(), 0o640);
     rewriteFile(definition(), "crd: a");
