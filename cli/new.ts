@@ -1,11 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { check } from "../definition/checks";
 import { checkCommand } from "../definition/commandOnPath";
+import { NAME } from "../definition/fields/identity";
 import { SCHEMA_FILE, schemaAddress, schemaComment } from "../definition/jsonSchema";
 import { loadOperator } from "../definition/loadOperator";
 import { loadOperatorsInOrder } from "../definition/loadOperators";
 import { nearest } from "../definition/nearest";
-import { displayPath } from "../definition/problems";
+import { displayPath, Problems } from "../definition/problems";
 import { name as PACKAGE_NAME } from "../package.json";
 import { pluralOf } from "../runtime/kubernetes/kinds";
 import type { JsonObject } from "../runtime/kubernetes/objects";
@@ -40,11 +42,7 @@ export async function newOperator(
   const language = languageNamed(options.in);
   const handlers = options.handlers ?? path.join(findProject(options.project), "handlers");
   const name = options.name ?? kind.kind.toLowerCase();
-  if (!/^(?=.{1,40}$)[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
-    const remedy =
-      "Give another name with --name: at most 40 lower-case letters, digits and -, beginning with a letter.";
-    throw new UsageError(`${name}: this cannot be the name of an operator. ${remedy}`);
-  }
+  checkName(name);
   const folder = path.resolve(handlers, name);
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new CommandError(
@@ -74,6 +72,12 @@ export async function newOperator(
   // The handler's interpreter may not be on this machine. In that case only the test of the handler has to wait.
   checkCommand(operator);
   return EXIT_CODES.fine;
+}
+
+function checkName(name: string): void {
+  const problems = new Problems();
+  check(NAME, name, problems.at("--name"));
+  if (problems.found) throw new UsageError(problems.toError().message);
 }
 
 /** @throws CommandError if an operator here owns the kind already */

@@ -50,7 +50,7 @@ export function writeLaunchJson(folder: string, entry: LaunchConfiguration): Lau
   const file = path.join(folder, ".vscode", "launch.json");
   try {
     const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
-    const after = withEntry(before, entry);
+    const after = withConfiguration(before, entry);
     if (after === before) return { kind: "unchanged", file };
     mkdirSync(path.dirname(file), { recursive: true });
     rewriteFile(file, after);
@@ -65,7 +65,7 @@ export function writeLaunchJson(folder: string, entry: LaunchConfiguration): Lau
  * @param before the present text. Undefined or empty if there is no file
  * @throws Error if the text is not a launch.json
  */
-export function withEntry(before: string | undefined, entry: LaunchConfiguration): string {
+export function withConfiguration(before: string | undefined, entry: LaunchConfiguration): string {
   if (before === undefined || before.trim() === "")
     return `${JSON.stringify({ version: "0.2.0", configurations: [entry] }, undefined, 2)}\n`;
   const errors: ParseError[] = [];

@@ -135,7 +135,10 @@ describe("argosy new", function () {
     [["shop.example.com/Cache", "Size:int"], /begins with a lower-case letter/],
     [["shop.example.com/Cache", "a:int", "a:bool"], /^a: the field is given twice\.\n$/],
     [["shop.example.com/Cache", "--in", "pyton"], /there is no such form\. Did you mean python\?/],
-    [["shop.example.com/Cache", "--name", "My_Cache"], /this cannot be the name of an operator/],
+    [
+      ["shop.example.com/Cache", "--name", "My_Cache"],
+      /^--name: it is "My_Cache", not a DNS label of at most 40/,
+    ],
   ] as const) {
     it(`refuses ${args.join(" ")}`, async () => {
       const { result, stderr, stdout } = await run("new", ...args);

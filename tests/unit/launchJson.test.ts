@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { launchConfiguration, withEntry, writeLaunchJson } from "../../cli/debug/launchJson";
+import { launchConfiguration, withConfiguration, writeLaunchJson } from "../../cli/debug/launchJson";
 
 const entry = launchConfiguration("cache", "node", 9229);
 
 describe("launch.json", () => {
   it("is written where there is none", () => {
-    const text = withEntry(undefined, entry);
+    const text = withConfiguration(undefined, entry);
     assert.deepEqual(JSON.parse(text), { version: "0.2.0", configurations: [entry] });
-    assert.equal(withEntry(text, entry), text);
-    assert.equal(withEntry("", entry), text);
+    assert.equal(withConfiguration(text, entry), text);
+    assert.equal(withConfiguration("", entry), text);
   });
 
   it("keeps comments, layout and all entries of others", () => {
@@ -24,7 +24,7 @@ describe("launch.json", () => {
     "compounds": []
 }
 `;
-    const after = withEntry(before, entry);
+    const after = withConfiguration(before, entry);
     for (const kept of [
       "// Use IntelliSense",
       "// the first",
@@ -39,12 +39,12 @@ describe("launch.json", () => {
   it("gives our entry the port of now, and leaves what its author has added", () => {
     const there = { ...entry, port: 1, presentation: { hidden: true } };
     const before = `{"configurations":[{"name":"other"},${JSON.stringify(there)}]}`;
-    const { configurations } = JSON.parse(withEntry(before, entry)) as { configurations: unknown[] };
+    const { configurations } = JSON.parse(withConfiguration(before, entry)) as { configurations: unknown[] };
     assert.deepEqual(configurations, [{ name: "other" }, { ...there, port: 9229 }]);
   });
 
   it("gets its list of configurations where it has none", () => {
-    assert.deepEqual(JSON.parse(withEntry('{"version":"0.2.0"}', entry)).configurations, [entry]);
+    assert.deepEqual(JSON.parse(withConfiguration('{"version":"0.2.0"}', entry)).configurations, [entry]);
   });
 
   it("attaches debugpy to this machine alone", () => {
