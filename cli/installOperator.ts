@@ -1,10 +1,6 @@
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import {
-  buildHandlerRoles,
-  buildRoles,
-  type RunnerAccount,
-  tokenRule,
-} from "../components/manifests/operator/rbac";
+import { buildHandlerRoles, buildRoles, type RunnerAccount } from "../components/manifests/operator/rbac";
+import { tokenRule } from "../components/manifests/operator/rules";
 import { buildMemoryDefinition } from "../components/manifests/platform/memories";
 import { displayPath } from "../definition/problems";
 import { resourceOf } from "../runtime/argo/runTarget";

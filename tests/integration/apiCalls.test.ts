@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { localHandler } from "../../cli/localHandler";
-import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
+import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
 import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";

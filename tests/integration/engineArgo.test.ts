@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { localHandler } from "../../cli/localHandler";
-import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
+import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { Replay } from "../../runtime/argo/replay";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
 import type { NodeResult } from "../../runtime/argo/taskSet";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { localHandler } from "../../cli/localHandler";
-import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { runOnce } from "../../runtime/pod/run/runOnce";
 import type { Reference } from "../../tools/objects";

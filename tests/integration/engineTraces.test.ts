@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { Tracing } from "../../runtime/traces/tracing";
 import { attributeOf, Collector, type ReceivedSpan } from "../support/collector";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { localHandler } from "../../cli/localHandler";
-import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
+import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
 import { Engine } from "../../runtime/engine/engine";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { RunOnceOptions } from "../../runtime/pod/run/runOnce";
 import type { RunOutcome } from "../../runtime/pod/run/runOutcome";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { WORKFLOW_TASK_RESULTS, WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
 import { submit } from "./support/argo";
 import { configMap, inNamespace } from "./support/manifests";

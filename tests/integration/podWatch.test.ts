@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
 import { resyncOnce } from "../../runtime/pod/resync/resyncOnce";

@@ -2,22 +2,34 @@ import {
   groupOf,
   handlerAccountOf,
   identityOf,
-  leaseNameOf,
   type Manifest,
   memoryResourceOf,
   OPERATOR_LABEL,
   type Operator,
-  type OperatorIdentity,
   type PolicyRule,
-  selectionsOf,
-  type UsedSelection,
-  workflowTemplateOf,
 } from "../../../runtime/program";
-import { buildAccount, buildGrant, pluralsByGroup } from "../access";
+import { buildAccount, buildGrant } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { resyncNameOf, runnerNameOf } from "../names";
 import { accountAnnotations } from "../pods";
 import type { OperatorOptions } from "./options";
+import {
+  childRules,
+  customResourceRules,
+  leaseRules,
+  namespaceRules,
+  RESIDENT_WORKFLOW_RULES,
+  RESYNC_MEMORY_VERBS,
+  RUN_MEMORY_VERBS,
+  RUN_WORKFLOW_RULES,
+  RUNNER_MEMORY_VERBS,
+  resyncChildRules,
+  resyncRules,
+  resyncWorkflowRules,
+  tokenRule,
+  type UsedReader,
+  usedRules,
+} from "./rules";
 import { hasToken } from "./volumes";
 
 /** The namespace of an operator's runner, and its account. */
@@ -78,49 +90,56 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
 
 function runnerSet(operator: Operator, runner: OperatorAccount, reader: UsedReader): ManifestSet {
   const { grants, namespaces } = operator;
-  const seen = namespaceRules(operator);
+  const objects = {
+    own: customResourceRules(operator),
+    others: childRules(operator),
+    everywhere: namespaceRules(operator),
+    reader,
+  };
   return {
     ...buildOperatorAccount(operator, runner),
-    ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator), reader, seen),
+    ...objectGrants(operator, runner, objects),
     // In roles of their own, because the engine uses none of these rights, and only passes them on.
     ...(grants.length > 0 && buildGrants(operator, runner, { about: "grants", namespaces, rules: grants })),
   };
 }
 
+/** The rights of one account to the objects that an operator looks after. */
+interface ObjectRules {
+  /** Rights to the custom resources. */
+  readonly own: readonly PolicyRule[];
+  /** Rights to children, and further ones in the namespaces that the operator looks after. */
+  readonly others: readonly PolicyRule[];
+  /** Rights that must outlive a namespace: they hold in the whole cluster. */
+  readonly everywhere: readonly PolicyRule[];
+  /** Who reads the objects that the operator uses. */
+  readonly reader: UsedReader;
+}
+
 /**
  * Rights to the custom resource in the whole cluster, and other rights in the namespaces that the operator looks after. Objects
  * that it uses in a namespace that the definition names are read only there.
- * @param everywhere further rights in the whole cluster
  */
-function objectGrants(
-  operator: Operator,
-  account: OperatorAccount,
-  own: readonly PolicyRule[],
-  others: readonly PolicyRule[],
-  reader: UsedReader,
-  everywhere: readonly PolicyRule[] = [],
-): ManifestSet {
+function objectGrants(operator: Operator, account: OperatorAccount, objects: ObjectRules): ManifestSet {
+  const { own, others, everywhere, reader } = objects;
   const { namespaces, watch } = operator;
   const elsewhere = [...new Set(Object.values(operator.uses).flatMap(({ namespace = [] }) => namespace))];
-  const used = Object.assign(
-    {},
-    ...elsewhere.map((namespace) =>
-      buildGrants(operator, account, {
-        about: "used",
-        namespaces: [namespace],
-        rules: usedRules(operator, namespace, reader),
-      }),
-    ),
+  const used = elsewhere.map((namespace) =>
+    buildGrants(operator, account, {
+      about: "used",
+      namespaces: [namespace],
+      rules: usedRules(operator, namespace, reader),
+    }),
   );
   const all = [...others, ...usedRules(operator, undefined, reader)];
   // Watched objects have no finalizer of the operator, so no right to them needs to outlive a namespace.
   const isHere = watch || namespaces === "all";
   const outliving = [...(isHere ? [] : own), ...everywhere];
-  return {
-    ...(outliving.length > 0 && buildGrants(operator, account, { namespaces: "all", rules: outliving })),
-    ...buildGrants(operator, account, { namespaces, rules: isHere ? [...own, ...all] : all }),
+  return Object.assign(
+    outliving.length > 0 ? buildGrants(operator, account, { namespaces: "all", rules: outliving }) : {},
+    buildGrants(operator, account, { namespaces, rules: isHere ? [...own, ...all] : all }),
     ...used,
-  };
+  );
 }
 
 /** Rights to the memories of objects that are not ours, in the account's own namespace. */
@@ -130,13 +149,6 @@ function memorySet(operator: Operator, account: OperatorAccount, verbs: readonly
   const rules = [{ apiGroups: [groupOf(apiVersion)], resources: [plural], verbs }];
   return buildGrants(operator, account, { about: "memories", namespaces: [account.namespace], rules });
 }
-
-/** An apply is a patch, and also a create if the object is not there. */
-const RUNNER_MEMORY_VERBS = ["get", "list", "watch", "create", "patch", "delete"];
-/** A run reads only the memory of its own object. */
-const RUN_MEMORY_VERBS = ["get", "create", "patch", "delete"];
-/** A resync looks which objects need a run, and writes the verdict about a run that did not report. */
-const RESYNC_MEMORY_VERBS = ["get", "list", "create", "patch"];
 
 function leaseSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   const rules = leaseRules(operator);
@@ -164,11 +176,16 @@ function resyncSet(operator: Operator, options: OperatorOptions): ManifestSet {
   const annotations = accountAnnotations("resync", options, operator.name);
   const resync = { ...accountOf("resync", resyncNameOf(operator.name), namespace), annotations };
   const rules = resyncWorkflowRules(operator);
-  // Rights to our own custom resources hold in the whole cluster, so a namespace that is gone hides none of them.
-  const seen = operator.watch ? namespaceRules(operator) : [];
+  const objects = {
+    own: resyncRules(operator),
+    others: resyncChildRules(operator),
+    // Rights to our own custom resources hold in the whole cluster, so a namespace that is gone hides none of them.
+    everywhere: operator.watch ? namespaceRules(operator) : [],
+    reader: "resync" as const,
+  };
   return {
     ...buildOperatorAccount(operator, resync),
-    ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator), "resync", seen),
+    ...objectGrants(operator, resync, objects),
     ...buildGrants(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
     ...memorySet(operator, resync, RESYNC_MEMORY_VERBS),
   };
@@ -226,156 +243,4 @@ function buildGrants(operator: Operator, account: OperatorAccount, rights: Right
     }),
   );
   return Object.assign({}, ...sets);
-}
-
-/**
- * The rights of the engine to the objects that it reconciles. They hold in the whole cluster, even if the operator lists its
- * namespaces. The deletion of a namespace deletes its role bindings before its objects. With rights that hold only there, a
- * finalizer could never be removed, and the namespace would stay for ever.
- */
-function customResourceRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
-  const apiGroups = [group];
-  // Objects that are not ours are only read.
-  if (watch) return [{ apiGroups, resources: [plural], verbs: ["get", "list", "watch"] }];
-  return [
-    { apiGroups, resources: [plural], verbs: ["get", "list", "watch", "patch"] },
-    { apiGroups, resources: [`${plural}/status`], verbs: ["patch"] },
-    // Without this right the admission plugin OwnerReferencesPermissionEnforcement refuses owner references that block.
-    { apiGroups, resources: [`${plural}/finalizers`], verbs: ["update"] },
-  ];
-}
-
-/**
- * The right to see that a listed namespace is gone. All other rights there go with the namespace. An object elsewhere that had
- * children there could never go without this right, and a watched object in it could never be forgotten.
- */
-function namespaceRules({ namespaces }: Operator): PolicyRule[] {
-  if (namespaces === "all") return [];
-  return [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: namespaces }];
-}
-
-/** The rights to the children of these objects, to Events about them, and to delete objects that were made of events. */
-function childRules({ children, eventTtls, customResource: { group, plural } }: Operator): PolicyRule[] {
-  const answered = children.filter(({ retired }) => !retired);
-  const retired = children.filter(({ retired }) => retired);
-  return [
-    ...kindRules(answered, ["get", "list", "watch", "create", "patch", "delete"]),
-    // A retired kind is never applied again. Its remaining children are found and deleted.
-    ...kindRules(retired, ["get", "list", "watch", "delete"]),
-    ...(eventTtls ? [{ apiGroups: [group], resources: [plural], verbs: ["delete"] }] : []),
-    EVENT_RULE,
-  ];
-}
-
-/** One rule for each API group. */
-function kindRules(kinds: Operator["children"], verbs: readonly string[]): PolicyRule[] {
-  return [...pluralsByGroup(kinds)].map(([group, resources]) => ({ apiGroups: [group], resources, verbs }));
-}
-
-/** The reader of the objects that an operator uses: a resident runner, a run in a pod of its own, or a resync. */
-type UsedReader = "runner" | "run" | "resync";
-
-/**
- * The rights to read the objects that an operator uses, and no more. If the definition names objects, these rights name them as
- * well.
- */
-function usedRules(
-  operator: Operator,
-  namespace: string | undefined,
-  reader: UsedReader,
-): readonly PolicyRule[] {
-  const rules = new Map<string, PolicyRule & { resourceNames?: string[] }>();
-  for (const selection of selectionsOf(operator)) {
-    if (operator.uses[selection.key]?.namespace !== namespace) continue;
-    const { apiVersion, plural, name } = selection;
-    const rule = {
-      apiGroups: [groupOf(apiVersion)],
-      resources: [plural],
-      verbs: usedVerbs(operator, selection, reader),
-    };
-    const key = JSON.stringify([rule, name === undefined]);
-    const names = name === undefined ? undefined : [...(rules.get(key)?.resourceNames ?? []), name];
-    rules.set(key, { ...rule, ...(names && { resourceNames: [...new Set(names)] }) });
-  }
-  return [...rules.values()];
-}
-
-function usedVerbs({ uses }: Operator, { key, isPolled }: UsedSelection, reader: UsedReader): string[] {
-  if (isPolled) return ["get"];
-  if (reader === "runner") return ["get", "list", "watch"];
-  // A run reads the objects that its object names. A resync compares the objects that all objects use.
-  return reader === "run" && uses[key]?.name !== undefined ? ["get"] : ["list"];
-}
-
-const EVENT_RULE: PolicyRule = {
-  apiGroups: ["events.k8s.io"],
-  resources: ["events"],
-  verbs: ["create", "patch"],
-};
-
-/** The rights to elect a leader. */
-function leaseRules(operator: OperatorIdentity): PolicyRule[] {
-  const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
-  return [
-    // A create cannot be restricted by name, because RBAC does not know the name of a new object.
-    { ...lease, verbs: ["create"] },
-    { ...lease, verbs: ["get", "update", "patch"], resourceNames: [leaseNameOf(operator)] },
-  ];
-}
-
-/**
- * The rights of a resync to the objects: to look which of them need a run, and to report on those whose last run failed without a
- * report. They hold in the whole cluster, for the reason of {@link customResourceRules}.
- */
-function resyncRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
-  const read = { apiGroups: [group], resources: [plural], verbs: ["get", "list"] };
-  if (watch) return [read];
-  return [read, { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] }];
-}
-
-/**
- * The rights of a resync to the children, to see which of them somebody changed, and which are left of deleted objects, and to
- * report runs that failed.
- */
-function resyncChildRules({ children }: Operator): PolicyRule[] {
-  return [...kindRules(children, ["list"]), EVENT_RULE];
-}
-
-/** The right to fetch the token of the handler's own account, and of no other. */
-export function tokenRule({ name }: Pick<Operator, "name">): PolicyRule {
-  const resourceNames = [handlerAccountOf(name)];
-  return { apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"], resourceNames };
-}
-
-const ARGO = { apiGroups: ["argoproj.io"] };
-
-/** The rights of a resident runner to record its runs, to read submitted Workflows, and to answer them. */
-export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
-  { ...ARGO, resources: ["workflows"], verbs: ["get", "create"] },
-  { ...ARGO, resources: ["workflowtasksets"], verbs: ["list", "watch"] },
-  { ...ARGO, resources: ["workflowtasksets/status"], verbs: ["patch"] },
-];
-
-/** Every pod of a Workflow reports by its executor (argo-workflows, docs/workflow-rbac.md). */
-const EXECUTOR_RULE: PolicyRule = { ...ARGO, resources: ["workflowtaskresults"], verbs: ["create", "patch"] };
-
-/** A run in a pod of its own reads its Workflow and whether that goes on, and deletes the runs that it makes needless. */
-export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
-  { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "delete"] },
-  EXECUTOR_RULE,
-];
-
-/**
- * A resync sees which runs exist and why they failed, deletes runs that will not begin, and submits others. It sees whose pods
- * have ended. To remind the Workflow controller of those it needs no right to change Workflows, with which it could give them any
- * pod: a WorkflowTaskResult reminds the controller too.
- */
-export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
-  const resourceNames = [workflowTemplateOf(operator.name)];
-  return [
-    { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "create", "delete"] },
-    { ...ARGO, resources: ["workflowtemplates"], verbs: ["get"], resourceNames },
-    { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
-    EXECUTOR_RULE,
-  ];
 }

@@ -1,4 +1,4 @@
-import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../../components/manifests/operator/rules";
 import { WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { Operator, UpdatePolicy } from "../../../runtime/definition/definition";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";

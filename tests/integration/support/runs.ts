@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES } from "../../../components/manifests/operator/rbac";
+import { RUN_WORKFLOW_RULES } from "../../../components/manifests/operator/rules";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { HttpTransport } from "../../../runtime/kubernetes/transport";
