@@ -163,7 +163,7 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
   readonly parallelism?: number;
   /**
    * Whether Pulumi refuses to delete objects whose deletion would lose data: CRDs and namespaces. Pulumi's option `protect` of the
-   * component protects all its objects.
+   * component protects all its objects except immutable ConfigMaps, which every edit replaces.
    * @default false
    */
   readonly protect?: boolean;
@@ -291,7 +291,7 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly traces?: TracesArgs;
   /**
    * Whether Pulumi refuses to delete objects whose deletion would lose data: every CRD, the event bus and the namespaces.
-   * Pulumi's option `protect` of the component protects all its objects.
+   * Pulumi's option `protect` of the component protects all its objects except immutable ConfigMaps, which every edit replaces.
    * @default false
    */
   readonly protect?: boolean;

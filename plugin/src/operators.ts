@@ -186,7 +186,8 @@ export interface OperatorsArgs {
   traces?: Traces;
   /**
    * Whether Pulumi refuses to delete objects whose deletion would lose data: every CRD, the event bus and the namespaces.
-   * Pulumi's option `protect` of the component protects all its objects. Default: false.
+   * Pulumi's option `protect` of the component protects all its objects except immutable ConfigMaps, which every edit replaces.
+   * Default: false.
    */
   protect?: boolean;
   /** The cluster. Default: that of the provider, `kubernetes:kubeconfig` and `kubernetes:context`. */
