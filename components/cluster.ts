@@ -45,10 +45,23 @@ export function clusterOf(
     identities.set(provider, identity);
     return { cluster: { provider, identity, connection: connectionTo(args) }, options };
   }
-  const config = new pulumi.Config("kubernetes");
-  const connection = { kubeconfig: config.get("kubeconfig"), context: config.get("context") };
-  const cluster = { provider: undefined, identity: "default", connection: Promise.resolve(connection) };
+  const cluster = {
+    provider: undefined,
+    identity: "default",
+    connection: Promise.resolve(defaultConnection()),
+  };
   return { cluster, options: opts };
+}
+
+/** The cluster of Pulumi's default provider. Undefined if that writes files and makes nothing in a cluster. */
+function defaultConnection(): Connection | undefined {
+  const config = new pulumi.Config("kubernetes");
+  if (config.get("renderYamlToDirectory")) return undefined;
+  return {
+    kubeconfig: config.get("kubeconfig"),
+    context: config.get("context"),
+    cluster: config.get("cluster"),
+  };
 }
 
 /** The identities of clusters for which a provider was made. A component's parts are given the provider alone. */

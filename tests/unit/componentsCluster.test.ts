@@ -27,8 +27,18 @@ describe("the components and the cluster", function () {
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
 
+  /** Every run begins without a kubeconfig in Pulumi's configuration, so the program sets it. */
+  const runWith = (configuration: Readonly<Record<string, string>>) =>
+    run(
+      () => {
+        for (const [key, value] of Object.entries(configuration)) pulumi.runtime.setConfig(key, value);
+        operators();
+      },
+      { preview: true },
+    );
+
   it("is a provider of its own, which everything is made with", async () => {
-    const made = await run(() => void operators({ cluster: { context: "prod" } }));
+    const made = await run(() => void operators({ cluster: { context: "prod", clusterIdentifier: "p" } }));
     const provider = named(made, "shop-cluster");
     assert.equal(provider.type, "pulumi:providers:kubernetes");
     assert.equal(provider.inputs.context, "prod");
@@ -123,6 +133,27 @@ describe("the components and the cluster", function () {
         .map(({ name }) => name),
       ["own"],
     );
+  });
+
+  it("is another one of the same kubeconfig, if Pulumi's configuration says so", async () => {
+    const configuration = {
+      "kubernetes:kubeconfig": JSON.stringify({
+        clusters: [{ name: "one", cluster: { server: "https://one.example.com" } }],
+        contexts: [{ name: "one", context: { cluster: "one", user: "u" } }],
+        users: [{ name: "u" }],
+        "current-context": "one",
+      }),
+      "kubernetes:cluster": "two",
+    };
+    const lines = await logged(() => runWith(configuration));
+    assert.match(lines, /the kubeconfig has no cluster "two"\. It has: one/);
+  });
+
+  it("is none if Pulumi's provider writes YAML: nothing is looked into", async () => {
+    const configuration = { "kubernetes:kubeconfig": "/none", "kubernetes:renderYamlToDirectory": "yaml" };
+    const lines = await logged(() => runWith(configuration));
+    assert.doesNotMatch(lines, /\/none|nothing is checked/);
+    assert.match(lines, /the operator gear gets rights in the whole cluster/);
   });
 
   it("does not answer, and Argo is to be used that nobody can see: the preview goes on, and says so", async () => {
