@@ -16,6 +16,13 @@ export interface ClusterArgs {
   readonly kubeconfig?: pulumi.Input<string>;
   /** The context to use. @default the current context of the kubeconfig */
   readonly context?: pulumi.Input<string>;
+  /**
+   * A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi takes the
+   * cluster for another one and replaces every object. With this name, it takes only another name for another cluster. Add the
+   * name in a deployment that does not change the kubeconfig.
+   * @default none
+   */
+  readonly clusterIdentifier?: pulumi.Input<string>;
 }
 
 /** Fields that a program chooses for pods, as Kubernetes names them. */

@@ -26,6 +26,12 @@ export interface Cluster {
   kubeconfig?: pulumi.Input<string>;
   /** The context to use. Default: the current context of the kubeconfig. */
   context?: pulumi.Input<string>;
+  /**
+   * A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi takes the
+   * cluster for another one and replaces every object. With this name, it takes only another name for another cluster. Add the
+   * name in a deployment that does not change the kubeconfig. Default: none.
+   */
+  clusterIdentifier?: pulumi.Input<string>;
 }
 
 /** The size of the event bus. */

@@ -42,6 +42,7 @@ describe("the components and the cluster", function () {
     const provider = named(made, "shop-cluster");
     assert.equal(provider.type, "pulumi:providers:kubernetes");
     assert.equal(provider.inputs.context, "prod");
+    assert.equal(provider.inputs.clusterIdentifier, "p");
   });
 
   describe("of two components", () => {
@@ -51,17 +52,22 @@ describe("the components and the cluster", function () {
         .map((each) => ({ ...each, installation: "own" }));
       return new Operators("own", { handlers, cluster, ...args });
     };
-    const same: readonly (readonly [string, () => ClusterArgs])[] = [
-      ["context", () => ({ context: "prod" })],
-      ["Output", () => ({ kubeconfig: pulumi.output("{}") })],
+    const output = pulumi.output("{}");
+    const same: readonly (readonly [string, ClusterArgs, ClusterArgs])[] = [
+      ["context", { context: "prod" }, { context: "prod" }],
+      ["Output", { kubeconfig: output }, { kubeconfig: output }],
+      [
+        "identifier",
+        { kubeconfig: pulumi.output("{}"), clusterIdentifier: "prod" },
+        { kubeconfig: pulumi.output("{}"), clusterIdentifier: "prod" },
+      ],
     ];
 
-    for (const [what, clusterOf] of same) {
+    for (const [what, cluster, other] of same) {
       it(`is the same if the ${what} is: operators come after the platform of the other`, async () => {
         const made = await run(() => {
-          const cluster = clusterOf();
           const { platform } = operators({ cluster });
-          own({ ...cluster }, { platform });
+          own(other, { platform });
         });
         const { dependencies } = named(made, "own-engine");
         for (const part of ["namespace-operators", "argo-workflows-controller", "argo-events-controller"]) {
@@ -71,9 +77,8 @@ describe("the components and the cluster", function () {
 
       it(`is the same if the ${what} is: a second platform in it is refused`, () =>
         refused(() => {
-          const cluster = clusterOf();
           operators({ cluster });
-          own({ ...cluster });
+          own(other);
         }, /the namespace "argosy" of a platform already belongs to ArgoPlatform "shop-platform"/));
     }
   });
