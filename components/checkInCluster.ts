@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { type Findings, type Look, lookInCluster } from "../preflight/lookInCluster";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
+import { onceForEachRun } from "./thisRun";
 
 /**
  * Looks into the cluster before a component and its objects are registered. If the cluster does not answer, a preview goes on without
@@ -45,14 +46,12 @@ function sayUnchecked(component: string, { provider }: Cluster): void {
   );
 }
 
-/** The warnings of a program's components. Each run of a program has its own monitor. */
-const said = new WeakMap<object, Set<unknown>>();
+/** What the components of a program have warned about. */
+const warnedAbout = onceForEachRun(() => new Set<unknown>());
 
 /** Whether this program has not yet warned about this. It counts as warned from now on. */
 function isNew(about: unknown): boolean {
-  const program = pulumi.runtime.getMonitor() ?? said;
-  const known = said.get(program) ?? new Set();
-  said.set(program, known);
+  const known = warnedAbout();
   return !known.has(about) && known.add(about) !== undefined;
 }
 

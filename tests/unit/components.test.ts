@@ -146,6 +146,24 @@ describe("the components", function () {
         billing({ platform });
       }, /Operators "billing": the installation "argosy" already belongs to Operators "shop" in this program\. Give each/));
 
+    it("of one installation are refused in a plugin, where each has clients of its own of Pulumi's engine", async () => {
+      const { getMonitor, getEngine } = pulumi.runtime;
+      const clientOf = (address: string) => () => ({ getChannel: () => ({ getTarget: () => address }) });
+      const inPlugin = () => {
+        Object.assign(pulumi.runtime, {
+          getMonitor: clientOf("127.0.0.1:1"),
+          getEngine: clientOf("127.0.0.1:2"),
+        });
+        const { platform } = operators();
+        billing({ platform });
+      };
+      try {
+        await refused(inPlugin, /the installation "argosy" already belongs to Operators "shop"/);
+      } finally {
+        Object.assign(pulumi.runtime, { getMonitor, getEngine });
+      }
+    });
+
     it("with a platform each in the same namespace are refused", () =>
       refused(() => {
         operators();
