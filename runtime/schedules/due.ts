@@ -51,7 +51,9 @@ const LONGEST_FUTURE_MS = 24 * 3_600_000;
  * asked, and {@link doneAt} after it has answered:
  * - Every instant after the object's creation and its first look is due at some look, or a later instant is: missed instants are
  *   made up for once.
- * - An instant that was remembered as done is not due again, whatever the clocks do.
+ * - An instant that was remembered as done is not due again, unless a clock shows a time of more than 24 hours before the last such
+ *   instant. Then the memory comes from a clock that was wrong, and does not count: what was done by that clock is due again at its
+ *   own time.
  * - All objects keep their order, and their distances, from one instant to the next.
  */
 export function due(schedule: CronSchedule, memory: ScheduleMemory | undefined, look: Look): Timing {

@@ -96,6 +96,35 @@ describe("what is due of a schedule", () => {
     );
   });
 
+  it("comes again at its own time if it was done by a clock that was more than a day ahead", () => {
+    const done = doneAt(NIGHTLY, "2026-01-08T03:00:00Z");
+    const { memory } = due(NIGHTLY, done, look("2026-01-06T02:59:59Z"));
+    assert.equal(memory.at, "2026-01-06T02:59:59Z");
+    assert.equal(due(NIGHTLY, memory, look("2026-01-08T03:00:00Z")).at, "2026-01-08T03:00:00Z");
+  });
+
+  it("is not due again when it is done, however clocks are set, unless one shows a time of more than a day before the last", () => {
+    const moves = fc.array(fc.integer({ min: -4_000, max: 4_000 }), { maxLength: 40 });
+    fc.assert(
+      fc.property(schedules, begins, moves, fc.uuid(), (schedule, begin, moves, uid) => {
+        let memory: ScheduleMemory | undefined;
+        let now = begin;
+        let done: string[] = [];
+        for (const minutes of moves) {
+          now += minutes * 60_000;
+          const timing = due(schedule, memory, { now, createdAt: begin, uid });
+          memory = timing.memory;
+          if (Date.parse(done.at(-1) ?? "") > now + 86_400_000) done = [];
+          if (timing.at === undefined) continue;
+          assert.ok(!done.includes(timing.at), `${timing.at} twice`);
+          done.push(timing.at);
+          memory = doneAt(schedule, timing.at);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it("is spread over the objects by their uids, evenly, always in the same order and never beyond its window", () => {
     const schedule = { ...NIGHTLY, cron: "0 0 * * *", spreadSeconds: 60 };
     const uids = Array.from(
@@ -125,7 +154,7 @@ describe("what is due of a schedule", () => {
     );
   });
 
-  it("is never missed for good and never twice by its key, whatever comes between", () => {
+  it("is never missed for good and never twice by its key, whatever comes between while clocks only go on", () => {
     fc.assert(
       fc.property(schedules, begins, turns, fc.uuid(), (schedule, begin, turns, uid) => {
         const occurrences = new Occurrences(parseCron(schedule.cron), schedule.timeZone);
