@@ -64,7 +64,7 @@ export class Outbox {
   private clientFor: ClientFor | undefined;
   /** How many facts wait. */
   private readonly counts = { events: 0, records: 0 };
-  private onEmpty: (() => void)[] = [];
+  private onFlushed: (() => void)[] = [];
 
   constructor(private readonly options: OutboxOptions) {
     this.workers = new Workers({
@@ -118,12 +118,12 @@ export class Outbox {
     if (known) this.pending.set(uid, { ...known, verdict: undefined });
   }
 
-  /** Reports what waits. Resolves when that is done, or the time is up. */
+  /** Reports what waits. Resolves when nothing is left but verdicts that are refused once more, or when the time is up. */
   async flush(graceMs: number): Promise<void> {
     for (const uid of this.pending.keys()) this.schedule.add(uid);
     this.workers.wake();
-    if (!this.clientFor || this.waiting === 0) return;
-    await within(graceMs, new Promise<void>((resolve) => this.onEmpty.push(resolve)));
+    if (!this.clientFor || this.isFlushed) return;
+    await within(graceMs, new Promise<void>((resolve) => this.onFlushed.push(resolve)));
   }
 
   /** The objects about which something waits to be reported. */
@@ -141,15 +141,17 @@ export class Outbox {
     return this.counts.records;
   }
 
-  /**
-   * How long the oldest message has been waiting, in seconds. 0 if none waits. A verdict alone that the API server refuses is not
-   * late: an Event has reported that.
-   */
+  /** How long the oldest message has been waiting, in seconds. 0 if none waits. A verdict that is refused is not late. */
   get lagSeconds(): number {
     let oldest = performance.now();
-    for (const { since, isRefused, records } of this.pending.values())
-      if (!isRefused || records.length > 0) oldest = Math.min(oldest, since);
+    for (const message of this.pending.values())
+      if (!isRefusedVerdict(message)) oldest = Math.min(oldest, message.since);
     return (performance.now() - oldest) / 1000;
+  }
+
+  /** Whether nothing waits, or only verdicts that are refused. */
+  private get isFlushed(): boolean {
+    return this.telling.size === 0 && [...this.pending.values()].every(isRefusedVerdict);
   }
 
   private async work(uid: string): Promise<WorkResult> {
@@ -167,7 +169,7 @@ export class Outbox {
       this.keep(uid, { ...(later ? this.merge(left, later) : left), name, since });
       this.trim();
     } else message.onReported?.(unreported ? undefined : { from, to: performance.now() });
-    if (this.waiting === 0) this.endFlushes();
+    if (this.onFlushed.length > 0 && this.isFlushed) this.endFlushes();
     if (!left) return { kind: "done" };
     const waitMs = retryAfterMs(unreported?.error);
     return { kind: "failed", ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
@@ -219,7 +221,7 @@ export class Outbox {
   }
 
   private endFlushes(): void {
-    for (const end of this.onEmpty.splice(0)) end();
+    for (const end of this.onFlushed.splice(0)) end();
   }
 
   /** Drops facts, the oldest first, if too many wait. */
@@ -260,4 +262,9 @@ export class Outbox {
       for (let count = 0; count < dropped; count++) this.options.onDrop(what, "too many wait to be written");
     }
   }
+}
+
+/** Whether nothing is left of a message but a verdict that the API server refuses. An Event has reported that. */
+function isRefusedVerdict({ isRefused, events, records }: Message): boolean {
+  return isRefused === true && events.length === 0 && records.length === 0;
 }

@@ -305,6 +305,22 @@ describe("Outbox", () => {
     assert.equal(isFlushed, true);
   });
 
+  it("is flushed when a refused verdict alone is left, after one more try", async () => {
+    let tries = 0;
+    bench.answer = async (message) => {
+      tries++;
+      return { left: { ...message, events: [], isRefused: true }, error: new ApiError(403, {}, "PATCH") };
+    };
+    bench.put({ verdict: READY });
+    await bench.clock.tick();
+    let isFlushed = false;
+    void bench.outbox.flush(3_000).then(() => {
+      isFlushed = true;
+    });
+    await bench.clock.tick();
+    assert.deepEqual([isFlushed, tries, bench.outbox.waiting], [true, 2, 1]);
+  });
+
   it("says since when the oldest message waits", async () => {
     bench.answer = fails(UNREACHABLE);
     assert.equal(bench.outbox.lagSeconds, 0);
