@@ -6,6 +6,7 @@ import type { Selection } from "../kubernetes/list";
 import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { LineSplitter } from "../text/lines";
+import { FIRST_PAUSE_MS, GrowingPause } from "./growingPause";
 import { type Step, WatchFailures } from "./watchFailures";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */
@@ -58,13 +59,14 @@ type WatchEvent =
   | { type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; object: KubernetesObject }
   | { type: "ERROR"; object: ApiStatus };
 
-const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
 /**
- * A kind that cannot be watched is listed about this often at least, in milliseconds. A list costs more than another try of a
- * watch.
+ * A kind that can be listed, and not watched from that list on, is listed about this often at least, in milliseconds. A list costs
+ * more than another try of a watch.
  */
-const LONGEST_POLL_MS = 30_000;
+const LONGEST_RELIST_MS = 30_000;
+/** A watch has succeeded if it lasted for this long, in milliseconds. */
+const LASTING_MS = 4_000;
 
 function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
   return setTimeout(ms, undefined, { signal });
@@ -73,7 +75,7 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
 /**
  * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it continues from
  * the last version seen. It lists again if the server has forgotten that version (410), if the server is behind that version, and
- * when a caller asks for it. A kind that can be listed but not watched is listed again and again, less and less often.
+ * when a caller asks for it. A kind that can be listed, and not watched from there, is listed again and again, less and less often.
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
 export class Reflector {
@@ -85,7 +87,9 @@ export class Reflector {
   private latest: string | undefined;
   /** Whether a watch was cut off, or could not be opened: another API server may answer next. */
   private mayBeAnotherServer = false;
-  private retryMs = FIRST_RETRY_MS;
+  private readonly retries = new GrowingPause(LONGEST_RETRY_MS);
+  /** Between lists, as long as no watch between them succeeds. */
+  private readonly relists = new GrowingPause(LONGEST_RELIST_MS);
   private refusal: Error | undefined;
   private readonly failures: WatchFailures;
   private readonly now: () => number;
@@ -167,7 +171,7 @@ export class Reflector {
         const openedAt = performance.now();
         if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
         // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
-        if (performance.now() - openedAt < FIRST_RETRY_MS && this.resourceVersion !== undefined)
+        if (performance.now() - openedAt < FIRST_PAUSE_MS && this.resourceVersion !== undefined)
           throw new Error("the watch ended as soon as it began");
       } catch (error) {
         if (signal.aborted) return;
@@ -189,10 +193,8 @@ export class Reflector {
     if (signal.aborted) return;
     this.options.onInterruption?.(error);
     const { pause = pauseByTimer } = this.options;
-    // Between half of it and one and a half of it, so that many watches do not try again at once.
-    const waitMs = (retryAfterMs(error) ?? 0) + this.retryMs * (0.5 + Math.random());
-    await pause(waitMs, this.interruption.signal).catch(() => {});
-    this.retryMs = Math.min(this.retryMs * 2, consequence === "poll" ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
+    const growing = step === "watch" && consequence !== "retry" ? this.relists : this.retries;
+    await pause((retryAfterMs(error) ?? 0) + growing.next(), this.interruption.signal).catch(() => {});
   }
 
   private refused(error: Error): void {
@@ -270,7 +272,10 @@ export class Reflector {
     } finally {
       stream.destroy();
       // A proxy may cut each watch by which nothing passes for half a minute. That is no reason to wait longer and longer.
-      if (this.now() - openedAt >= LONGEST_RETRY_MS) this.retryMs = FIRST_RETRY_MS;
+      if (this.now() - openedAt >= LASTING_MS) {
+        this.retries.reset();
+        this.relists.reset();
+      }
     }
   }
 
@@ -283,7 +288,7 @@ export class Reflector {
       throw new ApiError(410, { message: `the API server went back to version ${resourceVersion}` }, "watch");
     this.resourceVersion = resourceVersion;
     this.latest = resourceVersion;
-    this.retryMs = FIRST_RETRY_MS;
+    this.retries.reset();
     this.failures.watched();
     const { sink, metadataOnly } = this.options;
     const { apiVersion, kind, metadata } = event.object;

@@ -7,10 +7,8 @@ export type Step = "list" | "watch";
 type Consequence =
   /** It continues where it was. */
   | "retry"
-  /** It lists. */
+  /** It lists. If that happens again and again, it lists less and less often. */
   | "relist"
-  /** It lists again and again, less and less often: the kind can be listed and not watched. */
-  | "poll"
   /** It reports that, and lists until it is no longer refused. Nobody waits for it meanwhile. */
   | "refused";
 
@@ -37,9 +35,9 @@ const FEWEST_FAILURES = 3;
  *
  * | error | of a list | of a watch |
  * | --- | --- | --- |
- * | 403: not allowed | refused | poll: the next list is refused too, if that is not allowed either |
+ * | 403: not allowed | refused | relist: the next list is refused too, if that is not allowed either |
  * | 404: there is no such kind | refused | refused |
- * | 405: nobody can watch the kind | lasting | poll |
+ * | 405: nobody can watch the kind | lasting | relist |
  * | 410: the version is too old | relist | relist |
  * | 429: we ask too much | retry | lasting |
  * | 429: the API server cannot fill its cache with the kind | lasting | lasting |
@@ -88,7 +86,7 @@ export class WatchFailures {
 
   private afterWatch(error: Error): Consequence {
     if (!(error instanceof ApiError)) return "retry";
-    if (UNWATCHED_CODES.includes(error.code)) return "poll";
+    if (UNWATCHED_CODES.includes(error.code)) return "relist";
     if (REFUSAL_CODES.includes(error.code)) return "refused";
     return this.isWatchLasting() || isVersionUseless(error) ? "relist" : "retry";
   }

@@ -6,7 +6,7 @@ import { Store } from "../../runtime/watch/store";
 import { eventually } from "../support/eventually";
 import { CONFIG_MAPS } from "./support/objects";
 import { item, ReflectorBench } from "./support/reflectorBench";
-import { type ApiCall, json, refuse } from "./support/testApiServer";
+import { type ApiCall, json, refuse, sendEvent } from "./support/testApiServer";
 
 describe("Reflector, when lists or watches fail", () => {
   let bench: ReflectorBench;
@@ -52,15 +52,26 @@ describe("Reflector, when lists or watches fail", () => {
     });
   }
 
-  const caps: [string, number, (call: ApiCall) => boolean][] = [
-    ["lists what cannot be watched every 30 seconds in the end", 30_000, ({ query }) => query.has("watch")],
-    ["tries what may not be listed every 4 seconds in the end", 4_000, () => true],
+  const isWatch = ({ query }: ApiCall) => query.has("watch");
+  const caps: [string, number, (call: ApiCall) => boolean, (response: ServerResponse) => void][] = [
+    ["lists what cannot be watched every 30 s in the end", 30_000, isWatch, (to) => refuse(to, 403)],
+    ["lists what is always outdated every 30 s in the end", 30_000, isWatch, (to) => refuse(to, 410)],
+    [
+      "lists what is outdated after each event every 30 s in the end",
+      30_000,
+      isWatch,
+      (to) => {
+        sendEvent(to, "MODIFIED", item("a", "100"));
+        sendEvent(to, "ERROR", { kind: "Status", code: 410, reason: "Expired" });
+        to.end();
+      },
+    ],
+    ["tries what may not be listed every 4 s in the end", 4_000, () => true, (to) => refuse(to, 403)],
   ];
-  for (const [what, longestMs, isRefused] of caps) {
+  for (const [what, longestMs, isRefused, fail] of caps) {
     it(`${what}, give or take a half, and not before each wait is over`, async () => {
       const { answer } = bench.api;
-      bench.api.answer = (call, response) =>
-        isRefused(call) ? refuse(response, 403) : answer(call, response);
+      bench.api.answer = (call, response) => (isRefused(call) ? fail(response) : answer(call, response));
       const waits: number[] = [];
       let end = () => {};
       const pause = (ms: number) =>

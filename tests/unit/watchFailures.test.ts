@@ -38,9 +38,9 @@ describe("what a reflector does after an error", () => {
   }
 
   const table: [what: string, error: Error, list: string, watch: string][] = [
-    ["a missing right", refusal(403), "refused", "poll"],
+    ["a missing right", refusal(403), "refused", "relist"],
     ["a missing kind", refusal(404), "refused", "refused"],
-    ["a kind that nobody can watch", refusal(405), "retry", "poll"],
+    ["a kind that nobody can watch", refusal(405), "retry", "relist"],
     ["a version that is too old", refusal(410), "relist", "relist"],
     ["too many requests", refusal(429), "retry", "retry"],
     ["a cache that cannot be filled", UNCACHED, "retry", "retry"],
@@ -57,7 +57,7 @@ describe("what a reflector does after an error", () => {
     });
 
   const lasting: [what: string, error: Error, list: string, watch: string][] = [
-    ["a kind that nobody can watch", refusal(405), "refused", "poll"],
+    ["a kind that nobody can watch", refusal(405), "refused", "relist"],
     ["a version that is too old", refusal(410), "relist", "relist"],
     ["too many requests", refusal(429), "retry", "relist"],
     ["a cache that cannot be filled", UNCACHED, "refused", "relist"],
