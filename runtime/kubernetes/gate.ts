@@ -61,10 +61,13 @@ const LONG_MS = 1_000;
  */
 const IN_FLIGHT = 64;
 /**
- * A class that yields has at most this part of the places while a more urgent request is on its way or waits for a place, however
+ * The part of the places that a class that yields has at most while a more urgent request is on its way or waits for a place, however
  * long its own requests have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
+ *
+ * Such a class also leaves this part to each class to which it yields, even if nothing is on its way there. Otherwise statuses that
+ * hang, as when a webhook does, could hold every place until they end.
  */
-const PART_THAT_YIELDS = 1 / 8;
+const PART = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
 const IN_FLIGHT_OF_SHARE = 16;
 
@@ -88,13 +91,13 @@ interface Turn {
  * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's requests of one
  * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
  * or report: they leave when nothing more urgent is on its way, apart from requests that take long, or after the time of their
- * class in {@link LATER_MS}. Beside more urgent ones they have a few places only.
+ * class in {@link LATER_MS}. Beside more urgent ones they have a few places only, and never all of them.
  */
 export class Gate {
   private readonly now: () => number;
   private readonly most: number;
   private readonly mostOfShare: number;
-  private readonly mostThatYield: number;
+  private readonly part: number;
   /** By class, the shares with requests that wait, in the order of their turns. */
   private readonly queues: Record<Queued, Map<unknown, Set<Waiting>>> = {
     work: new Map(),
@@ -122,7 +125,7 @@ export class Gate {
     this.now = options.now ?? (() => performance.now());
     this.most = options.inFlight ?? IN_FLIGHT;
     this.mostOfShare = options.inFlightOfShare ?? IN_FLIGHT_OF_SHARE;
-    this.mostThatYield = Math.max(1, Math.floor(this.most * PART_THAT_YIELDS));
+    this.part = Math.floor(this.most * PART);
   }
 
   /**
@@ -240,14 +243,25 @@ export class Gate {
    */
   private yieldsForMs(turn: Turn, turns: readonly Turn[]): number {
     const { queue } = turn;
-    const others = YIELDS_TO[queue] ?? [];
+    const others = YIELDS_TO[queue];
+    if (!others) return 0;
+    if (this.countNoMoreUrgent(queue) >= this.most - this.part * others.length)
+      return Number.POSITIVE_INFINITY;
     const isUrgent = (other: Queued) =>
       this.onTheirWay[other].size > 0 || turns.some((each) => each.queue === other);
     if (!others.some(isUrgent)) return 0;
     // Requests that take long hold their places too.
-    if (this.onTheirWay[queue].size >= this.mostThatYield) return Number.POSITIVE_INFINITY;
+    if (this.onTheirWay[queue].size >= Math.max(1, this.part)) return Number.POSITIVE_INFINITY;
     const now = this.now();
     return others.some((other) => this.isAnyNew(other, now)) ? Math.max(0, dueAt(turn) - now) : 0;
+  }
+
+  /** The requests on their way of a class that yields, and of those that yield to it. */
+  private countNoMoreUrgent(queue: Queued): number {
+    let count = 0;
+    for (const other of QUEUES)
+      if (other === queue || YIELDS_TO[other]?.includes(queue)) count += this.onTheirWay[other].size;
+    return count;
   }
 
   /** Whether a request of the class has left within the last {@link LONG_MS}. */
