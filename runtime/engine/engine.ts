@@ -155,8 +155,7 @@ export class Engine {
     await this.leading?.stop(graceMs);
     this.schedule.clear();
     this.alarms.clear();
-    await this.parts?.watches.stop();
-    await this.pool.close();
+    await Promise.all([this.parts?.watches.stop(), this.pool.close()]);
     this.client.close();
   }
 

@@ -26,8 +26,6 @@ export interface HandlerPoolOptions {
   readonly now?: () => number;
 }
 
-/** How long a process may take to end by itself when the pool is closed. The caller of `close` waits for it. */
-const CLOSING_GRACE_MS = 2_000;
 /**
  * How long a request waits before one more process is started for it. The first process is started at once. One more is started
  * if the running processes would take longer for all waiting requests than one more process takes to start. That is so if the
@@ -138,9 +136,7 @@ export class HandlerPool {
     for (const timer of this.idle.values()) clearTimeout(timer);
     this.idle.clear();
     this.refuseWaiting(noneStarted());
-    await Promise.all(
-      [...this.alive].map((worker) => worker.end(this.busy.has(worker) ? 0 : CLOSING_GRACE_MS)),
-    );
+    await Promise.all([...this.alive].map((worker) => worker.end(this.busy.has(worker) ? 0 : undefined)));
   }
 
   private acquire(): Promise<HandlerWorker> {

@@ -9,6 +9,8 @@ import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownI
 
 /** How much of a run's standard error is kept, in bytes. Its end is kept, where the error is. */
 const KEPT_LOG_BYTES = 8 * 1024;
+/** How long a process may take to end by itself, in milliseconds: docs/contract.md. */
+const ENDING_MS = 5_000;
 const ENDED_BEFORE = "the handler was ended before it answered";
 
 /** An answer of any form, with the handler's standard error meanwhile. */
@@ -116,7 +118,7 @@ export class HandlerWorker {
    * Lets the process end by itself, as the contract says, and kills it if it has not ended within `graceMs`. A question that it
    * has not answered fails. Resolves when the process has gone, even if it was given up before.
    */
-  end(graceMs = 5_000): Promise<void> {
+  end(graceMs = ENDING_MS): Promise<void> {
     if (!this.over) {
       this.over = true;
       this.process.end();

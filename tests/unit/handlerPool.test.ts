@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -240,6 +240,14 @@ describe("HandlerPool", () => {
     await pool.close();
     assert.ok(!isAlive(pid));
     assert.equal(pool.size, 0);
+  });
+
+  it("leaves a process the time to end that the contract says when it is closed", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "pool-"));
+    start(`trap 'sleep 3; rmdir "${folder}"' EXIT; ${WHO}`);
+    await ask();
+    await pool.close();
+    assert.equal(existsSync(folder), false);
   });
 
   it("fails what is being asked when it is closed", async () => {
