@@ -50,7 +50,7 @@ const REFRESH_PATIENCE_MS = 10_000;
  * - An object that another process still works on waits until that work has ended, and is then read again.
  * - If work in progress takes long when the process stops, another process leads meanwhile.
  * - No handler is at work on an object in a term that has ended, or after the time that a stop may take. Such handlers are killed
- *   before another process may ask its own handler about the object.
+ *   before another process may ask its own handler about the object. None is asked afterwards (tests/unit/reconcile.test.ts).
  *
  * Caveat: a process that is frozen kills its handlers only when it goes on.
  */
@@ -100,6 +100,7 @@ export class Leading {
 
   /**
    * Begins no new work, ends the work in progress, and writes what is still to be reported. Then another process may lead.
+   * Without the work in progress, that takes at most eight seconds and the requests about the Lease.
    * @param graceMs how long work in progress may take, in milliseconds. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
@@ -119,6 +120,8 @@ export class Leading {
       const unfinished = () => [...workers.keys, ...outbox.names().map(keyOf)];
       const ended = idle.then(() => outbox.flush(LAST_WRITES_GRACE_MS));
       await within(graceMs, this.leadership.handOver({ unfinished, ended }));
+      // A run that has not asked its handler yet must not ask it after the others were killed.
+      this.current?.end();
       handlers.abandon(new NotLeadingError());
     }
     await this.leadership.stop();

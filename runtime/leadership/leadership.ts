@@ -138,10 +138,11 @@ export class Leadership {
   }
 
   private async free(): Promise<void> {
-    const { term } = this;
+    const { current } = this;
     this.current = undefined;
-    term?.end();
-    if (term) await this.tried(this.ours.free());
+    current?.end();
+    // The lease is ours although somebody has ended the term before.
+    if (current) await this.tried(this.ours.free());
   }
 
   /**

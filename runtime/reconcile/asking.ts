@@ -113,6 +113,8 @@ export class Asking {
     const known = new QuestionSecrets({ scrubber, run: id, given: [object, ...children], used: secrets });
     const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
     const ask = async () => {
+      // What the question contains may have been read for so long that another process asks its own handler by now.
+      reconciliation.assertMayGoOn();
       const askedAt = performance.now();
       const { answer, length, log } = await timeline.step("handler", () =>
         askHandler<Answer>(known.learning(pool), question, this.checkStatus, this.options.isOurs),

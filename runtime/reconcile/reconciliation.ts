@@ -24,8 +24,9 @@ export interface ReconciliationOptions extends Pick<ReconcileReport, "id" | "att
  * One reconcile of one object, as its steps see it: the client for its requests, and the timeline in which the steps are noted. What
  * the steps find out, they return.
  *
- * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): none of its requests is sent if we no longer lead, or if
- * the object is known to be gone. An object that was being deleted when it began is finalized all the same.
+ * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): if we no longer lead, or if the object is known to be gone,
+ * none of its requests is sent, and the handler is not asked. An object that was being deleted when it began is finalized all the
+ * same.
  */
 export class Reconciliation implements WriteScope {
   readonly client: KubernetesClient;
@@ -45,18 +46,21 @@ export class Reconciliation implements WriteScope {
     private readonly mandate: Mandate,
     private readonly options: ReconciliationOptions,
   ) {
-    const { name, namespace, uid, deletionTimestamp } = object.metadata;
-    const isBeingDeleted = deletionTimestamp !== undefined;
+    const { namespace, uid } = object.metadata;
     this.namespace = namespace;
     this.timeline = options.timeline;
-    this.client = mandate.client.with({
-      class: "work",
-      share: uid,
-      fence: () => {
-        mandate.assert();
-        if (!isBeingDeleted && options.objects.isGoing({ name, namespace }, uid)) throw new ObjectGoneError();
-      },
-    });
+    this.client = mandate.client.with({ class: "work", share: uid, fence: () => this.assertMayGoOn() });
+  }
+
+  /**
+   * Asks whether it may go on. Each of its requests asks this when it leaves, and so does the question to the handler.
+   * @throws NotLeadingError if we no longer lead; ObjectGoneError if the object is known to be gone
+   */
+  assertMayGoOn(): void {
+    this.mandate.assert();
+    const { uid, deletionTimestamp } = this.object.metadata;
+    if (deletionTimestamp === undefined && this.options.objects.isGoing(this.object.metadata, uid))
+      throw new ObjectGoneError();
   }
 
   /** The id of its report. */

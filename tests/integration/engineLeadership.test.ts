@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fieldManagerOf } from "../../runtime/names";
 import { always, eventually } from "../support/eventually";
+import { ApiProxy } from "./support/apiProxy";
 import { LEASE_SECONDS, LeadershipScene } from "./support/leadershipScene";
 import { configMap } from "./support/manifests";
 import { type Play, withOperatorEach } from "./support/operatorEach";
@@ -168,6 +169,38 @@ const scenes: Readonly<Record<string, Play<LeadershipScene>>> = {
       proxy.release();
       await always(async () => assert.deepEqual(await scene.everything(), newer));
     },
+
+  "one asks no handler about what the API server answers only after its term": async (scene) => {
+    const proxy = await ApiProxy.start(scene.operator.cluster.connection);
+    try {
+      const late = await scene.leading("late", { connection: proxy.through(scene.operator.connection) });
+      const object = await scene.apply("late-read", answering(configMap("late-read")));
+      await scene.ready("late-read");
+      let release = () => {};
+      const released = new Promise<undefined>((resolve) => {
+        release = () => resolve(undefined);
+      });
+      proxy.before = ({ method, path }) => {
+        if (path.includes("/leases")) return "cut";
+        return method === "GET" && path.includes("/late-read") ? released : undefined;
+      };
+      const reads = () =>
+        proxy.requests.filter(({ method, path }) => method === "GET" && path.includes("/late-read"));
+      const before = reads().length;
+      late.controller.hint(object.metadata);
+      await eventually(() => assert.ok(reads().length > before, "it reads the object"));
+      await eventually(() => assert.equal(late.controller.isLeading, false));
+      await scene.leading("other");
+      await scene.apply("late-read", answering(configMap("late-read", { of: "two" })));
+      await scene.ready("late-read");
+      const asked = scene.operator.calls("late-read").length;
+      release();
+      await eventually(() => assert.equal(late.reportsOf("late-read").at(-1)?.skipped, "not the leader"));
+      assert.equal(scene.operator.calls("late-read").length, asked);
+    } finally {
+      await proxy.stop();
+    }
+  },
 
   "one that leads again knows that the other has changed its children meanwhile": async (scene) => {
     const proxies = [await scene.proxied(), await scene.proxied()] as const;

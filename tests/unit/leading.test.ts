@@ -27,8 +27,12 @@ describe("Leading", function () {
   let workers: Workers;
   /** The work in progress: how it is ended, by its key. */
   let working: Map<string, () => void>;
-  /** The objects that were worked on whenever their handlers were abandoned, and what the Lease said then. */
-  let abandoned: { readonly keys: readonly string[]; readonly lease: Lease | undefined }[];
+  /** Whenever handlers were abandoned: the objects that were worked on, what the Lease said, and whether more could be asked. */
+  let abandoned: {
+    readonly keys: readonly string[];
+    readonly lease: Lease | undefined;
+    readonly isOver: boolean | undefined;
+  }[];
   let reread: string[];
   /** Ends the list of the custom resources. */
   let listed: (isComplete?: boolean) => void;
@@ -61,13 +65,14 @@ describe("Leading", function () {
   function start(keys: readonly string[] = [KEY]): Leading {
     const cluster = new FakeCluster();
     const client = cluster.client();
-    const leading = new Leading({
+    const leading: Leading = new Leading({
       client,
       schedule,
       workers,
       handlers: {
         abandon: () => {
-          abandoned.push({ keys: [...working.keys()], lease: structuredClone(lease) });
+          const isOver = leading.term?.hasEnded;
+          abandoned.push({ keys: [...working.keys()], lease: structuredClone(lease), isOver });
           for (const end of working.values()) end();
         },
       },
@@ -260,8 +265,8 @@ describe("Leading", function () {
     await eventually(() => assert.ok(working.has(KEY), "it works"));
     await leading.stop(2_500);
     assert.deepEqual(
-      abandoned.map(({ keys }) => keys),
-      [[KEY]],
+      abandoned.map(({ keys, isOver }) => [keys, isOver]),
+      [[[KEY], true]],
     );
     assert.match(JSON.stringify(abandoned[0]?.lease?.metadata.annotations), /shop\/widget/);
     assert.doesNotMatch(JSON.stringify(lease?.metadata.annotations ?? {}), /shop\/widget/);

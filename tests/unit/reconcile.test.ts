@@ -7,7 +7,7 @@ import { kindKey } from "../../runtime/kubernetes/resource";
 import { memoryOf, NOTHING } from "../../runtime/memory/memory";
 import type { StatusChange } from "../../runtime/status/composeStatus";
 import { CLUSTER_ROLES, configMap, IDENTITY, observed, operator } from "./support/objects";
-import { ReconcileWorld } from "./support/reconcileWorld";
+import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconciler", () => {
   let world: ReconcileWorld;
@@ -47,6 +47,29 @@ describe("Reconciler", () => {
     const secret = observed("Secret", { data: { password: btoa("correct-horse") } });
     await world.reconcile({ used: async () => ({ used: {}, warnings: [], secrets: [secret] }) });
     assert.equal(world.reconciling.masked("late: <correct-horse>"), "late: <***>");
+  });
+
+  for (const event of ["reconcile", "finalize"] as const) {
+    it(`does not ask the handler to ${event} if the term has ended while the used objects were read`, async () => {
+      world.given(event === "finalize" ? { deletionTimestamp: DELETED, finalizers: [FINALIZER] } : {});
+      const used = async () => {
+        world.isLeading = false;
+        return { used: {}, warnings: [], secrets: [] };
+      };
+      const options = event === "finalize" ? finalizing : {};
+      const { report } = await world.reconcile({ ...options, used });
+      assert.deepEqual([world.questions, report.skipped], [[], "not the leader"]);
+    });
+  }
+
+  it("does not ask the handler about an object that has gone while the used objects were read", async () => {
+    world.given();
+    const used = async () => {
+      world.isGoing = true;
+      return { used: {}, warnings: [], secrets: [] };
+    };
+    const { report } = await world.reconcile({ used });
+    assert.deepEqual([world.questions, report.skipped], [[], "gone"]);
   });
 
   it("asks the handler, then writes the children, then the status with the verdict", async () => {
