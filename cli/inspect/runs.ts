@@ -3,7 +3,7 @@ import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/wor
 import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import type { Selection } from "../../runtime/kubernetes/list";
+import { named, type Selection } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
@@ -67,7 +67,7 @@ export const HOW_LONG_KEPT =
  * @throws CommandError if there is none
  */
 export async function findRun(client: KubernetesClient, name: string): Promise<KubernetesObject> {
-  const selection = { labelSelector: OPERATOR_LABEL, fieldSelector: `metadata.name=${name}` };
+  const selection = { labelSelector: OPERATOR_LABEL, ...named(name) };
   const [run] = await workflows(client, selection);
   if (run) return run;
   throw new CommandError(

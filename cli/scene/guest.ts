@@ -3,6 +3,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
+import { named } from "../../runtime/kubernetes/list";
 import {
   formatName,
   type KubernetesObject,
@@ -38,7 +39,7 @@ export class Guest {
    *   would change them; or if the operator runs, because the scene would take its rights
    */
   static async enter(client: KubernetesClient, operator: Operator, namespace: string): Promise<Guest> {
-    const selection = { fieldSelector: `metadata.name=${leaseNameOf(operator)}` };
+    const selection = named(leaseNameOf(operator));
     const held = (await client.listAll(LEASE, selection)).find(isHeld);
     if (held) {
       throw new CommandError(

@@ -122,6 +122,12 @@ async function readPage(
   }
 }
 
+/** Selects the object of a name. @returns a part of a {@link Selection} */
+export function named(name: string): { readonly fieldSelector: string } {
+  // The name of an RBAC object may contain what has a meaning in a selector.
+  return { fieldSelector: `metadata.name=${name.replace(/[\\,=]/g, "\\$&")}` };
+}
+
 /** A selection as the query of a path, with further parameters. Those that are empty are left out. */
 export function selectionQuery(selection: Selection, more: Record<string, string>): URLSearchParams {
   const query = new URLSearchParams();

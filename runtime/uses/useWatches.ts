@@ -4,6 +4,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { isSecretKind } from "../kubernetes/kinds";
+import { named } from "../kubernetes/list";
 import { withoutManagedFields } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { FollowedKind } from "../watch/followedKind";
@@ -125,7 +126,7 @@ export class UseWatches {
       client,
       namespaces,
       labelSelector,
-      fieldSelector: name && `metadata.name=${name}`,
+      ...(name && named(name)),
       metadataOnly: isMetadataOnly,
       answersOthers,
       sink: (of, namespace) => store.sink(of, namespace),

@@ -3,6 +3,7 @@ import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kuberne
 import { discover } from "../../runtime/kubernetes/discovery";
 import { ApiError, isNamespaceMissing, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
 import { BUILT_IN_KINDS, hasDnsNames } from "../../runtime/kubernetes/kinds";
+import { named } from "../../runtime/kubernetes/list";
 import {
   isNewer,
   type JsonObject,
@@ -21,6 +22,7 @@ const FINALIZER = "argosy.dev/facts";
 const THEIRS = "example.com/theirs";
 const FINALIZER_MANAGER = "argosy/facts/finalizer";
 const NO_OBJECT = "1";
+const CLUSTER_ROLE = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
 
 const CRD: Manifest = {
   apiVersion: "apiextensions.k8s.io/v1",
@@ -97,6 +99,21 @@ describe("the API server", function () {
       const { message } = await errorOf(ApiError, () => work);
       assert.match(message, /type: Required value: must not be empty/);
     });
+
+  it("lists exactly the object of a name that has a meaning in selectors", async () => {
+    const kind = { ...CLUSTER_ROLE, plural: "clusterroles", namespaced: false };
+    const names = ["facts", "facts,metadata.name=other", "facts\\=a"];
+    const roles = names.map((name) => ({ ...CLUSTER_ROLE, metadata: { name }, rules: [] }));
+    await Promise.all(roles.map((role) => api.apply(role)));
+    for (const name of names) {
+      const found = await client.listAll(kind, named(name));
+      assert.deepEqual(
+        found.map(({ metadata }) => metadata.name),
+        [name],
+      );
+    }
+    await Promise.all(roles.map((role) => api.delete(role)));
+  });
 
   it("refuses a name with capitals for all kinds of which the engine says so", async () => {
     const { groups } = await client.read<{ groups: { name: string; preferredVersion: ApiVersion }[] }>(

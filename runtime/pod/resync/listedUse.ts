@@ -4,6 +4,7 @@ import { selectionsOf, type UsedSelection, useOf } from "../../definition/select
 import type { KubernetesClient } from "../../kubernetes/client";
 import { findResource, isKindMissing } from "../../kubernetes/discovery";
 import { isSecretKind } from "../../kubernetes/kinds";
+import { named } from "../../kubernetes/list";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import { USED_BY_LABEL } from "../../names";
 import { gatherReferences, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "../../uses/used";
@@ -101,7 +102,7 @@ export class ListedUse implements UsedSource {
     const selected = {
       namespaces,
       labelSelector,
-      fieldSelector: name && `metadata.name=${name}`,
+      ...(name && named(name)),
       // Whether a Secret is given depends on its type.
       metadataOnly: !isSecretKind(useOf(operator, key)),
     };

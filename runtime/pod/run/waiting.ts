@@ -2,6 +2,7 @@ import type { ChildStore } from "../../children/childStore";
 import { whyNotReady } from "../../children/readiness";
 import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
+import { named } from "../../kubernetes/list";
 import { isNewer, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import { kindKey, type Resource } from "../../kubernetes/resource";
 import { OWNER_UID_LABEL } from "../../names";
@@ -123,7 +124,7 @@ export class Waiting {
     following.open("object", {
       client,
       resource,
-      fieldSelector: `metadata.name=${name.name}`,
+      ...named(name.name),
       namespace,
       from: metadata.resourceVersion,
       sink: {
