@@ -1,13 +1,16 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError } from "../kubernetes/errors";
+import { named } from "../kubernetes/list";
 import { formatName, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { WorkResult } from "../work/backoff";
+import { dropOldest } from "../work/dropOldest";
 import { Schedule } from "../work/schedule";
 import { Workers } from "../work/workers";
 import type { Child, ChildStore } from "./childStore";
 import type { ChildWriter } from "./childWriter";
-import type { Owner } from "./ownership";
+import { canReference, type Owner } from "./ownership";
 
 /** What {@link Orphans} work with. */
 export interface OrphansOptions {
@@ -16,7 +19,9 @@ export interface OrphansOptions {
   /** The kind of the objects that own the children. */
   readonly ownerKind: Resource;
   readonly sight: Sight;
-  /** Called when children are still left after several tries. */
+  /** Takes the values of Secrets out of a text. */
+  readonly masked: (text: string) => string;
+  /** Called when children are still left after several tries, and when children are left on purpose. */
   readonly notice: (text: string) => void;
 }
 
@@ -36,19 +41,28 @@ export interface Sight {
 const GRACE_MS = 5_000;
 /** If this many tries have failed, a notice says so. The API server is often away for a moment. */
 const TRIES_UNTOLD = 5;
+/** How many owners' children are deleted at once. Otherwise one webhook that hangs would hold up all of them. */
+const CONCURRENCY = 8;
+/** How many owners are remembered of which a notice has said that children are left on purpose. */
+const MOST_REMEMBERED = 10_000;
 
 /**
  * Deletes the children of objects that are gone, if the garbage collector has not. The collector looks for new kinds every 30
  * seconds. If the owner's kind came and went between two looks, the collector never deletes the children: it cannot ask for an
  * owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, getObject; seen with 1.34:
- * "unable to get REST mapping"). It also never deletes children that no owner reference covers.
+ * "unable to get REST mapping").
+ *
+ * Children that no owner reference covers are left, and a notice says so. Their owner had a finalizer until they were deleted. If it
+ * went without them, somebody decided that, by an annotation or by removing the finalizer. In rare cases, a former leader's write came
+ * too late: nobody can tell such a child from the others.
  *
  * A deletion that a watch reports is only a hint, by which the children go soon. {@link look} finds all children that are left,
  * whenever their owners went.
  *
  * Guarantees (tests/unit/orphans.test.ts):
  * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while nobody led. If
- *   that fails, it is tried again until it succeeds.
+ *   that fails, it is tried again until it succeeds. One that fails or takes long holds up no other.
+ * - Children that no owner reference covers stay, and a notice says so once for each owner.
  * - An owner that no watch shows counts as gone if the API server lists no object with its uid. If the cluster does not serve the
  *   owner's kind, or does not let us list it, the owner counts as gone only if a watch has shown that it went.
  * - A term that has ended deletes nothing.
@@ -57,11 +71,13 @@ export class Orphans {
   private readonly schedule = new Schedule();
   private readonly workers: Workers;
   private client: KubernetesClient | undefined;
+  /** The uids of the owners of which a notice has said that children are left on purpose. */
+  private readonly told = new Set<string>();
 
   constructor(private readonly options: OrphansOptions) {
     this.workers = new Workers({
       schedule: this.schedule,
-      concurrency: 1,
+      concurrency: CONCURRENCY,
       work: (uid, attempt) => this.deleteChildren(uid, attempt),
     });
   }
@@ -89,7 +105,9 @@ export class Orphans {
   /** Looks for children whose owners are probably gone. @param afterMs how long the garbage collector has for them */
   look(afterMs = GRACE_MS): void {
     if (!this.client) return;
-    for (const owner of this.options.store.owners()) if (this.isMissing(owner)) this.add(owner.uid, afterMs);
+    const isMeant = (child: Child) => isCovered(child) || !this.told.has(child.facts.owner.uid);
+    for (const owner of this.options.store.owners(isMeant))
+      if (this.isMissing(owner)) this.add(owner.uid, afterMs);
   }
 
   /** Stops waiting for the garbage collector. Resolves when everything that is left was tried once more. */
@@ -105,26 +123,43 @@ export class Orphans {
   }
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {
-    const { client } = this;
-    const { store, writer, ownerKind, sight, notice } = this.options;
+    const { store, ownerKind, sight, masked, notice } = this.options;
     // Where a kind or a namespace went, perhaps no watch showed that the child went with it.
     const left = store.of(ownerUid).filter((child) => !child.deleting && sight.isFollowed(child));
     const owner = left[0]?.facts.owner;
-    if (!client || !owner) return { kind: "done" };
+    if (!this.client || !owner) return { kind: "done" };
+    const client = this.client.with({ share: ownerUid });
+    const name = `${ownerKind.kind} ${formatName(owner)}`;
+    let failing = `children of ${name} are left, and nobody knows whether it is gone`;
     try {
       // The children are read after that. By then, the collector has taken the owner's references from those that are to stay.
       if (!(await this.isGone(owner, client))) return { kind: "done" };
-      const results = await Promise.allSettled(left.map((child) => writer.deleteOrphan(child, { client })));
+      failing = `${name} is gone, and its children could not be deleted`;
+      const covered = left.filter(isCovered);
+      if (covered.length < left.length) this.leave(owner, left.length - covered.length);
+      const { writer } = this.options;
+      const results = await Promise.allSettled(
+        covered.map((child) => writer.deleteOrphan(child, { client })),
+      );
       const failed = results.find(({ status }) => status === "rejected");
       if (failed) throw (failed as PromiseRejectedResult).reason;
       return { kind: "done" };
     } catch (error) {
       if (attempt === TRIES_UNTOLD)
-        notice(
-          `${ownerKind.kind} ${formatName(owner)} is gone, and its children could not be deleted: ${(error as Error).message}. This is tried again until none is left.`,
-        );
+        notice(`${failing}: ${masked((error as Error).message)}. This is tried again until none is left.`);
       return { kind: "failed" };
     }
+  }
+
+  /** Says once that children of an owner that is gone are left. */
+  private leave(owner: Owner, count: number): void {
+    const { ownerKind, notice } = this.options;
+    if (this.told.has(owner.uid)) return;
+    this.told.add(owner.uid);
+    dropOldest(this.told, MOST_REMEMBERED);
+    notice(
+      `${ownerKind.kind} ${formatName(owner)} is gone, and children that no owner reference covers are left: ${count}. Its finalizer was removed before they were deleted, as with ${SKIP_FINALIZE_ANNOTATION}. If they may not stay, delete them by hand: they have the label ${OWNER_UID_LABEL}=${owner.uid}.`,
+    );
   }
 
   /** Whether no object has the owner's uid any more. False also if nobody knows. */
@@ -133,13 +168,17 @@ export class Orphans {
     if (sight.isWatched(uid)) return false;
     try {
       // Not a GET: its answer is the same if the cluster does not serve the kind.
-      const selection = { namespace, fieldSelector: `metadata.name=${name}`, metadataOnly: true };
-      const named = await client.listAll(ownerKind, selection);
-      return named.every(({ metadata }) => metadata.uid !== uid);
+      const found = await client.listAll(ownerKind, { namespace, ...named(name), metadataOnly: true });
+      return found.every(({ metadata }) => metadata.uid !== uid);
     } catch (error) {
       const mayNotBeListed = error instanceof ApiError && [403, 404].includes(error.code);
       if (!mayNotBeListed) throw error;
       return sight.isRemoved(uid);
     }
   }
+}
+
+/** Whether the owner is named by an owner reference, so that the garbage collector should delete the child too. */
+function isCovered({ namespace, facts: { owner } }: Child): boolean {
+  return canReference({ metadata: owner }, namespace);
 }

@@ -24,7 +24,8 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly requests: ReconcileRequests;
   readonly watches: Pick<Watches, "refreshObjects" | "invalidateAll">;
   readonly outbox: Outbox;
-  readonly orphans: Orphans;
+  /** Undefined if the objects are not ours. */
+  readonly orphans: Orphans | undefined;
   readonly wakeups: Pick<Wakeups, "beginTerm" | "takeOver">;
   readonly notice: (text: string) => void;
 }
@@ -114,7 +115,7 @@ export class Leading {
       HAND_OVER_AFTER_MS,
       idle.then(() => true),
     );
-    await within(LAST_WRITES_GRACE_MS, orphans.end());
+    if (orphans) await within(LAST_WRITES_GRACE_MS, orphans.end());
     await outbox.flush(LAST_WRITES_GRACE_MS);
     if (!isQuick) {
       const unfinished = () => [...workers.keys, ...outbox.names().map(keyOf)];
@@ -126,7 +127,7 @@ export class Leading {
     }
     await this.leadership.stop();
     outbox.discard();
-    orphans.discard();
+    orphans?.discard();
   }
 
   private async begin(term: Term): Promise<void> {
@@ -143,7 +144,7 @@ export class Leading {
     if (!isFresh) watches.invalidateAll();
     this.hasListed = true;
     outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
-    orphans.open(client.with({ class: "tell", fence: () => term.assert() }));
+    orphans?.open(client.with({ class: "tell", fence: () => term.assert() }));
     this.block();
     schedule.restartWaiting();
     wakeups.beginTerm();
@@ -162,7 +163,7 @@ export class Leading {
     // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
     schedule.clear();
     outbox.discard();
-    orphans.discard();
+    orphans?.discard();
     requests.refuse(new NotLeadingError());
   }
 

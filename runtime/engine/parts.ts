@@ -49,7 +49,8 @@ export interface Parts {
   readonly watches: Watches;
   readonly reconciler: Reconciler;
   readonly outbox: Outbox;
-  readonly orphans: Orphans;
+  /** Undefined if the objects are not ours: `Departures` clean up after them. */
+  readonly orphans: Orphans | undefined;
   readonly trials: Trials;
 }
 
@@ -91,13 +92,16 @@ export function newParts(options: PartsOptions): Parts {
     watches,
     reconciler,
     outbox: newOutbox(teller, options),
-    orphans: new Orphans({
-      store: children,
-      writer,
-      ownerKind: resource,
-      sight: { isWatched, isRemoved, isShown: (name) => watches.shows(name), isFollowed },
-      notice,
-    }),
+    orphans: operator.watch
+      ? undefined
+      : new Orphans({
+          store: children,
+          writer,
+          ownerKind: resource,
+          sight: { isWatched, isRemoved, isShown: (name) => watches.shows(name), isFollowed },
+          masked: (text) => reconciler.masked(text),
+          notice,
+        }),
     trials: new Trials({ operator, childResources, pool }),
   };
 }

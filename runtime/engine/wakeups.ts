@@ -51,19 +51,14 @@ export class Wakeups implements ClusterListener {
 
   /** Lists everything again, and looks for what objects that are gone have left. */
   async relist(): Promise<void> {
-    this.lookForOrphans();
+    this.parts?.orphans?.look();
     await this.parts?.watches.relist();
   }
 
   /** Reconciles every object that is known now, as routine work. */
   private addAll(): void {
     for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
-    this.lookForOrphans();
-  }
-
-  private lookForOrphans(): void {
-    // The names of others' objects include those of which only children are left.
-    if (!this.options.operator.watch) this.parts?.orphans.look();
+    this.parts?.orphans?.look();
   }
 
   /** Reads an object from the API server and reconciles it soon. @param cause why */
@@ -95,7 +90,7 @@ export class Wakeups implements ClusterListener {
       // The object may still be there, and its children with it.
       this.clearUp(keyOf(name), "change");
     } else {
-      this.parts?.orphans.add(uid);
+      this.parts?.orphans?.add(uid);
       this.forget(keyOf(name));
       // A run says that the object is gone, if somebody waits for one.
       if (this.options.requests.has(keyOf(name))) this.options.triggers.add(keyOf(name), "change");

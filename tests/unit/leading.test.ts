@@ -95,6 +95,7 @@ describe("Leading", function () {
         ...childrenIn(cluster),
         ownerKind: WIDGETS,
         sight: { isWatched: () => true, isRemoved: () => false, isShown: () => true, isFollowed: () => true },
+        masked: (text) => text,
         notice: () => {},
       }),
       lease: leaseInMemory(),

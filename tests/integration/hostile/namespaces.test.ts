@@ -187,9 +187,13 @@ describe("when a namespace is taken out of those that an operator lists", functi
     await next.stop();
     // The namespace is listed again.
     const again = await bench.install(LEAVES);
-    await again.start();
+    const { notices } = await again.start();
     await eventually(() => api.assertGone(one), { timeoutMs: 20_000 });
     await api.assertGone(far("one"));
+    // What may stay stays, though the watch shows it again.
+    const left = /other is gone, and children that no owner reference covers are left: 1\./;
+    await eventually(() => assert.match(notices.join("\n"), left), { timeoutMs: 20_000 });
+    await api.get(far("other"));
   });
 });
 
