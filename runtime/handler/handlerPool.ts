@@ -57,6 +57,10 @@ interface Waiter {
 /**
  * Living handler processes, started when they are needed and ended when they are not. There are never more processes than
  * questions at once, nor more than the pool may have. Requests get a process in the order in which they came.
+ *
+ * Guarantees, each with a test in tests/unit/handlerPool.test.ts:
+ * - After {@link abandon}, every process that was at work has been killed, and every question that was asked before fails.
+ * - After {@link close}, no process is left, and none is started.
  */
 export class HandlerPool {
   /** Every process that has not gone yet. */

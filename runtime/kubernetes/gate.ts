@@ -92,6 +92,11 @@ interface Turn {
  * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
  * or report: they leave when nothing more urgent is on its way, apart from requests that take long, or after the time of their
  * class in {@link LATER_MS}. Beside more urgent ones they have a few places only, and never all of them.
+ *
+ * Guarantees, each with a test in tests/unit/gate.test.ts:
+ * - Every request leaves in the end, however much more urgent work keeps coming, as long as the requests on their way end.
+ * - A fence is asked when its request leaves. If it throws, the request is not sent.
+ * - Requests that can wait leave places to work and to reads, also if all of them hang.
  */
 export class Gate {
   private readonly now: () => number;
