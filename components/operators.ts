@@ -339,7 +339,6 @@ function imageVolumesNeed(operators: readonly Operator[]): ImageVolumesNeed | un
   if (names.length === 0) return undefined;
   return {
     reason: `files of ${names.join(", ")} names an image`,
-    purpose: `files of ${names.join(", ")}`,
     remedy: "Leave files out, or build an image of the handler with its files: image",
   };
 }
