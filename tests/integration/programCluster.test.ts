@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { ArgoPlatformArgs } from "../../components/arguments";
+import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
 import { installationNameOf } from "../../components/manifests/installation";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import { PODS } from "../../runtime/kubernetes/client";
@@ -278,6 +278,33 @@ describe("the program on a real API server", function () {
       );
     } finally {
       await marker("argosy/test");
+    }
+  });
+
+  it("is refused an operator whose CRD another stack has, unless its author takes the CRD over", async () => {
+    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
+    const definition = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: "gears.shop.example.com" },
+    };
+    const mark = (program: string) =>
+      cluster.api.patch(definition, { metadata: { annotations: { "argosy.dev/program": program } } });
+    const look = (more: Partial<OperatorsArgs> = {}) =>
+      run(operatorsProgram(sample, { ...args, ...more }), { preview: true });
+    await look();
+    await mark("shop/prod");
+    try {
+      await assert.rejects(
+        look(),
+        /the operator gear has the CRD gears\.shop\.example\.com, .* exists in the cluster, from the stack shop\/prod\./,
+      );
+      const crd = ({ metadata }: { metadata: { annotations?: Record<string, string> } }) => {
+        metadata.annotations = { ...metadata.annotations, "pulumi.com/patchForce": "true" };
+      };
+      await look({ transform: { crd } });
+    } finally {
+      await mark("argosy/test");
     }
   });
 
