@@ -1,5 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isApiError, KubernetesClient, type KubernetesObject, type Resource } from "../runtime/program";
+import {
+  ApiUnreachableError,
+  isApiError,
+  isUndecided,
+  KubernetesClient,
+  type KubernetesObject,
+  type Resource,
+} from "../runtime/program";
 import {
   CONFIG_MAP_NAME,
   type ControllerConfiguration,
@@ -133,8 +140,8 @@ async function patiently<Answer>(
       try {
         return await question();
       } catch (error) {
-        if (isApiError(error, 401) || isApiError(error, 403)) return undefined;
-        if (Date.now() + AGAIN_MS >= deadline) return undefined;
+        const mayBeAnswered = isUndecided(error) || error instanceof ApiUnreachableError;
+        if (!mayBeAnswered || Date.now() + AGAIN_MS >= deadline) return undefined;
         await pause(AGAIN_MS);
       }
     }
