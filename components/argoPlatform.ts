@@ -125,30 +125,32 @@ function buildSets(args: CompletePlatformArgs) {
   };
 }
 
-/** The claim of a platform to the namespace of its operators. */
-export function platformNamespace(namespace: string): string {
-  return `the namespace "${namespace}" of a platform`;
+/** The key of a platform's claim to the namespace of its operators. */
+export function platformKey(namespace: string): string {
+  return `platform ${namespace}`;
 }
 
 /** The halves of Argo, by the arguments that say who installs them. */
 const HALVES = ["argoEvents", "argoWorkflows"] as const;
 type Half = (typeof HALVES)[number];
 
-/** The claim of a platform to the CRDs of a half of Argo. */
-function crdsOf(half: Half): string {
-  return `the installation of ${half}`;
+/** The key of a platform's claim to the CRDs of a half of Argo. */
+function crdsKey(half: Half): string {
+  return `crds ${half}`;
 }
 
 function claimsOf(component: string, { namespace, ...modes }: CompletePlatformArgs): readonly Claim[] {
   return [
     {
-      what: platformNamespace(namespace),
+      key: platformKey(namespace),
+      what: `the namespace "${namespace}" of a platform`,
       component,
       remedy:
         "Use that platform: give its field `platform` as the argument `platform`. Or choose other namespaces.",
     },
     ...HALVES.filter((half) => modes[half] === "install").map((half) => ({
-      what: crdsOf(half),
+      key: crdsKey(half),
+      what: `the installation of ${half}`,
       component,
       remedy: `Set ${half} to "share".`,
     })),
@@ -172,7 +174,7 @@ function ours(set: ManifestSet): ManifestSet {
  */
 function installersFor(args: Pick<CompletePlatformArgs, Half>, cluster: Cluster): pulumi.Resource[] {
   const used = HALVES.filter((half) => args[half] === "share" || args[half] === "adopt");
-  return used.map((half) => claimant(cluster, crdsOf(half))).filter((installer) => installer !== undefined);
+  return used.map((half) => claimant(cluster, crdsKey(half))).filter((installer) => installer !== undefined);
 }
 
 function checked(component: string, args: CompletePlatformArgs, sets: Sets, cluster: Cluster): Promise<void> {

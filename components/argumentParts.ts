@@ -66,6 +66,7 @@ export const cluster = fields(
   {
     kubeconfig: later(text("Give the text of a kubeconfig, or the path of its file.")).optional(),
     context: later(text("kubectl config get-contexts shows them.")).optional(),
+    clusterIdentifier: later(text("Give the cluster a name of your own.")).optional(),
   } satisfies Schemas<ClusterArgs>,
   "Give kubeconfig, context, or both.",
 );

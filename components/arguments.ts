@@ -16,6 +16,13 @@ export interface ClusterArgs {
   readonly kubeconfig?: pulumi.Input<string>;
   /** The context to use. @default the current context of the kubeconfig */
   readonly context?: pulumi.Input<string>;
+  /**
+   * A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi takes the
+   * cluster for another one and replaces every object. With this name, it takes only another name for another cluster. Add the
+   * name in a deployment that does not change the kubeconfig.
+   * @default none
+   */
+  readonly clusterIdentifier?: pulumi.Input<string>;
 }
 
 /** Fields that a program chooses for pods, as Kubernetes names them. */
@@ -163,7 +170,7 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
   readonly parallelism?: number;
   /**
    * Whether Pulumi refuses to delete objects whose deletion would lose data: CRDs and namespaces. Pulumi's option `protect` of the
-   * component protects all its objects.
+   * component protects all its objects except immutable ConfigMaps, which every edit replaces.
    * @default false
    */
   readonly protect?: boolean;
@@ -291,7 +298,7 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly traces?: TracesArgs;
   /**
    * Whether Pulumi refuses to delete objects whose deletion would lose data: every CRD, the event bus and the namespaces.
-   * Pulumi's option `protect` of the component protects all its objects.
+   * Pulumi's option `protect` of the component protects all its objects except immutable ConfigMaps, which every edit replaces.
    * @default false
    */
   readonly protect?: boolean;

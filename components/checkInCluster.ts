@@ -36,7 +36,7 @@ export async function checkInCluster(component: string, cluster: Cluster, check:
   const onNoConnection = ({ message }: Error) => {
     hasConnection = false;
     // If the program does not name a cluster, a preview without a kubeconfig is normal.
-    const isNamed = (connection.context ?? connection.kubeconfig) !== undefined;
+    const isNamed = Object.values(connection).some((value) => value !== undefined);
     if ((!isNamed && !isUp()) || !isNew(message)) return;
     void pulumi.log.warn(`${component}: nothing is checked in the cluster: ${message}`);
   };

@@ -1,10 +1,13 @@
-import * as pulumi from "@pulumi/pulumi";
+import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
+import { onceForEachRun } from "./thisRun";
 
 /** A thing that a cluster can have only once, and the component of this program that creates it. */
 export interface Claim {
-  /** In an error: `the installation "shop"`. */
+  /** Which thing: the same for two claims to the same thing. */
+  readonly key: string;
+  /** The thing in an error: `the installation "shop"`. */
   readonly what: string;
   /** `Operators "shop"` */
   readonly component: string;
@@ -16,15 +19,13 @@ interface Owner extends Claim {
   readonly resource: pulumi.Resource;
 }
 
-/** The claims of a program's components, by cluster. Each run of a program has its own monitor. */
-const programs = new WeakMap<object, Map<unknown, Map<string, Owner>>>();
+/** The claims of a program's components, by cluster and key. */
+const clusters = onceForEachRun(() => new Map<unknown, Map<string, Owner>>());
 
-function claimsIn(cluster: Cluster): Map<string, Owner> {
-  const program = pulumi.runtime.getMonitor() ?? programs;
-  const clusters = programs.get(program) ?? new Map<unknown, Map<string, Owner>>();
-  programs.set(program, clusters);
-  const claims = clusters.get(cluster.identity) ?? new Map<string, Owner>();
-  clusters.set(cluster.identity, claims);
+function claimsIn({ identity }: Cluster): Map<string, Owner> {
+  const known = clusters();
+  const claims = known.get(identity) ?? new Map<string, Owner>();
+  known.set(identity, claims);
   return claims;
 }
 
@@ -34,17 +35,17 @@ function claimsIn(cluster: Cluster): Map<string, Owner> {
  */
 export function claim(cluster: Cluster, claims: readonly Claim[], resource: pulumi.Resource): void {
   const known = claimsIn(cluster);
-  const problems = claims.flatMap(({ what, component, remedy }) => {
-    const owner = known.get(what);
+  const problems = claims.flatMap(({ key, what, component, remedy }) => {
+    const owner = known.get(key);
     return owner
       ? [`${component}: ${what} already belongs to ${owner.component} in this program. ${remedy}`]
       : [];
   });
   if (problems.length > 0) throw new ConfigurationError(problems);
-  for (const each of claims) known.set(each.what, { ...each, resource });
+  for (const each of claims) known.set(each.key, { ...each, resource });
 }
 
-/** The component of this program that has claimed something in a cluster. */
-export function claimant(cluster: Cluster, what: string): pulumi.Resource | undefined {
-  return claimsIn(cluster).get(what)?.resource;
+/** The component of this program that has claimed the thing of this key in a cluster. */
+export function claimant(cluster: Cluster, key: string): pulumi.Resource | undefined {
+  return claimsIn(cluster).get(key)?.resource;
 }

@@ -22,7 +22,7 @@ export interface Cluster {
  * - With an explicit provider, of the component or of its parent, that provider is used. A provider does not say where its
  *   cluster is, so the checks look into the cluster that `cluster` names, or into none.
  * - Otherwise it is the cluster of Pulumi's default provider: from its configuration, or else from the kubeconfig of the person
- *   who runs the program.
+ *   who runs the program. If this provider writes YAML into a directory, the checks look into none.
  */
 export function clusterOf(
   name: string,
@@ -45,18 +45,35 @@ export function clusterOf(
     identities.set(provider, identity);
     return { cluster: { provider, identity, connection: connectionTo(args) }, options };
   }
-  const config = new pulumi.Config("kubernetes");
-  const connection = { kubeconfig: config.get("kubeconfig"), context: config.get("context") };
-  const cluster = { provider: undefined, identity: "default", connection: Promise.resolve(connection) };
+  const cluster = {
+    provider: undefined,
+    identity: "default",
+    connection: Promise.resolve(defaultConnection()),
+  };
   return { cluster, options: opts };
+}
+
+/** The cluster of Pulumi's default provider. Undefined if that writes files and makes nothing in a cluster. */
+function defaultConnection(): Connection | undefined {
+  const config = new pulumi.Config("kubernetes");
+  if (config.get("renderYamlToDirectory")) return undefined;
+  return {
+    kubeconfig: config.get("kubeconfig"),
+    context: config.get("context"),
+    cluster: config.get("cluster"),
+  };
 }
 
 /** The identities of clusters for which a provider was made. A component's parts are given the provider alone. */
 const identities = new WeakMap<pulumi.ProviderResource, string>();
 
-/** The same for the same values. Two Outputs may have the same value, but only the same Output certainly has. */
-function identityOf({ kubeconfig, context }: ClusterArgs): string {
-  return JSON.stringify([kubeconfig, context].map((value) => (isInput(value) ? [numberOf(value)] : value)));
+/**
+ * The same for the same identifier, or else for the same values. Two Outputs may have the same value, but only the same Output
+ * certainly has.
+ */
+function identityOf({ kubeconfig, context, clusterIdentifier }: ClusterArgs): string {
+  const values = clusterIdentifier === undefined ? [kubeconfig, context] : [clusterIdentifier];
+  return JSON.stringify(values.map((value) => (isInput(value) ? [numberOf(value)] : value)));
 }
 
 const numbers = new WeakMap<object, number>();

@@ -10,7 +10,7 @@ import { checkInstallation } from "../preflight/checkInstallation";
 import { checkOperatorNames } from "../preflight/checkOperatorNames";
 import { together } from "../preflight/lookInCluster";
 import type { Operator } from "../runtime/program";
-import { ArgoPlatform, platformNamespace } from "./argoPlatform";
+import { ArgoPlatform, platformKey } from "./argoPlatform";
 import type { OperatorsArgs, PlatformComponent } from "./arguments";
 import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
@@ -111,8 +111,7 @@ export class Operators extends pulumi.ComponentResource {
     const child = { parent: this };
     const { toMake } = chosen;
     this.argoPlatform = toMake && new ArgoPlatform(`${name}-platform`, toMake, child);
-    const ground =
-      this.argoPlatform ?? chosen.made ?? claimant(cluster, platformNamespace(platform.namespace));
+    const ground = this.argoPlatform ?? chosen.made ?? claimant(cluster, platformKey(platform.namespace));
     const onGround = after(child, ground ? [ground] : []);
 
     this.platform = platform;
@@ -379,11 +378,13 @@ function claimsOf(
 ): Claim[] {
   return [
     {
+      key: `installation ${installation}`,
       what: `the installation "${installation}"`,
       component,
       remedy: `Give each an installation of its own, for example installation: "${installation.slice(0, 18)}-2".`,
     },
     ...operators.map(({ name }) => ({
+      key: `operator ${namespace}/${name}`,
       what: `an operator "${name}" in the namespace "${namespace}"`,
       component,
       remedy: "Give one of the two another name.",

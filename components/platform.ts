@@ -4,6 +4,7 @@ import type { CompletePlatformArgs } from "./completeArguments";
 import { ConfigurationError } from "./errors";
 import type { Platform } from "./manifests/platform/options";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
+import { onceForEachRun } from "./thisRun";
 
 /** What operators need to know of a platform that is made from these arguments. */
 export function platformOf(args: CompletePlatformArgs): Platform {
@@ -67,31 +68,14 @@ export function isPlatform(value: unknown): value is Platform {
  * ```
  */
 export function platformOfStack(stack: string): Promise<Platform> {
-  const run = thisRun();
-  const ofRun = platforms.get(run) ?? new Map<string, Promise<Platform>>();
-  platforms.set(run, ofRun);
-  const platform = ofRun.get(stack) ?? readPlatform(stack);
-  ofRun.set(stack, platform);
+  const known = platforms();
+  const platform = known.get(stack) ?? readPlatform(stack);
+  known.set(stack, platform);
   return platform;
 }
 
-/** The platforms of other stacks, by the run of a program. In a run a stack is read once: a second resource of its name fails. */
-const platforms = new Map<unknown, Map<string, Promise<Platform>>>();
-
-/** A client of Pulumi's engine, as far as it says where the engine is. A mock does not. */
-interface EngineClient {
-  readonly getChannel?: () => { readonly getTarget: () => string };
-}
-
-/**
- * The same for all of one run of a program. In a plugin each component has clients of its own, so the addresses count and not the
- * clients. Each run has two addresses of its own.
- */
-function thisRun(): unknown {
-  const clients = [pulumi.runtime.getMonitor(), pulumi.runtime.getEngine()] as (EngineClient | undefined)[];
-  const [monitor, engine] = clients.map((client) => client?.getChannel?.().getTarget());
-  return monitor === undefined ? clients[0] : `${monitor} ${engine}`;
-}
+/** The platforms of other stacks. In a run a stack is read once: a second resource of its name fails. */
+const platforms = onceForEachRun(() => new Map<string, Promise<Platform>>());
 
 async function readPlatform(stack: string): Promise<Platform> {
   const { value } = await referenceTo(stack).getOutputDetails("platform");

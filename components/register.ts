@@ -40,6 +40,9 @@ const CUSTOM: readonly string[] = ["argoproj.io", "monitoring.coreos.com"];
 /**
  * Registers a manifest: as Pulumi's own class if its kind is one of Kubernetes', else as a custom resource of Argo's or of the
  * Prometheus Operator's. Values that are known later replace their placeholders.
+ *
+ * An immutable ConfigMap is never protected: with each change of its content another one replaces it, and Pulumi does not replace
+ * a protected object. Nothing is lost with it.
  * @param name the name in Pulumi's tree
  * @throws Error for a kind of Kubernetes' own that is missing in the table. As a custom resource, Pulumi would not know when it
  *   is ready
@@ -52,10 +55,11 @@ export function register(
   const { apiVersion, kind } = manifest;
   const Class = CLASSES[`${apiVersion}/${kind}`];
   const inputs = withInputs(manifest) as object;
-  if (Class) return new Class(name, inputs, opts);
+  const options = manifest["immutable"] === true ? { ...opts, protect: false } : opts;
+  if (Class) return new Class(name, inputs, options);
   const [group = ""] = apiVersion.split("/");
   if (!CUSTOM.includes(group)) throw new Error(`register.ts knows no ${apiVersion} ${kind}`);
-  return new k8s.apiextensions.CustomResource(name, inputs as k8s.apiextensions.CustomResourceArgs, opts);
+  return new k8s.apiextensions.CustomResource(name, inputs as k8s.apiextensions.CustomResourceArgs, options);
 }
 
 /** Kinds whose pods run at once, and need everything that was declared before them. */

@@ -1,4 +1,6 @@
 import type { RequestOptions } from "node:https";
+import { homedir } from "node:os";
+import path from "node:path";
 import type { Cluster, KubeConfig } from "@kubernetes/client-node";
 import { type ClusterConnection, tokenFromFile } from "../runtime/program";
 import { tokenFileOf } from "./tokenFile";
@@ -15,17 +17,21 @@ export class KubeconfigError extends Error {
  * The connection that a kubeconfig describes: client certificates, tokens, files with a token, which are read again when they
  * change, and the login programs of the cloud providers, which are asked again when their token has expired.
  *
- * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
+ * @param given a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
  * @default `$KUBECONFIG`, else
  *   `~/.kube/config`
  * @param context the context to use.
  * @default the kubeconfig's current context
- * @throws KubeconfigError if it cannot be read, or has no such context
+ * @param clusterName the cluster to use.
+ * @default the context's
+ * @throws KubeconfigError if it cannot be read, or has no such context or no such cluster
  */
 export async function connectionFromKubeconfig(
-  source?: string,
+  given?: string,
   context?: string,
+  clusterName?: string,
 ): Promise<ClusterConnection> {
+  const source = given === undefined ? undefined : atHome(given);
   // It is loaded only here, because that takes a second, and users without a cluster should not wait for it.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
@@ -54,6 +60,7 @@ export async function connectionFromKubeconfig(
     }
     config.setCurrentContext(context);
   }
+  if (clusterName) chooseCluster(config, clusterName);
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one of its contexts.");
   refuseUnreachable(cluster);
@@ -73,6 +80,26 @@ export async function connectionFromKubeconfig(
     ...(isPem(tls.key) && { privateKey: tls.key }),
     token: tokenFile ? tokenFromFile(tokenFile) : () => bearerToken(config),
   };
+}
+
+/** Expands `~`, as Pulumi's provider does: no shell has seen what is in a configuration. */
+function atHome(source: string): string {
+  return source === "~" || source.startsWith("~/") ? path.join(homedir(), source.slice(1)) : source;
+}
+
+/**
+ * The current context with another cluster.
+ * @throws KubeconfigError if the kubeconfig has no such cluster
+ */
+function chooseCluster(config: KubeConfig, cluster: string): void {
+  const known = config.getClusters().map(({ name }) => name);
+  if (!known.includes(cluster)) {
+    throw new KubeconfigError(
+      `the kubeconfig has no cluster "${cluster}". It has: ${known.join(", ") || "none"} (kubectl config get-clusters).`,
+    );
+  }
+  const current = config.getCurrentContext();
+  config.contexts = config.getContexts().map((each) => (each.name === current ? { ...each, cluster } : each));
 }
 
 /**

@@ -20,6 +20,8 @@ export interface Connection {
   readonly kubeconfig?: string | undefined;
   /** @default the kubeconfig's current context */
   readonly context?: string | undefined;
+  /** @default the context's cluster */
+  readonly cluster?: string | undefined;
 }
 
 /** An object, "absent", or undefined if this is not known. */
@@ -125,8 +127,8 @@ const BLIND: Look = {
   workflowControllers: unknown,
 };
 
-function connect({ kubeconfig, context }: Connection) {
-  return connectionFromKubeconfig(kubeconfig, context);
+function connect({ kubeconfig, context, cluster }: Connection) {
+  return connectionFromKubeconfig(kubeconfig, context, cluster);
 }
 
 /** The answer, if it comes in time. An API server that is busy or away is asked again, but not one that refuses. */

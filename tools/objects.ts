@@ -45,7 +45,13 @@ export class Objects {
   async scale(reference: Reference, replicas: number): Promise<void> {
     const path = resourcePath(await this.resourceOf(reference), reference.metadata, "scale");
     const contentType = "application/merge-patch+json";
-    await this.transport.send({ method: "PATCH", path, contentType, body: { spec: { replicas } } });
+    const query = "fieldManager=kubectl";
+    await this.transport.send({
+      method: "PATCH",
+      path: `${path}?${query}`,
+      contentType,
+      body: { spec: { replicas } },
+    });
   }
 
   /** The object. Undefined if there is no such object, or no such kind. */

@@ -28,8 +28,9 @@ export async function liveObject(
   const target = await findTarget(client, name, options, installed);
   const object = await readTarget(client, target);
   const operator = operatorOf(object, operators, name);
-  const deployed = asDeployed(operator, installed, options.installation).operator;
-  if (!isWatchedBy(deployed)(object)) throw new CommandError(`${operator.name} does not watch ${name}.`);
+  const { operator: deployed, home } = asDeployed(operator, installed, options.installation);
+  if (!isWatchedBy(deployed, home)(object))
+    throw new CommandError(`${operator.name} does not watch ${name}.`);
   checkHandles(deployed, object.metadata.namespace);
   // The object was found in the version that the cluster prefers.
   const { plural, namespaced } = target.resource;

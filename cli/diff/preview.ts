@@ -10,6 +10,7 @@ import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/ha
 import type { HandlerPool } from "../../runtime/handler/handlerPool";
 import { changedFields, commonPart, type FieldChange } from "../../runtime/kubernetes/changedFields";
 import { ApiError } from "../../runtime/kubernetes/errors";
+import { isSecretKind } from "../../runtime/kubernetes/kinds";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Memory } from "../../runtime/memory/memory";
 import { wasCreated } from "../../runtime/memory/rememberedChildren";
@@ -21,7 +22,7 @@ import { StillListingError } from "../../runtime/watch/scopes";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { type ListedChildren, listChildren } from "./listedChildren";
 import { Observation, type ObservationOptions } from "./observation";
-import { isSecret, SecretMask } from "./secretMask";
+import { SecretMask } from "./secretMask";
 
 /** What would happen to a child. "waits": nothing yet, because other children must be ready first. */
 export type ChildFate = "created" | "changed" | "recreated" | "adopted" | "deleted" | "waits";
@@ -240,7 +241,7 @@ class TriedObject {
     if (!write) return undefined;
     const fate = verb === "patched" ? "changed" : verb;
     const { apiVersion } = write.resource;
-    const fields = this.mask.fields(fieldsOf(fate, write), isSecret({ apiVersion, kind }));
+    const fields = this.mask.fields(fieldsOf(fate, write), isSecretKind({ apiVersion, kind }));
     return { fate, apiVersion, kind, ...(namespace !== undefined && { namespace }), name, fields };
   }
 

@@ -1,18 +1,10 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "../../runtime/json/json";
 import type { FieldChange } from "../../runtime/kubernetes/changedFields";
-import { secretDataOf } from "../../runtime/kubernetes/kinds";
+import { isSecretKind, secretDataOf } from "../../runtime/kubernetes/kinds";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { Scrubber } from "../../runtime/reconcile/scrubber";
-import { LAST_APPLIED } from "../../runtime/watch/watched";
-
-/** The text that replaces a hidden value. */
-const MASK = "***";
-
-/** Whether an object is a Secret, no matter who made it. */
-export function isSecret({ apiVersion, kind }: { readonly apiVersion?: unknown; readonly kind?: unknown }) {
-  return apiVersion === "v1" && kind === "Secret";
-}
+import { MASK, Scrubber } from "../../runtime/reconcile/scrubber";
+import { withoutLastApplied } from "../../runtime/watch/watched";
 
 /**
  * Keeps the values of Secrets from a handler, and out of all output about its answer.
@@ -37,7 +29,7 @@ export class SecretMask {
   /** The value that a handler gets for an object, for several objects, or for anything else. */
   given<Value>(value: Value): Value {
     if (Array.isArray(value)) return value.map((each) => this.given(each)) as Value;
-    if (!isRecord(value) || !isSecret(value)) return value;
+    if (!isRecord(value) || !isSecretKind(value)) return value;
     const secret = value as unknown as KubernetesObject;
     this.learn(secret);
     return (this.isOff ? secret : this.masked(secret)) as unknown as Value;
@@ -50,7 +42,7 @@ export class SecretMask {
 
   /** A child as the handler intends it: with the real values in a Secret. */
   restored(child: Manifest): Manifest {
-    if (!isSecret(child)) return child;
+    if (!isSecretKind(child)) return child;
     const data = Object.entries(secretDataOf(child)).map(([key, encoded]) => [
       key,
       typeof encoded === "string" ? this.restoredValue(encoded) : encoded,
@@ -67,7 +59,7 @@ export class SecretMask {
     return changes.map(({ path, ...values }) => {
       const shown = Object.entries(values).map(([key, value]) => [
         key,
-        isHidden(path) ? MASK : this.scrubber.inside(value, Number.POSITIVE_INFINITY),
+        isHidden(path) ? MASK : this.scrubber.inside(value),
       ]);
       return { path, ...Object.fromEntries(shown) };
     });
@@ -85,7 +77,8 @@ export class SecretMask {
       return [key, Buffer.from(fake).toString("base64")];
     });
     return {
-      ...withoutLastApplied(secret),
+      ...secret,
+      metadata: withoutLastApplied(secret.metadata),
       ...(secret["data"] !== undefined && { data: Object.fromEntries(data) }),
     };
   }
@@ -109,12 +102,4 @@ export function fakeOf({ metadata: { namespace = "", name } }: Manifest, key: st
     .update(JSON.stringify([namespace, name, key]))
     .digest("hex");
   return FAKE + hash.slice(0, 20);
-}
-
-/** A Secret without the annotation of `kubectl apply`, which contains the whole Secret once more. */
-export function withoutLastApplied<Secret extends Manifest>(secret: Secret): Secret {
-  const { annotations } = secret.metadata;
-  if (!annotations) return secret;
-  const { [LAST_APPLIED]: _, ...others } = annotations;
-  return { ...secret, metadata: { ...secret.metadata, annotations: others } };
 }

@@ -64,7 +64,7 @@ export async function withPreviews<Result>(
  * @returns undefined if the cluster does not serve the kind
  */
 export async function liveObjects(
-  { operator, client }: PreviewSession,
+  { operator, home, client }: PreviewSession,
   only?: string,
 ): Promise<KubernetesObject[] | undefined> {
   const resource = resourceOf(operator.customResource);
@@ -86,7 +86,7 @@ export async function liveObjects(
     }
   }
   const key = ({ metadata: { namespace = "", name } }: KubernetesObject) => `${namespace}/${name}`;
-  return found.filter(isWatchedBy(operator)).sort((one, other) => (key(one) < key(other) ? -1 : 1));
+  return found.filter(isWatchedBy(operator, home)).sort((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 
 /**

@@ -127,7 +127,7 @@ async function checkRunner(
     return warning(
       what,
       "is scaled to zero",
-      `kubectl -n ${home} scale deployment ${name}-runner --replicas=1`,
+      `Scale it to the number of runners that the program has, 1 by default: kubectl -n ${home} scale deployment ${name}-runner --replicas=1`,
     );
   if (!status.readyReplicas) return missing(what, "no runner is ready", `See why: ${describe}`);
   const leader = await leaderOf(client, operator);

@@ -1,7 +1,8 @@
 import { isRecord } from "../../runtime/json/json";
-import { secretDataOf } from "../../runtime/kubernetes/kinds";
+import { isSecretKind, secretDataOf } from "../../runtime/kubernetes/kinds";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";
+import { withoutLastApplied } from "../../runtime/watch/watched";
+import { FAKES, fakeOf } from "../diff/secretMask";
 
 /** Shorter values may be common words, such as "true". Outside of Secrets they are not replaced. */
 const SHORTEST = 6;
@@ -48,7 +49,7 @@ export class Fakes {
     if (typeof value === "string") return this.text(value) as Value;
     if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
     if (!isRecord(value)) return value;
-    if (isSecret(value)) return this.secret(value as unknown as Manifest) as unknown as Value;
+    if (isSecretKind(value)) return this.secret(value as unknown as Manifest) as unknown as Value;
     return this.fields(value, (each) => this.inside(each)) as Value;
   }
 
@@ -76,13 +77,13 @@ export class Fakes {
 
   /** A Secret whose values are fakes. A value that was not learnt gets the fake of its own place. */
   private secret(secret: Manifest): Manifest {
-    const { data: _, stringData: __, apiVersion, kind, metadata, ...rest } = withoutLastApplied(secret);
+    const { data: _, stringData: __, apiVersion, kind, metadata, ...rest } = secret;
     const data = Object.entries(secretDataOf(secret)).map(([key, encoded]) => {
       const real = typeof encoded === "string" ? decoded(encoded) : "";
       return [key, real === "" ? "" : inBase64(this.byValue.get(real) ?? fakeOf(secret, key))];
     });
     return {
-      ...{ apiVersion, kind, metadata: this.metadata(metadata) },
+      ...{ apiVersion, kind, metadata: this.metadata(withoutLastApplied(metadata)) },
       ...this.inside(rest),
       ...(data.length > 0 && { data: Object.fromEntries(data) }),
     };

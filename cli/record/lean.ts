@@ -1,7 +1,7 @@
 import { isRecord } from "../../runtime/json/json";
 import type { Json, JsonObject, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
 import { DOMAIN, ENGINE_CONDITIONS, OWN_STATUS_FIELDS } from "../../runtime/names";
-import { LAST_APPLIED } from "../../runtime/watch/watched";
+import { withoutLastApplied } from "../../runtime/watch/watched";
 
 /**
  * How much of an object a fixture has. "lean": the fields that somebody has set, and the status. "identified": also its uid and
@@ -21,7 +21,7 @@ const COUNTED = ["uid", "resourceVersion", "creationTimestamp", "selfLink", "del
  * @param isOurs whether it is a custom resource of the operator's own, whose status the engine writes
  */
 export function recorded(object: KubernetesObject, extent: Extent, isOurs: boolean): JsonObject {
-  const { managedFields = [], ...metadata } = withoutNoise(object.metadata);
+  const { managedFields = [], ...metadata } = withoutLastApplied(object.metadata);
   if (extent === "whole") return { ...object, metadata } as unknown as JsonObject;
   const owned = managedFields.flatMap(({ fieldsV1 }) => (fieldsV1 ? [fieldsV1] : []));
   const { apiVersion, kind, metadata: _, status, ...content } = object;
@@ -33,12 +33,6 @@ export function recorded(object: KubernetesObject, extent: Extent, isOurs: boole
     ...(isRecord(set) ? (set as JsonObject) : {}),
     ...(told !== undefined && { status: told as Json }),
   };
-}
-
-function withoutNoise(metadata: KubernetesObject["metadata"]): KubernetesObject["metadata"] {
-  if (metadata.annotations?.[LAST_APPLIED] === undefined) return metadata;
-  const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations;
-  return { ...metadata, annotations };
 }
 
 function metadataIn(metadata: ObjectMeta, extent: Extent): Record<string, unknown> {

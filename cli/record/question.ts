@@ -5,11 +5,11 @@ import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
+import { isSecretKind } from "../../runtime/kubernetes/kinds";
 import { formatName, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { type ListedChildren, listChildren } from "../diff/listedChildren";
 import { Observation } from "../diff/observation";
-import { isSecret } from "../diff/secretMask";
 import type { Question } from "./draft";
 import { type Extent, recorded } from "./lean";
 
@@ -88,7 +88,7 @@ export function asked(question: LiveQuestion, extent: Extent, isOurs: boolean): 
 /** The Secrets in a question, those that are used first. */
 export function secretsIn({ object, children, used }: LiveQuestion): KubernetesObject[] {
   return [...Object.values(used).flat(), ...children, object]
-    .filter((each) => isRecord(each) && isSecret(each))
+    .filter((each) => isRecord(each) && isSecretKind(each))
     .map((each) => each as KubernetesObject);
 }
 

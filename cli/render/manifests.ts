@@ -8,7 +8,7 @@ import type { RegisteredResource } from "./runProgram";
 const FOR_PULUMI = /^pulumi\.com\//;
 const OF_KUBERNETES = "kubernetes:";
 /** Inputs of a provider that only say where its cluster is, and so do not change the objects. */
-const PLACE: readonly string[] = ["kubeconfig", "context", "cluster", "version"];
+const PLACE: readonly string[] = ["kubeconfig", "context", "cluster", "clusterIdentifier", "version"];
 /** How Pulumi marks a secret or an asset among resolved inputs (sdk/nodejs/runtime/rpc.ts, specialSigKey). */
 const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";
 

@@ -128,11 +128,12 @@ function noTransforms(name: string): string {
   );
 }
 
+/** The configuration's choice of a cluster. */
+const KUBECONFIG_KEYS = ["kubernetes:kubeconfig", "kubernetes:context", "kubernetes:cluster"];
+
 /** The provider's kubeconfig can be in the configuration or in the environment. */
 function withoutKubeconfig(values: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(values).filter(([key]) => !["kubernetes:kubeconfig", "kubernetes:context"].includes(key)),
-  );
+  return Object.fromEntries(Object.entries(values).filter(([key]) => !KUBECONFIG_KEYS.includes(key)));
 }
 
 async function inFolder<Result>(folder: string | undefined, run: () => Promise<Result>): Promise<Result> {

@@ -28,10 +28,13 @@ export function awaited(...conditions: readonly string[]): Record<string, string
 }
 
 /**
- * An annotation for objects that Argo's events controller writes back as a whole, in the form of its own types, when it adds its
- * finalizer (argo-events, pkg/reconciler). The API server then takes the fields that it has rewritten, such as all triggers of a
- * Sensor, for the controller's own, and our next change would be a conflict. The fields are ours, and this annotation takes them
- * back (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
+ * An annotation that takes our fields back from others (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
+ * Without it, the next change of a field that somebody else has written would be a conflict. Two of these are known:
+ *
+ * - Argo's events controller writes an object back as a whole, in the form of its own types, when it adds its finalizer
+ *   (argo-events, pkg/reconciler). The API server then takes the fields that the controller has rewritten, such as all triggers
+ *   of a Sensor, for the controller's own.
+ * - Whoever scales a runner to another number than zero owns this number from then on.
  */
 export const TAKEN_BACK = { "pulumi.com/patchForce": "true" } as const;
 

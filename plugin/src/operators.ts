@@ -26,6 +26,12 @@ export interface Cluster {
   kubeconfig?: pulumi.Input<string>;
   /** The context to use. Default: the current context of the kubeconfig. */
   context?: pulumi.Input<string>;
+  /**
+   * A name of your own for the cluster. If the address or the certificate authority in the kubeconfig changes, Pulumi takes the
+   * cluster for another one and replaces every object. With this name, it takes only another name for another cluster. Add the
+   * name in a deployment that does not change the kubeconfig. Default: none.
+   */
+  clusterIdentifier?: pulumi.Input<string>;
 }
 
 /** The size of the event bus. */
@@ -186,7 +192,8 @@ export interface OperatorsArgs {
   traces?: Traces;
   /**
    * Whether Pulumi refuses to delete objects whose deletion would lose data: every CRD, the event bus and the namespaces.
-   * Pulumi's option `protect` of the component protects all its objects. Default: false.
+   * Pulumi's option `protect` of the component protects all its objects except immutable ConfigMaps, which every edit replaces.
+   * Default: false.
    */
   protect?: boolean;
   /** The cluster. Default: that of the provider, `kubernetes:kubeconfig` and `kubernetes:context`. */

@@ -177,16 +177,25 @@ function withoutStop(message: string): string {
   return message.replace(/\.$/, "");
 }
 
-/** The message without the rules that the role has already. There may be so many of them that nobody would read on. */
+/** The message without the rules that are missing. There may be so many of them that nobody would read on. */
 function withoutRules(message: string): string {
-  return message.split(":\n")[0] ?? message;
+  return message.split(":\n", 1)[0] ?? message;
+}
+
+/** The rules that are missing, one in each line. */
+function rulesIn(message: string): string {
+  return message.slice(withoutRules(message).length);
 }
 
 /** What to do if a role or a binding is refused: where to declare the rights that it grants, or which role is missing. */
 function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): string {
   const role = isRecord(roleRef) ? `${roleRef.kind}/${roleRef.name}` : undefined;
   if (isEscalation(error)) {
-    const grants = role ? [role] : [...error.message.matchAll(/^\{.*\}$/gm)].map(([rule]) => asYaml(rule));
+    if (role) return ` Add this to grants in operator.yaml: [${role}].`;
+    // The author of an object may have written into the rules. Twice the length takes four times as long to read.
+    if (rulesIn(error.message).length > LONGEST_SAID)
+      return " Add the rules of this role to grants in operator.yaml.";
+    const grants = [...rulesIn(error.message).matchAll(/^\{.*\}$/gm)].map(([rule]) => asYaml(rule));
     return ` Add this to grants in operator.yaml: [${grants.join(", ")}].`;
   }
   // The API server names the binding, but means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).

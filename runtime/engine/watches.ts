@@ -284,7 +284,7 @@ export class Watches {
 
   private watched({ on }: Watch): WatchedObjects {
     return {
-      isWatched: isWatchedBy(this.options.operator),
+      isWatched: isWatchedBy(this.options.operator, this.options.namespace),
       partsOf: (object) => partsOf(object, on),
       isReady: (object) => this.memories?.isReady(object) ?? false,
     };

@@ -3,6 +3,7 @@ import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, DENIAL, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
+import { cut } from "../text/cut";
 import { ONCE_A_MINUTE_MS } from "../text/notices";
 import { Recent } from "../work/recent";
 import { CRDS, isAhead } from "./crdOfEvent";
@@ -46,6 +47,8 @@ export interface IntakeOptions {
 
 /** How notices are remembered: the sensor sends each event that waits again once a second. */
 const NOTICES = { keptMs: ONCE_A_MINUTE_MS, most: 1_000 };
+/** The most characters of an event's name that a notice has. Names that manifests give are shorter, but a header has any text. */
+const LONGEST_SUBJECT = 100;
 
 interface Known {
   readonly event: IntakeEvent;
@@ -113,7 +116,7 @@ export class Intake {
       this.events.inc({ event: subject, result });
       return result;
     } catch (error) {
-      this.notice(`event ${subject} ${IS_POSTPONED}: ${reasonOf(error as Error)}`);
+      this.notice(`event ${cut(subject, LONGEST_SUBJECT)} ${IS_POSTPONED}: ${reasonOf(error as Error)}`);
       // A label with any text that somebody sends would make metrics without end.
       if (known) this.events.inc({ event: subject, result: "postponed" });
       return "postponed";

@@ -18,10 +18,10 @@ export interface DueSchedule {
 export type Used = Readonly<Record<string, KubernetesObject | null | readonly KubernetesObject[]>>;
 
 /**
- * The most that a handler is given of its object's children, and again of the objects that it uses, in characters of JSON. A request
- * is in memory several times, and others may write into these objects as much as they like.
+ * The most that a handler is given of its object's children, and again of the objects that it uses, in bytes of JSON. A request is in
+ * memory several times, and others may write into these objects as much as they like.
  */
-export const MOST_GIVEN = 8 * 1024 * 1024;
+export const MOST_GIVEN_BYTES = 8 * 1024 * 1024;
 
 /** A question to a handler, without the id that its process is given with it. */
 export interface HandlerQuestion {

@@ -95,7 +95,7 @@ function errorAnswer(value: Readonly<Record<string, unknown>>): ErrorAnswer {
   checkKeys(error, KNOWN_KEYS.error, "error.");
   const { message, permanent } = error;
   if (!isText(message) || message === "") throw invalid('"error.message" must be a non-empty string');
-  if (permanent !== undefined && typeof permanent !== "boolean") {
+  if (permanent != null && typeof permanent !== "boolean") {
     throw invalid('"error.permanent" must be true or false');
   }
   const retryAfterSeconds = seconds(error, "retryAfterSeconds", "error.");
@@ -103,7 +103,7 @@ function errorAnswer(value: Readonly<Record<string, unknown>>): ErrorAnswer {
     error: {
       message,
       ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-      ...(permanent !== undefined && { permanent }),
+      ...(permanent != null && { permanent }),
     },
   };
 }

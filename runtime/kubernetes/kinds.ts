@@ -80,15 +80,15 @@ export const BUILT_IN_KINDS: Readonly<Record<string, GroupKinds>> = {
 /** The API group of roles and of their bindings. */
 export const RBAC_GROUP = "rbac.authorization.k8s.io";
 
-/** Whether a kind is that of Secrets, which have rules of their own. */
+/** Whether a kind, or an object that nobody has checked, is that of Secrets, which have rules of their own. */
 export function isSecretKind({
   apiVersion,
   kind,
 }: {
-  readonly apiVersion: string;
-  readonly kind: string;
+  readonly apiVersion?: unknown;
+  readonly kind?: unknown;
 }): boolean {
-  return groupOf(apiVersion) === "" && kind === "Secret";
+  return kind === "Secret" && typeof apiVersion === "string" && groupOf(apiVersion) === "";
 }
 
 /** The types of Secrets that no handler is given. They are keys to the cluster, or contain other Secrets. */

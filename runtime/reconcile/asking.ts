@@ -6,19 +6,17 @@ import {
   type DueSchedule,
   type HandlerAnswer,
   type HandlerEvent,
-  type HandlerQuestion,
   questionAbout,
   type ReconcileAnswer,
 } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
-import { isRecord } from "../json/json";
-import { isSecretKind } from "../kubernetes/kinds";
-import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { Memory } from "../memory/memory";
 import type { GatheredUse } from "../uses/used";
 import type { StillListingError } from "../watch/scopes";
 import type { ObservedChildren } from "./observedChildren";
 import type { ObjectEvent } from "./outcome";
+import { QuestionSecrets } from "./questionSecrets";
 import type { Reconciliation } from "./reconciliation";
 import type { Scrubber } from "./scrubber";
 
@@ -111,30 +109,16 @@ export class Asking {
     const { id, attempt, traceparent: trace, timeline } = reconciliation;
     const children = await this.options.observed.observe(object, event);
     const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
-    // A watched Secret is given to the handler like a used one, and so is one among the children.
-    const given = [object, ...children];
-    const names = new Set(given.map(({ metadata: { name } }) => name));
-    const learn = (objects: readonly Manifest[]) =>
-      this.options.scrubber.learn(objects.filter(isSecretKind), id, names);
-    let learnt = learn([...secrets, ...given]);
+    const { scrubber, pool } = this.options;
+    const known = new QuestionSecrets({ scrubber, run: id, given: [object, ...children], used: secrets });
     const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
-    // An answer that is refused has Secrets too.
-    const pool = {
-      ask: async (asked: HandlerQuestion) => {
-        const reply = await this.options.pool.ask(asked);
-        const answered = manifestsIn(reply.answer);
-        for (const { metadata } of answered) names.add(metadata.name);
-        learnt += learn(answered);
-        return reply;
-      },
-    };
     const ask = async () => {
       const askedAt = performance.now();
       const { answer, length, log } = await timeline.step("handler", () =>
-        askHandler<Answer>(pool, question, this.checkStatus, this.options.isOurs),
+        askHandler<Answer>(known.learning(pool), question, this.checkStatus, this.options.isOurs),
       );
       const handlerMs = performance.now() - askedAt;
-      if (length + learnt <= SMALL_ANSWER) reconciliation.answered();
+      if (length + known.size <= SMALL_ANSWER) reconciliation.answered();
       return { answer: this.withoutSecrets(answer), log, handlerMs };
     };
     return { warnings: warnings.map((warning) => ({ type: "Warning" as const, ...warning })), ask };
@@ -152,16 +136,4 @@ export class Asking {
       ...(events && { events: events.map((each) => scrubber.said(each)) }),
     };
   }
-}
-
-/** The children in an answer that nobody has checked, as far as they have the form of one. */
-function manifestsIn({ children }: Readonly<Record<string, unknown>>): Manifest[] {
-  return Array.isArray(children) ? children.filter(isManifest) : [];
-}
-
-function isManifest(value: unknown): value is Manifest {
-  if (!isRecord(value) || !isRecord(value["metadata"])) return false;
-  return [value["apiVersion"], value["kind"], value["metadata"]["name"]].every(
-    (text) => typeof text === "string",
-  );
 }

@@ -2,7 +2,7 @@ import { childKey, shortName } from "../children/childOrder";
 import type { Child, ChildStore } from "../children/childStore";
 import { whyNotReady } from "../children/readiness";
 import { ReconcileFailure } from "../failure";
-import { type HandlerEvent, MOST_GIVEN } from "../handler/contract";
+import { type HandlerEvent, MOST_GIVEN_BYTES } from "../handler/contract";
 import { jsonOf } from "../json/flaw";
 import { readInParts } from "../kubernetes/list";
 import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
@@ -36,14 +36,15 @@ export class ObservedChildren {
   async observe(object: KubernetesObject, event: HandlerEvent = "reconcile"): Promise<KubernetesObject[]> {
     const { isFollowed = () => true } = this.options;
     const children: KubernetesObject[] = [];
-    const largest = { name: "", length: 0 };
+    const largest = { name: "", bytes: 0 };
     let total = 0;
     const isMeant = (child: Child) => event === "reconcile" || isFollowed(child);
-    for await (const { state, length } of this.read(object, isMeant)) {
-      total += length;
-      if (length > largest.length)
-        Object.assign(largest, { name: kindAndName(state.kind, state.metadata), length });
-      if (total > MOST_GIVEN) throw tooLarge(largest);
+    for await (const [child, state] of this.read(object, isMeant)) {
+      const bytes = Buffer.byteLength(child.json ?? jsonOf(state) ?? "");
+      total += bytes;
+      if (bytes > largest.bytes)
+        Object.assign(largest, { name: kindAndName(state.kind, state.metadata), bytes });
+      if (total > MOST_GIVEN_BYTES) throw tooLarge(largest);
       children.push(state);
     }
     return children;
@@ -55,7 +56,7 @@ export class ObservedChildren {
     const expected = new Set(waiting.map(childKey));
     let count = 0;
     // The children are not kept: together they may be large, and others may have written into them since the handler was asked.
-    for await (const { state } of this.read(object)) {
+    for await (const [, state] of this.read(object)) {
       const why = whyNotReady(state);
       if (why) reasons.push(`${state.kind} ${state.metadata.name} ${why}`);
       expected.add(childKey({ resource: state, manifest: state }));
@@ -85,21 +86,20 @@ export class ObservedChildren {
     };
   }
 
-  /** The object's children, few of them in memory at once, each with its length in characters of JSON. */
-  private async *read(
+  /** The object's children as they are kept and as they are, few of them in memory at once. */
+  private read(
     object: KubernetesObject,
     isMeant: (child: Child) => boolean = () => true,
-  ): AsyncGenerator<{ state: KubernetesObject; length: number }> {
+  ): AsyncIterable<readonly [Child, KubernetesObject]> {
     const { children: store } = this.options;
     const children = store.of(object.metadata.uid).filter(isMeant);
-    for await (const [child, state] of readInParts(children, (each) => store.read(each)))
-      yield { state, length: child.json?.length ?? jsonOf(state)?.length ?? 0 };
+    return readInParts(children, (each) => store.read(each));
   }
 }
 
-function tooLarge(largest: { readonly name: string; readonly length: number }): ReconcileFailure {
+function tooLarge(largest: { readonly name: string; readonly bytes: number }): ReconcileFailure {
   return new ReconcileFailure(
     "ChildrenTooLarge",
-    `the object's children have more than ${MOST_GIVEN} characters in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.length} characters. Remove what others wrote into it, or answer smaller children.`,
+    `the object's children have more than ${MOST_GIVEN_BYTES} bytes in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.bytes} bytes. Remove what others wrote into it, or answer smaller children.`,
   );
 }

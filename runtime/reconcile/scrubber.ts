@@ -1,14 +1,16 @@
 import { ReconcileFailure } from "../failure";
 import { fingerprint } from "../json/fingerprint";
-import { secretDataOf } from "../kubernetes/kinds";
+import { isRecord } from "../json/json";
+import { isSecretKind, secretDataOf } from "../kubernetes/kinds";
 import type { Manifest } from "../kubernetes/objects";
 import { CUT, cut } from "../text/cut";
+import { withoutLastApplied } from "../watch/watched";
 import type { Outcome } from "./outcome";
 import { SecretValues, SHORTEST_VALUE } from "./secretValues";
 import type { ReconcileTiming } from "./timeline";
 
 /** Stands for a value that is not reported. */
-const MASK = "***";
+export const MASK = "***";
 /** Shorter lines of a value with several lines are not masked: many a Secret is a file with settings. */
 const SHORTEST_LINE = 16;
 /** How much of Secrets that no run needs is remembered, in characters. Each value is remembered in several forms. */
@@ -121,16 +123,25 @@ export class Scrubber {
     };
   }
 
-  /**
-   * A value without the values of Secrets in its texts.
-   * @param longest see {@link text}
-   */
-  inside<Value>(value: Value, longest?: number): Value {
-    if (typeof value === "string") return this.text(value, longest) as Value;
+  /** A value without the values of Secrets in its texts, however long these are. A Secret in it has none of its values. */
+  inside<Value>(value: Value): Value {
+    if (typeof value === "string") return this.text(value, Number.POSITIVE_INFINITY) as Value;
     if (typeof value !== "object" || value === null) return value;
-    if (Array.isArray(value)) return value.map((each) => this.inside(each, longest)) as Value;
-    const entries = Object.entries(value).map(([key, each]) => [key, this.inside(each, longest)]);
+    if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
+    const shown = isSecretKind(value) ? withoutValues(value as Record<string, unknown>) : value;
+    const entries = Object.entries(shown).map(([key, each]) => [key, this.inside(each)]);
     return Object.fromEntries(entries) as Value;
+  }
+
+  /** A failure without the values in its message and its log. */
+  failure(failure: ReconcileFailure): ReconcileFailure {
+    const { reason, permanent, retryAfterSeconds, cause } = failure;
+    return new ReconcileFailure(reason, this.text(failure.message), {
+      permanent,
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      log: this.text(failure.log),
+      cause,
+    });
   }
 
   private scrubbed(outcome: Outcome): Outcome {
@@ -160,16 +171,6 @@ export class Scrubber {
       step.error === undefined ? step : { ...step, error: this.text(step.error) },
     );
     return { ...timing, steps };
-  }
-
-  private failure(failure: ReconcileFailure): ReconcileFailure {
-    const { reason, permanent, retryAfterSeconds, cause } = failure;
-    return new ReconcileFailure(reason, this.text(failure.message), {
-      permanent,
-      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-      log: this.text(failure.log),
-      cause,
-    });
   }
 
   /** The version with this content, which becomes the latest. @param hidden values in base64 */
@@ -211,6 +212,21 @@ function endOfPart(text: string, at: number): number {
 function hiddenIn(secret: Manifest, names: ReadonlySet<string>): string[] {
   const encoded = Object.values(secretDataOf(secret)).filter((value) => typeof value === "string");
   return encoded.filter((value) => !names.has(textOf(value).trim()));
+}
+
+/** A Secret without its values, however short they are. `kubectl apply` writes all of them into an annotation once more. */
+function withoutValues({ data, stringData, metadata, ...secret }: Readonly<Record<string, unknown>>): object {
+  return {
+    ...secret,
+    ...(metadata !== undefined && { metadata: isRecord(metadata) ? withoutLastApplied(metadata) : metadata }),
+    ...(data !== undefined && { data: maskedIn(data) }),
+    ...(stringData !== undefined && { stringData: maskedIn(stringData) }),
+  };
+}
+
+/** The keys of a map, and no value. */
+function maskedIn(map: unknown): unknown {
+  return isRecord(map) ? Object.fromEntries(Object.keys(map).map((key) => [key, MASK])) : MASK;
 }
 
 function textOf(encoded: string): string {

@@ -2,13 +2,17 @@ import { desiredChildren } from "../children/desiredChildren";
 import type { Operator } from "../definition/definition";
 import { isList } from "../definition/references";
 import { statusChecker } from "../definition/statusSchema";
+import { ReconcileFailure } from "../failure";
 import { askHandler } from "../handler/askHandler";
 import { type HandlerAnswer, questionAbout, type Used } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
 import { isRecord } from "../json/json";
-import { apiVersionOf, type KubernetesObject } from "../kubernetes/objects";
+import { isSecretKind } from "../kubernetes/kinds";
+import { apiVersionOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { Turns } from "../work/turns";
+import { QuestionSecrets } from "./questionSecrets";
+import { Scrubber } from "./scrubber";
 
 /** The parts with which a trial works. */
 export interface TrialOptions {
@@ -20,9 +24,9 @@ export interface TrialOptions {
 
 /** The result of a trial of a handler on an object. */
 export interface TrialResult {
-  /** The handler's answer, which the engine would accept. */
+  /** The handler's answer, which the engine would accept, without the values of Secrets. */
   readonly answer: Exclude<HandlerAnswer, { error: unknown }>;
-  /** The end of the handler's standard error. */
+  /** The end of the handler's standard error, without the values of Secrets. */
   readonly log: string;
   readonly durationMs: number;
 }
@@ -42,7 +46,7 @@ const METADATA_TYPES = {
  * Asks the handler about an example: nothing is read from the cluster, there are no children, and nothing is applied. The caller
  * also gives the objects that the example uses, since a person who may try a handler may not read everything that its operator
  * may. The answer is checked in the same way as before it is applied. For an object with a deletionTimestamp, the handler is
- * asked to finalize.
+ * asked to finalize. Whoever sees the result need not be allowed to read Secrets.
  *
  * @param object an example of the operator's custom resource
  * @param used examples of the objects that it uses, by the keys of the definition's `uses`. A missing one is null or []
@@ -56,22 +60,37 @@ export async function tryHandler(
   const { operator, childResources, pool } = options;
   const example = readExample(object, operator);
   const event = example.metadata.deletionTimestamp ? "finalize" : "reconcile";
+  const given = readUsed(used, operator);
+  const question = questionAbout({
+    event,
+    object: example,
+    children: [],
+    used: given,
+    attempt: 1,
+    dryRun: true,
+  });
+  const scrubber = new Scrubber();
+  const secrets = new QuestionSecrets({ scrubber, given: [example], used: secretsIn(given, operator) });
   const startedAt = performance.now();
-  const { answer, log } = await askHandler<HandlerAnswer>(
-    pool,
-    questionAbout({
-      event,
-      object: example,
-      children: [],
-      used: readUsed(used, operator),
-      attempt: 1,
-      dryRun: true,
-    }),
-    statusChecker(operator.customResource.statusSchema),
-    !operator.watch,
-  );
-  if ("children" in answer) desiredChildren(answer.children, example, operator, childResources);
-  return { answer, log, durationMs: performance.now() - startedAt };
+  try {
+    const { answer, log } = await askHandler<HandlerAnswer>(
+      secrets.learning(pool),
+      question,
+      statusChecker(operator.customResource.statusSchema),
+      !operator.watch,
+    );
+    const durationMs = performance.now() - startedAt;
+    if ("children" in answer) desiredChildren(answer.children, example, operator, childResources);
+    return { answer: scrubber.inside(answer), log: scrubber.text(log), durationMs };
+  } catch (error) {
+    throw error instanceof ReconcileFailure ? scrubber.failure(error) : error;
+  }
+}
+
+/** The Secrets among examples of used objects. An example needs no kind. */
+function secretsIn(used: Used, { uses }: Pick<Operator, "uses">): Manifest[] {
+  const secrets = Object.entries(uses).filter(([, use]) => isSecretKind(use));
+  return secrets.flatMap(([key]) => used[key] ?? []);
 }
 
 /**

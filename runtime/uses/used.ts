@@ -11,7 +11,7 @@ import {
 } from "../definition/references";
 import { listedNames, type UsingOperator, useOf } from "../definition/selections";
 import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, type WarningReason } from "../failure";
-import { type HandlerEvent, MOST_GIVEN, type Used } from "../handler/contract";
+import { type HandlerEvent, MOST_GIVEN_BYTES, type Used } from "../handler/contract";
 import { jsonOf } from "../json/flaw";
 import { isApiError } from "../kubernetes/errors";
 import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
@@ -86,7 +86,7 @@ export function whyNotGiven(
  * If it is known that a kind or an object cannot be read, a request to finalize goes on without it: the object is null, and a
  * warning says so. A request to reconcile fails instead. If a single read fails, both requests are tried again.
  *
- * Guarantee (tests/unit/used.test.ts): if the objects are too long together to be given, reading stops as soon as that is known.
+ * Guarantee (tests/unit/used.test.ts): if the objects are too large together to be given, reading stops as soon as that is known.
  *
  * @throws ReconcileFailure `UsedNotReadable`, StillListingError, ApiError, ApiUnreachableError
  */
@@ -109,11 +109,11 @@ export async function gatherReferences(
   const used: Record<string, Used[string]> = {};
   const warnings: UsedWarning[] = [];
   const secrets: KubernetesObject[] = [];
-  let length = 0;
+  let bytes = 0;
   for (const [key, reference] of references) {
     const use = useOf(operator, key);
     used[key] = isList(use) ? [] : null;
-    const given = new Given(use, operator, MOST_GIVEN - length);
+    const given = new Given(use, operator, MOST_GIVEN_BYTES - bytes);
     const problem = await read(key, reference, source, (object) => given.take(object));
     if (problem?.kind === "listing") throw new StillListingError(`what uses.${key} names`);
     if (problem) {
@@ -128,7 +128,7 @@ export async function gatherReferences(
       secrets.push(...objects);
       if ("names" in reference) warnings.push(...notGiven(key, use, reference, objects, operator));
     }
-    length += given.length;
+    bytes += given.bytes;
     if ("labels" in reference) objects.sort(byName);
     used[key] = isList(use) ? objects : (objects[0] ?? null);
   }
@@ -141,10 +141,10 @@ class NotGivenError extends Error {}
 /** The objects of one use that are given. */
 class Given {
   readonly objects: KubernetesObject[] = [];
-  /** In characters of JSON. */
-  length = 0;
+  /** Of their JSON. */
+  bytes = 0;
 
-  /** @param most how long they may be together */
+  /** @param most how many bytes they may have together */
   constructor(
     private readonly use: Use,
     private readonly operator: UsingOperator,
@@ -157,10 +157,10 @@ class Given {
     const text = jsonOf(object);
     if (text === undefined)
       throw new NotGivenError("an object is nested too deeply for a request to a handler.");
-    this.length += text.length;
-    if (this.length > this.most)
+    this.bytes += Buffer.byteLength(text);
+    if (this.bytes > this.most)
       throw new NotGivenError(
-        `the objects that it uses have more than ${MOST_GIVEN} characters in all. Let it name fewer objects.`,
+        `the objects that it uses have more than ${MOST_GIVEN_BYTES} bytes in all. Let it name fewer objects.`,
       );
     this.objects.push(object);
   }

@@ -1,9 +1,9 @@
 import type { Watch, WatchedPart } from "../definition/definition";
-import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { KubernetesObject, Manifest, ObjectMeta } from "../kubernetes/objects";
 import { DOMAIN, OWNER_UID_LABEL } from "../names";
 
 /** The annotation in which `kubectl apply` keeps the applied manifest. Everything in it is in the object too. */
-export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** The selector of objects with these labels. Undefined: every object. */
 export function labelSelectorOf({ labels }: Watch): string | undefined {
@@ -42,6 +42,15 @@ export function annotationsOf({ metadata }: KubernetesObject): [string, string][
   return Object.entries(metadata.annotations ?? {})
     .filter(([key]) => key !== LAST_APPLIED)
     .sort();
+}
+
+/** The same metadata without the annotation of `kubectl apply`. */
+export function withoutLastApplied<Metadata extends Pick<ObjectMeta, "annotations">>(
+  metadata: Metadata,
+): Metadata {
+  if (metadata.annotations?.[LAST_APPLIED] === undefined) return metadata;
+  const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations;
+  return { ...metadata, annotations };
 }
 
 /** Its annotations of Argosy's, by which people ask for something. */

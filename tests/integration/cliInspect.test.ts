@@ -241,6 +241,36 @@ describe("the commands that look at a cluster", function () {
     await bench.api.annotate(object, { "argosy.dev/skip-finalize": "true" });
   });
 
+  it("examine the cluster: an operator that is paused, and how the pause ends", async () => {
+    const namespace = bench.operator.runnerNamespace;
+    const labels = { app: "paused" };
+    const runner = {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "inspected-runner", namespace },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: { containers: [{ name: "main", image: "example.com/main:1" }] },
+        },
+      },
+    };
+    await bench.api.apply(runner);
+    try {
+      const found = await examineCluster(bench.api.client);
+      const { state, seen, remedy } = found.find(({ what }) => what === "operator inspected") ?? {};
+      assert.deepEqual([state, seen], ["warning", "is scaled to zero"]);
+      assert.equal(
+        remedy,
+        `Scale it to the number of runners that the program has, 1 by default: kubectl -n ${namespace} scale deployment inspected-runner --replicas=1`,
+      );
+    } finally {
+      await bench.api.delete(runner);
+    }
+  });
+
   it("explain objects of kinds that are Kubernetes' own", async () => {
     await bench.api.apply(inNamespace(configMap("plain"), bench.namespace));
     assert.match(

@@ -7,7 +7,7 @@ import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/object
 import { eventually } from "../support/eventually";
 import { operatorOptions } from "../unit/operatorManifests";
 import { Api } from "./support/api";
-import { configMap, deployment, inNamespace, namespace } from "./support/manifests";
+import { configMap, deployment, inNamespace, namespace, pod } from "./support/manifests";
 import { answering, type Bench, useOperator } from "./support/useOperator";
 
 /** A program may call it anything: nothing in it has rights by its name. */
@@ -17,6 +17,8 @@ const GUARDS: GuardOptions = {
   annotations: { groups: ["system:serviceaccounts:operations-team"] },
   exempt: [`system:serviceaccounts:${TEAM}`],
 };
+
+const CHILDREN = ["v1/ConfigMap", "v1/Pod", "apps/v1/Deployment"];
 
 /** Puts the operator's guards into force, and gives accounts that may do everything as far as RBAC goes. */
 function useGuards(bench: Bench, probe: () => Manifest) {
@@ -77,7 +79,7 @@ async function refused(action: () => Promise<unknown>): Promise<string> {
 describe("the guards", function () {
   this.timeout(120_000);
   const name = "guarded";
-  const bench = useOperator({ name, children: ["v1/ConfigMap", "apps/v1/Deployment"], finalize: true });
+  const bench = useOperator({ name, children: CHILDREN, finalize: true });
   const marked = () => configMap("marked", {}, { labels: bench.operator.childLabels });
   const guards = useGuards(bench, marked);
   const enemy = { api: undefined as unknown as Api };
@@ -172,6 +174,25 @@ describe("the guards", function () {
       });
     }
 
+    it("to name an owner that does not exist, for which the garbage collector would delete a child elsewhere", async () => {
+      const namespace = await bench.api.newNamespace("elsewhere");
+      const elsewhere = inNamespace(configMap("settings"), namespace);
+      await eventually(() => bench.api.tryApply(inNamespace(configMap("probe"), namespace)));
+      await bench.applied("object", answering(elsewhere));
+      const before = await bench.api.get(elsewhere);
+      const owner = { apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "gone" };
+      await refused(() => enemy.api.patch(elsewhere, { metadata: { ownerReferences: [owner] } }));
+      assert.deepEqual(await bench.api.get(elsewhere), before);
+    });
+
+    it("to add a container to a Pod, which is a write of a subresource", async () => {
+      const web = here(pod("web"));
+      await bench.applied("web", answering(pod("web")));
+      const spec = { ephemeralContainers: [{ name: "shell", image: "example.com/shell:1" }] };
+      const message = await refused(() => enemy.api.patchPart(web, "ephemeralcontainers", { spec }));
+      assert.match(message, /enemy may not update Pod web, a child of the operator argosy\.guarded/);
+    });
+
     it("and say what it is a child of, and what to change in its place", async () => {
       await made();
       const changed = await refused(() => enemy.api.patch(child(), { data: { key: "2" } }));
@@ -193,6 +214,21 @@ describe("the guards", function () {
       await enemy.api.patch(child(), {
         metadata: { labels: { team: null }, annotations: null, finalizers: null },
       });
+    });
+
+    it("anybody evict a Pod, of which a policy sees nothing, and the operator makes it again", async () => {
+      const web = here(pod("web"));
+      await bench.applied("web", answering(pod("web")));
+      const before = await bench.api.get(web);
+      const { name, namespace } = web.metadata;
+      await enemy.api.post(`/api/v1/namespaces/${namespace}/pods/${name}/eviction`, {
+        apiVersion: "policy/v1",
+        kind: "Eviction",
+        metadata: { name, namespace: bench.namespace },
+      });
+      await eventually(async () =>
+        assert.notEqual((await bench.api.get(web)).metadata.uid, before.metadata.uid),
+      );
     });
 
     it("anybody do what they may with what is no child", async () => {
@@ -290,9 +326,12 @@ describe("the guards", function () {
       await refused(() => enemy.api.patch(object(), { metadata: skip }));
     });
 
-    it("let exempt groups and cluster administrators set them", async () => {
+    it("let exempt groups, cluster administrators and Kubernetes' own accounts set them", async () => {
       await bench.applied("object");
-      for (const api of [bench.api, await guards.somebody(TEAM, "restore")]) {
+      const exempt = await guards.somebody(TEAM, "restore");
+      // A Deployment's controller copies the annotations of a Deployment to its ReplicaSets, which an operator may watch.
+      const own = await guards.somebody("kube-system", "some-controller");
+      for (const api of [bench.api, exempt, own]) {
         await api.patch(object(), { metadata: paused });
         await api.patch(object(), { metadata: { annotations: null } });
       }

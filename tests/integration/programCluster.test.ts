@@ -4,7 +4,8 @@ import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments
 import { installationNameOf } from "../../components/manifests/installation";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import { PODS } from "../../runtime/kubernetes/client";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { builtIn } from "../../runtime/kubernetes/discovery";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import { removeFolder } from "../unit/operatorFolder";
 import { samplePlatform } from "../unit/support/platform";
@@ -156,6 +157,8 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
   "argosy/saw-handler": ["list nodes", "get saws.shop.example.com in anywhere"],
 };
 
+const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
+
 /** A platform of which the cluster has nothing to be there for but Argo, which it has by then. */
 const ADOPTED = { argoEvents: "adopt", argoWorkflows: "adopt", createNamespaces: false } as const;
 
@@ -196,6 +199,26 @@ describe("the program on a real API server", function () {
         );
       }
     }
+  });
+
+  it("deploys a runner that somebody has scaled, with the program's number of runners", async () => {
+    const { registrations } = await run(operatorsProgram(sample));
+    const inputs = registrations.map((each) => each.inputs as unknown as Manifest);
+    const made = inputs.find(
+      ({ kind, metadata }) => kind === "Deployment" && metadata.name === "gear-runner",
+    );
+    assert.ok(made);
+    const metadata = { ...made.metadata, name: "scaled-runner", namespace: "team-a" };
+    // As Pulumi's provider applies an object (https://github.com/pulumi/pulumi-kubernetes).
+    const force = metadata.annotations?.["pulumi.com/patchForce"] === "true";
+    const deploy = (replicas: number) => {
+      const manifest = { ...made, metadata, spec: { ...(made.spec as JsonObject), replicas } };
+      return cluster.api.client.apply(DEPLOYMENTS, manifest, { fieldManager: "pulumi", force });
+    };
+    await deploy(2);
+    await cluster.api.scale({ ...made, metadata }, 1);
+    const { object } = await deploy(2);
+    assert.equal((object.spec as JsonObject).replicas, 2);
   });
 
   it("does not give up what this program has created, and lets two platforms of it share one Argo", async () => {

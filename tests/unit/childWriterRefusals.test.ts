@@ -127,6 +127,22 @@ describe("ChildWriter, when the API server refuses", () => {
       assert.match(binding.message, / Add this to grants in operator\.yaml: \[ClusterRole\/edit\]\.$/);
     });
 
+    for (const [what, resource] of [
+      ["a bracket before a long word", `]${"a".repeat(200_000)}`],
+      ["many lists without an end", "a:[".repeat(70_000)],
+    ] as const)
+      it(`which right is missing, at once, even if an author of objects writes ${what} into it`, async () => {
+        const rule = `{APIGroups:[""], Resources:["${resource}"], Verbs:["get"]}`;
+        const said = "is attempting to grant RBAC permissions not currently held";
+        const startedAt = performance.now();
+        const { message } = await refused(403, `${said}:\n${rule}`);
+        assert.ok(performance.now() - startedAt < 1_000, `${performance.now() - startedAt} ms`);
+        assert.ok(
+          message.endsWith(`${said}. Add the rules of this role to grants in operator.yaml.`),
+          message,
+        );
+      });
+
     it("nothing where the API server is busy, or the object's own namespace goes", async () => {
       const causes = { details: { causes: [{ reason: "NamespaceTerminating" }] } };
       for (const error of [

@@ -102,20 +102,20 @@ describe("the components", function () {
       assert.ok(named(own, "shop-gears.shop.example.com").protect);
     });
 
-    it("as an option of the component protects everything", async () => {
+    it("as an option of the component protects everything but immutable ConfigMaps, which an edit replaces", async () => {
       const handlers = sample.definitions;
       const outsideEvents = { storage: "1Gi" };
-      const unprotected = async (args: Partial<OperatorsArgs>) => {
+      const check = async (args: Partial<OperatorsArgs>) => {
         const { registrations } = await run(() =>
           operators({ handlers, outsideEvents, ...args }, { protect: true }),
         );
         const stack = registrations.find(({ type }) => type === "pulumi:pulumi:Stack");
-        const left = registrations.filter((each) => each !== stack && !each.protect);
-        return [...new Set(left.map(({ inputs }) => inputs.kind))].sort();
+        const namesOf = (some: typeof registrations) => some.map(({ name }) => name);
+        const left = namesOf(registrations.filter((each) => each !== stack && !each.protect));
+        assert.deepEqual(left, namesOf(registrations.filter(({ inputs }) => inputs.immutable)));
+        assert.ok(left.includes("shop-engine") && left.includes("shop-gear-handler-files"), left.join());
       };
-      for (const args of [{}, { protect: true }, { protect: false }]) {
-        assert.deepEqual(await unprotected(args), []);
-      }
+      for (const args of [{}, { protect: true }, { protect: false }]) await check(args);
     });
   });
 
@@ -145,6 +145,24 @@ describe("the components", function () {
         const { platform } = operators();
         billing({ platform });
       }, /Operators "billing": the installation "argosy" already belongs to Operators "shop" in this program\. Give each/));
+
+    it("of one installation are refused in a plugin, where each has clients of its own of Pulumi's engine", async () => {
+      const { getMonitor, getEngine } = pulumi.runtime;
+      const clientOf = (address: string) => () => ({ getChannel: () => ({ getTarget: () => address }) });
+      const inPlugin = () => {
+        Object.assign(pulumi.runtime, {
+          getMonitor: clientOf("127.0.0.1:1"),
+          getEngine: clientOf("127.0.0.1:2"),
+        });
+        const { platform } = operators();
+        billing({ platform });
+      };
+      try {
+        await refused(inPlugin, /the installation "argosy" already belongs to Operators "shop"/);
+      } finally {
+        Object.assign(pulumi.runtime, { getMonitor, getEngine });
+      }
+    });
 
     it("with a platform each in the same namespace are refused", () =>
       refused(() => {

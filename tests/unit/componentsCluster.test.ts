@@ -30,11 +30,22 @@ describe("the components and the cluster", function () {
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
 
+  /** Every run begins without a kubeconfig in Pulumi's configuration, so the program sets it. */
+  const runWith = (configuration: Readonly<Record<string, string>>) =>
+    run(
+      () => {
+        for (const [key, value] of Object.entries(configuration)) pulumi.runtime.setConfig(key, value);
+        operators();
+      },
+      { preview: true },
+    );
+
   it("is a provider of its own, which everything is made with", async () => {
-    const made = await run(() => void operators({ cluster: { context: "prod" } }));
+    const made = await run(() => void operators({ cluster: { context: "prod", clusterIdentifier: "p" } }));
     const provider = named(made, "shop-cluster");
     assert.equal(provider.type, "pulumi:providers:kubernetes");
     assert.equal(provider.inputs.context, "prod");
+    assert.equal(provider.inputs.clusterIdentifier, "p");
   });
 
   describe("of two components", () => {
@@ -44,17 +55,22 @@ describe("the components and the cluster", function () {
         .map((each) => ({ ...each, installation: "own" }));
       return new Operators("own", { handlers, cluster, ...args });
     };
-    const same: readonly (readonly [string, () => ClusterArgs])[] = [
-      ["context", () => ({ context: "prod" })],
-      ["Output", () => ({ kubeconfig: pulumi.output("{}") })],
+    const output = pulumi.output("{}");
+    const same: readonly (readonly [string, ClusterArgs, ClusterArgs])[] = [
+      ["context", { context: "prod" }, { context: "prod" }],
+      ["Output", { kubeconfig: output }, { kubeconfig: output }],
+      [
+        "identifier",
+        { kubeconfig: pulumi.output("{}"), clusterIdentifier: "prod" },
+        { kubeconfig: pulumi.output("{}"), clusterIdentifier: "prod" },
+      ],
     ];
 
-    for (const [what, clusterOf] of same) {
+    for (const [what, cluster, other] of same) {
       it(`is the same if the ${what} is: operators come after the platform of the other`, async () => {
         const made = await run(() => {
-          const cluster = clusterOf();
           const { platform } = operators({ cluster });
-          own({ ...cluster }, { platform });
+          own(other, { platform });
         });
         const { dependencies } = named(made, "own-engine");
         for (const part of ["namespace-operators", "argo-workflows-controller", "argo-events-controller"]) {
@@ -64,9 +80,8 @@ describe("the components and the cluster", function () {
 
       it(`is the same if the ${what} is: a second platform in it is refused`, () =>
         refused(() => {
-          const cluster = clusterOf();
           operators({ cluster });
-          own({ ...cluster });
+          own(other);
         }, /the namespace "argosy" of a platform already belongs to ArgoPlatform "shop-platform"/));
     }
   });
@@ -126,6 +141,27 @@ describe("the components and the cluster", function () {
         .map(({ name }) => name),
       ["own"],
     );
+  });
+
+  it("is another one of the same kubeconfig, if Pulumi's configuration says so", async () => {
+    const configuration = {
+      "kubernetes:kubeconfig": JSON.stringify({
+        clusters: [{ name: "one", cluster: { server: "https://one.example.com" } }],
+        contexts: [{ name: "one", context: { cluster: "one", user: "u" } }],
+        users: [{ name: "u" }],
+        "current-context": "one",
+      }),
+      "kubernetes:cluster": "two",
+    };
+    const lines = await logged(() => runWith(configuration));
+    assert.match(lines, /the kubeconfig has no cluster "two"\. It has: one/);
+  });
+
+  it("is none if Pulumi's provider writes YAML: nothing is looked into", async () => {
+    const configuration = { "kubernetes:kubeconfig": "/none", "kubernetes:renderYamlToDirectory": "yaml" };
+    const lines = await logged(() => runWith(configuration));
+    assert.doesNotMatch(lines, /\/none|nothing is checked/);
+    assert.match(lines, /the operator gear gets rights in the whole cluster/);
   });
 
   it("has a kubeconfig that is missing: the preview says so", async () => {

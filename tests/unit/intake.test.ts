@@ -430,6 +430,9 @@ describe("the intake", () => {
 
   it("postpones an event that another intake knows", async () => {
     assert.equal(await intake.take("deploys-new-1", eventOf({})), "postponed");
+    assert.deepEqual(notices, ["event deploys-new-1 is postponed: this intake does not know the event"]);
+    assert.equal(await intake.take("x".repeat(10_000), eventOf({})), "postponed");
+    assert.ok((notices[1]?.length ?? 0) < 200, notices[1]);
   });
 
   it("refuses what is nested so deeply that nothing can be made of it", async () => {

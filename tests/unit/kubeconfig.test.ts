@@ -32,6 +32,36 @@ describe("the connection of a kubeconfig", () => {
     }
   });
 
+  it("comes from a file in the home directory, which no shell has expanded", async () => {
+    const restore = rememberVariables("HOME");
+    process.env.HOME = root;
+    const users = [{ name: "u", user: { tokenFile: "token" } }];
+    addFiles(root, { ".kube/config": { ...KUBECONFIG, users }, ".kube/token": "theirs\n" });
+    try {
+      const { server, token } = await connectionFromKubeconfig("~/.kube/config");
+      assert.equal(server, "https://one.example.com:6443");
+      assert.equal(await token?.(), "theirs");
+    } finally {
+      restore();
+    }
+  });
+
+  it("is that of another cluster in the kubeconfig, if one is named", async () => {
+    const clusters = ["one", "two"].map((each) => ({
+      name: each,
+      cluster: { server: `https://${each}.example.com:6443`, "tls-server-name": `${each}.internal` },
+    }));
+    const contexts = [{ name: "one", context: { cluster: "one", user: "u" } }];
+    const text = JSON.stringify({ ...KUBECONFIG, clusters, contexts });
+    const { server, serverName, token } = await connectionFromKubeconfig(text, "one", "two");
+    assert.deepEqual([server, serverName], ["https://two.example.com:6443", "two.internal"]);
+    assert.equal(await token?.(), "t");
+    await assert.rejects(
+      connectionFromKubeconfig(text, undefined, "three"),
+      /the kubeconfig has no cluster "three"\. It has: one, two/,
+    );
+  });
+
   it("has the token of a file that the kubeconfig names, and a new one when the file changes", async () => {
     const users = [{ name: "u", user: { token: "t", tokenFile: "tokens/u" } }];
     addFiles(root, { config: { ...KUBECONFIG, users }, "tokens/u": "first\n" });

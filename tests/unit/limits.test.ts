@@ -20,7 +20,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
     "an object's children in a request",
     "8 MiB",
     "runtime/handler/contract.ts",
-    "MOST_GIVEN = 8 * 1024 * 1024;",
+    "MOST_GIVEN_BYTES = 8 * 1024 * 1024;",
   ],
   ["a page of a list", "4 MiB", "runtime/kubernetes/list.ts", "LONGEST_PAGE = 4 * 1024 * 1024;"],
   [

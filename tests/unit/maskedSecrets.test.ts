@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { resultOfError, resultOfTrial } from "../../runtime/argo/runResult";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import type { Outcome } from "../../runtime/reconcile/outcome";
-import { CONFIG_MAPS, configMap, operator } from "./support/objects";
+import { tryHandler } from "../../runtime/reconcile/trial";
+import { CONFIG_MAPS, configMap, operator, widget } from "./support/objects";
 import { ReconcileWorld } from "./support/reconcileWorld";
 
 const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
@@ -101,5 +103,64 @@ describe("the values of Secrets among an object's children", () => {
       await reconcile();
       assert.equal(world.cluster.steps[1], "leave");
     }
+  });
+});
+
+describe("the values of Secrets in a trial of a handler", () => {
+  const SHORT = "1234";
+  const LAST = { annotations: { "kubectl.kubernetes.io/last-applied-configuration": `{"pin":"${SHORT}"}` } };
+
+  /** What whoever submitted the trial sees of it, as one text. */
+  async function seen(answer: object, options: { readonly log?: string; readonly used?: object } = {}) {
+    const { log = "", used } = options;
+    const uses = {
+      login: { apiVersion: "v1", kind: "Secret", plural: "secrets", name: '"credentials"' },
+    };
+    const pool = { ask: async () => ({ answer: answer as Record<string, unknown>, length: 0, log }) };
+    const trial = { operator: operator({ children: CHILDREN, uses }), childResources: RESOURCES, pool };
+    const result = await tryHandler(trial, widget(), used).then(resultOfTrial, resultOfError);
+    return JSON.stringify(result);
+  }
+
+  it("are not in the answer, whichever form the Secret has and however short they are, nor in the log", async () => {
+    const shown = await seen(
+      {
+        children: [
+          secret({ data: { password: ENCODED }, stringData: { pin: SHORT } }),
+          { ...secret({}, "again"), metadata: { name: "again", ...LAST }, data: { pin: "MTIzNA==" } },
+          { ...configMap({ name: "settings" }), data: { url: `db://me:${VALUE}@host`, kept: "settings" } },
+        ],
+        status: { login: ENCODED },
+        events: [{ type: "Normal", reason: "Made", note: `it is ${VALUE}` }],
+      },
+      { log: `made ${VALUE}, ${ENCODED}` },
+    );
+    assert.match(shown, /"phase":"Succeeded"/);
+    for (const value of [VALUE, ENCODED, SHORT, "MTIzNA"]) assert.ok(!shown.includes(value), shown);
+    for (const kept of ["db://me:***@host", "credentials", "settings", "made ***, ***"])
+      assert.ok(shown.includes(kept), shown);
+  });
+
+  it("are not in the answer if they were given as an example of what the object uses", async () => {
+    const used = { login: { data: { password: ENCODED } } };
+    const shown = await seen({ children: [], status: { login: VALUE } }, { used });
+    assert.match(shown, /"phase":"Succeeded"/);
+    assert.ok(!shown.includes(VALUE), shown);
+  });
+
+  it("are not in its failure", async () => {
+    const children = [secret({ stringData: { password: VALUE } })];
+    const failed = [
+      { answer: { children, [VALUE]: true }, reason: "InvalidAnswer" },
+      { answer: { children, error: { message: `cannot use ${VALUE}` } }, reason: "InvalidAnswer" },
+    ];
+    for (const { answer, reason } of failed) {
+      const shown = await seen(answer, { log: `made ${ENCODED}` });
+      assert.ok(shown.includes(reason) && shown.includes("made ***"), shown);
+      assert.ok(!shown.includes(VALUE) && !shown.includes(ENCODED), shown);
+    }
+    const used = { login: { data: { password: ENCODED } } };
+    const shown = await seen({ error: { message: `cannot use ${VALUE}` } }, { used });
+    assert.ok(shown.includes("cannot use ***"), shown);
   });
 });

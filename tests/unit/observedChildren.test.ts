@@ -24,13 +24,13 @@ describe("ObservedChildren", () => {
   });
 
   /** Puts so many children there, into each of which somebody wrote a text of this length. */
-  function given(count: number, length: number): void {
+  function given(count: number, length: number, letter = "x"): void {
     const objects = Array.from({ length: count }, (_, index): KubernetesObject => {
       const name = `c-${String(index).padStart(3, "0")}`;
       const manifest = ownedManifest(configMap({ name }), OWNER, CONFIG_MAPS, identityOf(IDENTITY));
       const child = applied(manifest, MANAGER);
       const metadata = { ...child.metadata, uid: `uid-${name}` };
-      return cluster.put({ ...child, metadata, data: { theirs: "x".repeat(length) } });
+      return cluster.put({ ...child, metadata, data: { theirs: letter.repeat(length) } });
     });
     store.learn(CONFIG_MAPS, objects);
   }
@@ -59,16 +59,19 @@ describe("ObservedChildren", () => {
     assert.deepEqual(asked, ["c-000", "c-002"]);
   });
 
-  it("are not given to the handler if they are longer than 8 Mi characters, and the words name the largest", async () => {
+  it("are not given to the handler if they are larger than 8 MiB, and the words name the largest", async () => {
     given(16, 500_000);
     assert.equal((await children.observe(OWNER, "reconcile")).length, 16);
     given(17, 500_000);
     const { reason, message, permanent } = await failureOf(() => children.observe(OWNER, "reconcile"));
     assert.deepEqual([reason, permanent], ["ChildrenTooLarge", false]);
-    assert.match(
-      message,
-      /more than 8388608 characters .* ConfigMap shop\/c-000 with 500\d\d\d characters\./,
-    );
+    assert.match(message, /more than 8388608 bytes .* ConfigMap shop\/c-000 with 500\d\d\d bytes\./);
+    // Each of these characters has three bytes.
+    given(17, 160_000, "語");
+    assert.equal((await children.observe(OWNER, "reconcile")).length, 17);
+    given(17, 170_000, "語");
+    const wide = await failureOf(() => children.observe(OWNER, "reconcile"));
+    assert.match(wide.message, /with 510\d\d\d bytes\./);
   });
 
   it("are judged however large they have become since the handler was asked, few of them at once", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { formatStream } from "../../cli/render/output";
 import type { OperatorsArgs } from "../../components/arguments";
 import { POD_PARTS } from "../../components/manifests/pods";
@@ -217,6 +218,32 @@ describe("OutsideEvents", function () {
       .filter(({ kind }) => kind.endsWith("Binding"))
       .flatMap((binding) => binding["subjects"] as { name: string }[]);
     assert.deepEqual([...new Set(subjects.map(({ name }) => name))], ["argosy-outside-intake"]);
+  });
+
+  it("let nobody but their sensor reach the intake, as far as NetworkPolicy goes", async () => {
+    const manifests = await outsideOf();
+    const labelsOf = (kind: string, name: string) => {
+      const { template } = find(manifests, kind, name)["spec"] as {
+        template: { metadata: { labels: object } };
+      };
+      return template.metadata.labels;
+    };
+    const { spec } = find(manifests, "NetworkPolicy", "argosy-outside-intake");
+    const { podSelector, policyTypes, ingress } = spec as {
+      podSelector: { matchLabels: object };
+      policyTypes: string[];
+      ingress: { ports: { port: number }[]; from: { podSelector: { matchLabels: object } }[] }[];
+    };
+    assert.deepEqual(policyTypes, ["Ingress"]);
+    const selects = (selector: { matchLabels: object }, labels: object) =>
+      isDeepStrictEqual({ ...labels, ...selector.matchLabels }, labels);
+    assert.ok(selects(podSelector, labelsOf("Deployment", "argosy-outside-intake")));
+    const port = ingress.filter(({ ports }) => ports.some((each) => each.port === 8080));
+    const [peer, other] = port.flatMap(({ from }) => from);
+    assert.ok(peer && !other);
+    assert.deepEqual(Object.keys(peer), ["podSelector"]);
+    assert.ok(selects(peer.podSelector, labelsOf("Sensor", "argosy-outside")));
+    assert.ok(!selects(peer.podSelector, labelsOf("EventSource", "argosy-outside")));
   });
 
   it("let the runner delete what has lasted long enough, and no runner else", async () => {

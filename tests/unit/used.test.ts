@@ -66,7 +66,7 @@ describe("gatherUsed", () => {
       assert.deepEqual(gathered, { used: { mounts: [] }, warnings: [], secrets: [] });
     });
 
-  it("fails if all of it is longer than 8 Mi characters, and does not keep an object from going", async () => {
+  it("fails if all of it is larger than 8 MiB, and does not keep an object from going", async () => {
     const large = observed("ConfigMap", { data: { text: "x".repeat(1024 * 1024) } }, { name: "a" });
     const list = Array.from({ length: 9 }, (_, index) => `name-${index}`);
     const use = { name: "spec.list[*]" };
@@ -75,6 +75,10 @@ describe("gatherUsed", () => {
     const { used, warnings } = await gather(use, list, "finalize", large);
     assert.deepEqual([used, warnings.map(({ note }) => note)], [{ mounts: [] }, [message]]);
     assert.equal((await gather(use, list.slice(2), "reconcile", large)).warnings.length, 0);
+    // Each of these characters has three bytes.
+    const wide = observed("ConfigMap", { data: { text: "語".repeat(400_000) } }, { name: "a" });
+    assert.equal((await failureOf(() => gather(use, list, "reconcile", wide))).reason, "UsedNotReadable");
+    assert.equal((await gather(use, list.slice(3), "reconcile", wide)).warnings.length, 0);
   });
 
   describe("of objects that are long, however many an object refers to,", () => {

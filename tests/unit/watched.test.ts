@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOwnWork, marksOf, provenOwner } from "../../runtime/children/ownership";
 import { fingerprint } from "../../runtime/json/fingerprint";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { hasLabels, labelSelectorOf, partsOf } from "../../runtime/watch/watched";
 import { applied, configMap, MANAGER, WIDGETS, widget } from "./support/objects";
 
@@ -75,13 +76,19 @@ describe("objects that an operator watches", () => {
   });
 
   it("are never what the operator made itself, whatever labels others write", () => {
+    const isOwn = (object: KubernetesObject) => isOwnWork(object, [MANAGER], "argosy");
     const marks = marksOf(widget(), "shop", "argosy.shop", false);
     const child = applied(configMap({ namespace: "shop", ...marks }), MANAGER);
     const forged = applied(configMap({ namespace: "shop", ...marks }), "somebody");
-    assert.deepEqual([isOwnWork(child, [MANAGER]), isOwnWork(forged, [MANAGER])], [true, false]);
+    assert.deepEqual([isOwn(child), isOwn(forged)], [true, false]);
     const labels = { "argosy.dev/operator": "argosy.shop" };
-    const record = { ...widget({ labels }), apiVersion: "argoproj.io/v1alpha1", kind: "Workflow" };
-    assert.equal(isOwnWork(record, [MANAGER]), true);
-    assert.equal(isOwnWork(widget({ labels }), [MANAGER]), false);
+    const record = (namespace: string) => ({
+      ...widget({ labels, namespace }),
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "Workflow",
+    });
+    // Elsewhere anybody may write the label, and would hide a Workflow by it.
+    assert.deepEqual([isOwn(record("argosy")), isOwn(record("shop"))], [true, false]);
+    assert.equal(isOwn(widget({ labels, namespace: "argosy" })), false);
   });
 });

@@ -96,8 +96,8 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
         apiGroups: [group],
         apiVersions: ["*"],
         operations: ["CREATE", "UPDATE", "DELETE"],
-        // A write of the status can change more than the status: annotations, and labels for some kinds.
-        resources: resources.flatMap((resource) => [resource, `${resource}/status`]),
+        // A write of a subresource can change more than that: of a status the annotations, of `pods/ephemeralcontainers` the content.
+        resources: resources.flatMap((resource) => [resource, `${resource}/*`]),
       })),
     },
     matchConditions: [
@@ -108,12 +108,12 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
           `o.metadata.?labels[?${quote(CHILD_OF_LABEL)}].orValue("") in ${list(identities)}`,
         ),
       },
-      stranger([runner, ...KUBERNETES.users], [...KUBERNETES.groups, ...(guards?.exempt ?? [])]),
+      stranger(guards, { users: [runner] }),
     ],
     variables: [
       { name: "content", expression: sameContent() },
       { name: "marks", expression: `${sameMarks("labels")} && ${sameMarks("annotations")}` },
-      { name: "owner", expression: sameOwner(operator) },
+      { name: "owners", expression: sameOwners() },
       { name: "proof", expression: sameProof() },
     ],
     validations: [
@@ -128,7 +128,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
         `Change or delete the ${operator.customResource.kind} that it belongs to.`,
       ),
       validation(
-        'request.operation != "UPDATE" || (variables.content && variables.marks && variables.owner && variables.proof)',
+        'request.operation != "UPDATE" || (variables.content && variables.marks && variables.owners && variables.proof)',
         `a child of the operator ${identityOf(operator)}`,
         `This account may change only the status, the scale, and labels, annotations and finalizers of its own. Change the ${operator.customResource.kind} that the child belongs to.`,
       ),
@@ -139,12 +139,8 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
 /** Only named groups set Argosy's annotations on the operator's custom resources. */
 function annotationsGuard({ customResource }: Operator, { platform, guards }: GuardedOptions) {
   const { group, plural } = customResource;
-  const groups = [
-    // Also the intake, which makes objects of events from outside and marks them.
-    `system:serviceaccounts:${platform.namespace}`,
-    ...(guards?.annotations?.groups ?? []),
-    ...(guards?.exempt ?? []),
-  ];
+  // Also the intake, which makes objects of events from outside and marks them.
+  const argosy = `system:serviceaccounts:${platform.namespace}`;
   return {
     matchConstraints: {
       resourceRules: [
@@ -161,7 +157,7 @@ function annotationsGuard({ customResource }: Operator, { platform, guards }: Gu
         name: "annotated",
         expression: someObject(`o.metadata.?annotations.orValue({}).exists(key, ${isOurs})`),
       },
-      stranger([], groups),
+      stranger(guards, { groups: [argosy, ...(guards?.annotations?.groups ?? [])] }),
     ],
     validations: [
       validation(
@@ -181,10 +177,15 @@ function someObject(expression: string): string {
   return `[object, oldObject].exists(o, o != null && ${expression})`;
 }
 
-/** Whether the requester is none of these. */
-function stranger(users: readonly string[], groups: readonly string[]) {
-  const isGroup = `request.userInfo.?groups.orValue([]).exists(group, group in ${list([ADMINISTRATORS, ...groups])})`;
-  return { name: "stranger", expression: `!(request.userInfo.username in ${list(users)}) && !${isGroup}` };
+/** Whether the requester is none of these, and none of those that no guard stops. */
+function stranger(
+  { exempt = [] }: GuardOptions = {},
+  { users = [], groups = [] }: { readonly users?: readonly string[]; readonly groups?: readonly string[] },
+) {
+  const allUsers = list([...users, ...KUBERNETES.users]);
+  const allGroups = list([ADMINISTRATORS, ...KUBERNETES.groups, ...groups, ...exempt]);
+  const isGroup = `request.userInfo.?groups.orValue([]).exists(group, group in ${allGroups})`;
+  return { name: "stranger", expression: `!(request.userInfo.username in ${allUsers}) && !${isGroup}` };
 }
 
 /** Whether the `key` of a label or an annotation is Argosy's. */
@@ -206,11 +207,12 @@ function sameContent(): string {
   return `object == null || oldObject == null || (${within("object", "oldObject")} && ${within("oldObject", "object")})`;
 }
 
-/** Whether the references to custom resources of the operator are the same as before. */
-function sameOwner({ customResource: { group, version, kind } }: Operator): string {
-  const apiVersion = group === "" ? version : `${group}/`;
-  const of = (object: string) =>
-    `${object}.metadata.?ownerReferences.orValue([]).filter(r, r.kind == ${quote(kind)} && r.apiVersion.startsWith(${quote(apiVersion)}))`;
+/**
+ * Whether the owner references are the same as before. If an object has references and no owner in them exists, the garbage
+ * collector deletes the object, no matter who wrote them.
+ */
+function sameOwners(): string {
+  const of = (object: string) => `${object}.metadata.?ownerReferences.orValue([])`;
   return `object == null || oldObject == null || ${of("object")} == ${of("oldObject")}`;
 }
 

@@ -1,6 +1,6 @@
 import { formerIdentitiesOf, type Manifest, type Operator, RUNNER_PORTS } from "../../../runtime/program";
 import type { Deployment, NetworkPolicy, PodDisruptionBudget, PodSpec, Service } from "../kinds";
-import { labelsOf, NOT_AWAITED } from "../metadata";
+import { labelsOf, NOT_AWAITED, TAKEN_BACK } from "../metadata";
 import { runnerNameOf, sensorPodLabels } from "../names";
 import { POD_SECURITY, placementFields, podMetadata } from "../pods";
 import { transformed } from "../transform";
@@ -33,7 +33,7 @@ export function buildRunner(operator: Operator, options: OperatorOptions, files:
     {
       apiVersion: "apps/v1",
       kind: "Deployment",
-      metadata: metadataOf(operator, options),
+      metadata: { ...metadataOf(operator, options), annotations: TAKEN_BACK },
       spec: {
         replicas,
         selector: { matchLabels: labels },

@@ -87,7 +87,7 @@ class Look {
     private readonly options: LookOptions,
     private readonly needs: Needs,
   ) {
-    this.isWatched = isWatchedBy(options.operator);
+    this.isWatched = isWatchedBy(options.operator, options.namespace);
   }
 
   /** Looks at every object by itself. */

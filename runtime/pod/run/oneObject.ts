@@ -226,7 +226,8 @@ export class OneObject {
 
   /** The object, if it is our own or matches the operator's watch. */
   private ifWatched(object: KubernetesObject | undefined): KubernetesObject | undefined {
-    return object && isWatchedBy(this.options.operator)(object) ? object : undefined;
+    const { operator, namespace } = this.options;
+    return object && isWatchedBy(operator, namespace)(object) ? object : undefined;
   }
 
   /** How the run leaves the object, for the next resync. */

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { conditionsIn, type JsonObject } from "../../../runtime/kubernetes/objects";
 import type { Reference } from "../../../tools/objects";
 import { always, eventually, meanwhile } from "../../support/eventually";
+import { announceArgo } from "../support/argo";
 import { configMap, namespace } from "../support/manifests";
 import { saying, useWatching } from "../support/useWatching";
 
@@ -10,6 +11,7 @@ const HANDLER_MS = 3_000;
 
 describe("an operator that watches a kind that others own, where", function () {
   this.timeout(120_000);
+  announceArgo();
   const bench = useWatching();
 
   it("an object is touched every second, and the handler takes three: it is served, and comes to rest", async () => {
@@ -169,6 +171,22 @@ describe("an operator that watches a kind that others own, where", function () {
     await eventually(() => bench.api.assertGone(operator.memoryOf(owner)));
     for (const { metadata } of [child, both])
       assert.equal((await bench.api.get(bench.configMap(metadata.name))).metadata.uid, metadata.uid);
+  });
+
+  it("somebody else's Workflow has our label: it is watched like any other, and only in the operator's namespace it is a record", async () => {
+    const watch = { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow", labels: { "example.com/by": "x" } };
+    const operator = await bench.install({ watch });
+    await bench.leading(operator);
+    const workflow = (name: string, home: string) => ({
+      apiVersion: watch.apiVersion,
+      kind: watch.kind,
+      metadata: { name, namespace: home, labels: { ...watch.labels, "argosy.dev/operator": "argosy.x" } },
+      spec: {},
+    });
+    await bench.api.apply(workflow("record", operator.runnerNamespace));
+    const theirs = await bench.api.apply(workflow("theirs", bench.namespace));
+    await bench.settled(operator, theirs);
+    assert.deepEqual(operator.calls("record"), []);
   });
 
   it("a Secret is watched: a handler that reports its values reports none", async () => {

@@ -31,6 +31,13 @@ export class Api extends Objects {
     return (await this.client.apply(await this.resourceOf(manifest), named, options)).object;
   }
 
+  /** A merge patch of a subresource. */
+  async patchPart(reference: Reference, subresource: string, patch: JsonObject): Promise<void> {
+    const path = resourcePath(await this.resourceOf(reference), reference.metadata, subresource);
+    const contentType = "application/merge-patch+json";
+    await this.transport.send({ method: "PATCH", path, contentType, body: patch });
+  }
+
   /** Asks the API server for an apply that stores nothing. @throws ApiError if it would refuse the apply */
   async tryApply(manifest: Manifest): Promise<void> {
     const path = resourcePath(await this.resourceOf(manifest), manifest.metadata);

@@ -52,6 +52,10 @@ export function customResourceDefinition(
 /** The schema of an object with any fields. */
 export const OPEN_SCHEMA: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
+export function pod(name: string): Manifest {
+  return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec: podSpec() };
+}
+
 export function job(name: string, image: string): Manifest {
   const template = { spec: { ...podSpec(image), restartPolicy: "Never" } };
   return { apiVersion: "batch/v1", kind: "Job", metadata: { name }, spec: { template } };

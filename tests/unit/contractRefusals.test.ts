@@ -1,0 +1,387 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import ts from "typescript";
+import { desiredChildren } from "../../runtime/children/desiredChildren";
+import type { Operator } from "../../runtime/definition/definition";
+import { statusChecker } from "../../runtime/definition/statusSchema";
+import { ReconcileFailure } from "../../runtime/failure";
+import { askHandler } from "../../runtime/handler/askHandler";
+import { MOST_GIVEN_BYTES, questionAbout, type ReconcileAnswer } from "../../runtime/handler/contract";
+import { LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownId } from "../../runtime/handler/parseAnswer";
+import { MOST_LEVELS } from "../../runtime/json/flaw";
+import { CLUSTER_ROLES, CONFIG_MAPS, globalWidget, operator, widget } from "./support/objects";
+
+const ROOT = path.join(__dirname, "../..");
+const MEBI = 1024 * 1024;
+
+/** Where an answer is asked for. */
+interface Place {
+  readonly event?: "reconcile" | "finalize";
+  readonly operator?: Partial<Operator>;
+  readonly object?: ReturnType<typeof widget>;
+}
+
+/** A row of the contract's table, with answers which it refuses, and such as are just accepted. */
+interface Row {
+  readonly part: string;
+  /** Words of the row with a limit, which the answers are at and beyond. */
+  readonly words?: readonly string[];
+  readonly refused: readonly (Answer | readonly [Answer, Place])[];
+  readonly accepted?: readonly (Answer | readonly [Answer, Place])[];
+}
+type Answer = object | string | Buffer;
+
+const child = (more: object = {}, metadata: object = {}) => ({
+  ...{ apiVersion: "v1", kind: "ConfigMap" },
+  metadata: { name: "settings", ...metadata },
+  ...more,
+});
+const made = (...children: unknown[]) => ({ children });
+const named = (metadata: object) => made(child({}, metadata));
+const marked = (annotations: object) => named({ annotations });
+const also = (more: object) => ({ children: [], ...more });
+const condition = (more: object = {}) => ({
+  ...{ type: "DataReady", status: "True", reason: "Loaded", message: "" },
+  ...more,
+});
+const conditions = (more: object) => also({ conditions: [condition(more)] });
+const event = (more: object = {}) => ({ type: "Normal", reason: "Saved", note: "to s3", ...more });
+const events = (more: object) => also({ events: [event(more)] });
+const deep = (levels: number) => {
+  const inner = `${'{"a":'.repeat(levels - 3)}1${"}".repeat(levels - 3)}`;
+  return `{"children":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":${inner}}]}`;
+};
+const WATCH: Place = {
+  operator: { watch: { labels: { app: "web" }, on: ["spec"] }, children: [...childKinds(), ...widgetKind()] },
+};
+const FINALIZE: Place = { event: "finalize" };
+const x = (count: number) => "x".repeat(count);
+
+function childKinds(): Operator["children"] {
+  return [
+    { ...CONFIG_MAPS, update: "apply" },
+    { ...CLUSTER_ROLES, update: "apply", retired: true },
+  ];
+}
+function widgetKind(): Operator["children"] {
+  return [{ apiVersion: "shop.example.com/v1", kind: "Widget", plural: "widgets", update: "apply" }];
+}
+
+const ROWS: readonly Row[] = [
+  {
+    part: "the line",
+    words: [`${LONGEST_ANSWER_BYTES / MEBI} MiB`, `${MOST_LEVELS} levels`],
+    refused: [Buffer.from([0x7b, 0xff]), "no json", "[]", deep(501), '{"children":[],"status":{"a":1e999}}'],
+    accepted: [deep(500)],
+  },
+  {
+    part: "a key",
+    refused: [
+      also({ more: 1 }),
+      conditions({ more: 1 }),
+      events({ more: 1 }),
+      { error: { message: "x", more: 1 } },
+      [{ finalized: true, children: [] }, FINALIZE],
+    ],
+  },
+  {
+    part: "a text",
+    refused: [
+      named({ labels: { a: "\ud800" } }),
+      also({ status: { "\ud800": 1 } }),
+      [also({ state: { a: "\udc00" } }), WATCH],
+    ],
+  },
+  {
+    part: "`children`",
+    words: ["5,000 entries"],
+    refused: [{}, made(...Array(5_001).fill(child())), made(1)],
+    accepted: [made(...Array.from({ length: 5_000 }, (_, index) => child({}, { name: `n${index}` })))],
+  },
+  {
+    part: "a child",
+    refused: [
+      made(child({ apiVersion: "" })),
+      made(child({ kind: 1 })),
+      made(child({ kind: "Pod" })),
+      [made(child()), { operator: { children: [] } }],
+      made(child({ kind: CLUSTER_ROLES.kind, apiVersion: CLUSTER_ROLES.apiVersion })),
+      made(child(), child()),
+      [made(child({ apiVersion: "shop.example.com/v1", kind: "Widget" }, { labels: { app: "web" } })), WATCH],
+    ],
+  },
+  {
+    part: "a child's `metadata`",
+    words: ["253 characters"],
+    refused: [
+      made(child({ metadata: 1 })),
+      named({ name: null }),
+      named({ name: null, generateName: "a-" }),
+      named({ name: "a/b" }),
+      named({ name: "A_b" }),
+      named({ name: x(254) }),
+      named({ namespace: x(254) }),
+      named({ namespace: "" }),
+      named({ labels: [] }),
+      named({ labels: { a: 1 } }),
+      named({ annotations: { a: null } }),
+      named({ finalizers: [1] }),
+      named({ finalizers: ["argosy.dev/argosy.shop"] }),
+      named({ ownerReferences: {} }),
+      named({ ownerReferences: [{ kind: "Widget", name: "widget" }] }),
+      named({ ownerReferences: [{ kind: "Widget", name: "widget", uid: "another" }] }),
+    ],
+    accepted: [
+      named({ name: x(253) }),
+      named({ namespace: null, labels: null, annotations: null, finalizers: null, ownerReferences: null }),
+      named({ ownerReferences: [{ kind: "Widget", name: "widget", uid: "widget-uid" }] }),
+    ],
+  },
+  {
+    part: "a child's namespace",
+    refused: [
+      [made(child()), { object: globalWidget() }],
+      [named({ namespace: "away" }), { operator: { namespaces: ["shop"] } }],
+    ],
+  },
+  {
+    part: "a child's order",
+    refused: [
+      marked({ "argosy.dev/before": "ConfigMap/a" }),
+      marked({ "argosy.dev/keep": "yes" }),
+      marked({ "argosy.dev/after": "settings" }),
+      marked({ "argosy.dev/after": "ConfigMap/a" }),
+      made(
+        child({}, { annotations: { "argosy.dev/after": "ConfigMap/a" } }),
+        child({}, { name: "a" }),
+        child({}, { name: "a", namespace: "away" }),
+      ),
+      marked({ "argosy.dev/after": "ConfigMap/settings" }),
+    ],
+    accepted: ["owner", "level", "adopt", "program", "paused", "skip-finalize", "reconcile-at"].map((each) =>
+      marked({ [`argosy.dev/${each}`]: "" }),
+    ),
+  },
+  {
+    part: "`status`",
+    refused: [
+      also({ status: 1 }),
+      [also({ status: {} }), WATCH],
+      also({ status: { conditions: [] } }),
+      also({ status: { argosy: {} } }),
+      also({ status: { replicas: "three" } }),
+    ],
+    accepted: [also({ status: null }), also({ status: { replicas: 3 } })],
+  },
+  {
+    part: "`state`",
+    words: ["64 KiB"],
+    refused: [
+      [also({ state: 1 }), WATCH],
+      also({ state: {} }),
+      [also({ state: { a: "é".repeat(32 * 1024) } }), WATCH],
+    ],
+    accepted: [[also({ state: { a: "é".repeat(32 * 1024 - 4) } }), WATCH]],
+  },
+  {
+    part: "`conditions`",
+    words: ["16 entries"],
+    refused: [
+      also({ conditions: {} }),
+      [also({ conditions: [] }), WATCH],
+      also({ conditions: Array.from({ length: 17 }, (_, index) => condition({ type: `Type${index}` })) }),
+      also({ conditions: [condition(), condition()] }),
+    ],
+    accepted: [
+      also({ conditions: Array.from({ length: 16 }, (_, index) => condition({ type: `Type${index}` })) }),
+    ],
+  },
+  {
+    part: "a condition",
+    words: ["316 characters", "1,024 characters", "32,768 characters"],
+    refused: [
+      conditions({ type: "Data Ready" }),
+      conditions({ type: x(317) }),
+      ...["Ready", "Reconciling", "Stalled"].map((type) => conditions({ type })),
+      conditions({ status: true }),
+      ...["not one word", "1st", "a,", "a:", "a-b"].map((reason) => conditions({ reason })),
+      conditions({ reason: x(1_025) }),
+      conditions({ message: 1 }),
+      conditions({ message: x(32_769) }),
+      conditions({ lastTransitionTime: "" }),
+      conditions({ observedGeneration: 1 }),
+    ],
+    accepted: [
+      conditions({ type: x(316), reason: x(1_024), message: x(32_768) }),
+      conditions({ type: "example.com/Data", status: "Unknown", reason: "a,b:c_" }),
+    ],
+  },
+  {
+    part: "`events`",
+    words: ["8 entries"],
+    refused: [also({ events: {} }), also({ events: Array(9).fill(event()) })],
+    accepted: [also({ events: Array(8).fill(event()) })],
+  },
+  {
+    part: "an event",
+    words: ["128 characters", "32,768 characters"],
+    refused: [
+      events({ type: "Error" }),
+      ...["saved", "S-1"].map((reason) => events({ reason })),
+      events({ reason: `X${x(128)}` }),
+      events({ note: 1 }),
+      events({ note: " " }),
+      events({ note: x(32_769) }),
+    ],
+    accepted: [events({ reason: `X${x(127)}`, note: x(32_768) })],
+  },
+  {
+    part: "`requeueAfterSeconds`, `retryAfterSeconds`",
+    words: ["604,800"],
+    refused: [
+      also({ requeueAfterSeconds: -1 }),
+      also({ requeueAfterSeconds: 604_801 }),
+      also({ requeueAfterSeconds: "1" }),
+      { error: { message: "x", retryAfterSeconds: 604_801 } },
+    ],
+    accepted: [also({ requeueAfterSeconds: 604_800 }), also({ requeueAfterSeconds: null })],
+  },
+  {
+    part: "`finalized`",
+    refused: [
+      [{}, FINALIZE],
+      [{ finalized: "true" }, FINALIZE],
+    ],
+    accepted: [[{ finalized: false, requeueAfterSeconds: 604_800 }, FINALIZE]],
+  },
+  {
+    part: "`error`",
+    refused: [
+      { error: "x" },
+      { error: { message: 1 } },
+      { error: { message: "" } },
+      { error: { message: "x", permanent: 1 } },
+      { error: { message: "x" }, children: [] },
+    ],
+  },
+];
+
+/** The functions whose sentences are refusals, by their files. */
+const REFUSING: readonly (readonly [file: string, ...functions: string[]])[] = [
+  ["runtime/handler/parseAnswer.ts", "invalid"],
+  ["runtime/handler/parseReports.ts", "invalid", "wrong"],
+  ["runtime/handler/invalidAnswer.ts", "invalid"],
+  ["runtime/handler/askHandler.ts", "partWithoutPlace"],
+  ["runtime/json/flaw.ts", "flawOf"],
+  ["runtime/children/childOrder.ts", "invalid"],
+  ["runtime/children/desiredChildren.ts", "refuse", "undeclared", "misnamed", "misplaced", "whyNotOurs"],
+];
+
+/** How an answer is refused, or undefined: it is accepted. */
+async function refusalOf(given: Answer, place: Place = {}): Promise<string | undefined> {
+  const { event: asked = "reconcile", object = widget() } = place;
+  const properties = { replicas: { type: "integer" } };
+  const base = operator({ children: childKinds(), ...place.operator });
+  const customResource = { ...base.customResource, statusSchema: { type: "object", properties } };
+  const ours = { ...base, customResource };
+  const line = Buffer.isBuffer(given)
+    ? given
+    : Buffer.from(typeof given === "string" ? given : JSON.stringify(given));
+  const pool = {
+    ask: async () => ({ answer: readAnswerLine(textOf(line)).answer, length: line.length, log: "" }),
+  };
+  const question = questionAbout({ event: asked, object, children: [], attempt: 1 });
+  try {
+    const { answer } = await askHandler<ReconcileAnswer>(
+      pool,
+      question,
+      statusChecker(customResource.statusSchema),
+      !ours.watch,
+    );
+    const resources = [...RESOURCES, { ...RESOURCES[0], apiVersion: "shop.example.com/v1", kind: "Widget" }];
+    if (asked === "reconcile") desiredChildren(answer.children, object, ours, resources as typeof RESOURCES);
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof ReconcileFailure, String(error));
+    assert.equal(error.reason, "InvalidAnswer", error.message);
+    return error.message;
+  }
+}
+const RESOURCES = [CONFIG_MAPS, CLUSTER_ROLES];
+
+const asked = (each: Answer | readonly [Answer, Place]): readonly [Answer, Place?] =>
+  Array.isArray(each) ? (each as unknown as readonly [Answer, Place]) : [each as Answer];
+
+describe("what the contract says is refused", () => {
+  const page = readFileSync(path.join(ROOT, "docs/contract.md"), "utf8");
+  const section = page.split("### What is refused")[1]?.split("\n## ")[0] ?? "";
+  const rows = new Map(
+    [...section.matchAll(/^\| (.+?) \| (.+) \|$/gm)]
+      .slice(2)
+      .map(([, part = "", words = ""]) => [part, words]),
+  );
+
+  for (const { part, words = [], refused, accepted = [] } of ROWS) {
+    it(`${part}: is refused as the contract has it, and accepted up to its limits`, async () => {
+      const row = rows.get(part);
+      assert.ok(row !== undefined, `the contract has no row "${part}"`);
+      for (const limit of words) assert.ok(row.includes(limit), `${limit}: ${row}`);
+      for (const each of refused) {
+        const message = await refusalOf(...asked(each));
+        assert.ok(message, `accepted: ${JSON.stringify(each).slice(0, 200)}`);
+      }
+      for (const each of accepted) assert.equal(await refusalOf(...asked(each)), undefined);
+    });
+  }
+
+  it("is not all: the parts of a request have a limit too", () => {
+    const said = [...page.matchAll(/At most (\d+) MiB of JSON/g)].map(([, size]) => Number(size) * MEBI);
+    assert.deepEqual(said, [MOST_GIVEN_BYTES, MOST_GIVEN_BYTES]);
+  });
+
+  it("has no other row", () => {
+    assert.deepEqual(
+      [...rows.keys()],
+      ROWS.map(({ part }) => part),
+    );
+  });
+
+  it("is all that the engine refuses: each of its sentences is said of one of these answers", async () => {
+    // An id is in section 5 of the contract.
+    const said = [unknownId("{}", undefined).message];
+    for (const each of ROWS.flatMap(({ refused }) => refused))
+      said.push((await refusalOf(...asked(each))) ?? "");
+    const sentences = REFUSING.flatMap(([file, ...functions]) => sentencesIn(file, functions));
+    assert.ok(sentences.length > 40, `${sentences.length} sentences`);
+    const unsaid = sentences.filter((sentence) => !said.some((message) => sentence.test(message)));
+    assert.deepEqual(unsaid, []);
+  });
+});
+
+/** The sentences that calls of these functions are given, or that these functions return, as patterns. */
+function sentencesIn(file: string, functions: readonly string[]): RegExp[] {
+  const text = readFileSync(path.join(ROOT, file), "utf8");
+  const found: RegExp[] = [];
+  const take = (node: ts.Node): void => {
+    if (ts.isTemplateExpression(node)) {
+      const parts = [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
+      if (parts.join("").includes(" ")) found.push(new RegExp(parts.map(literal).join(".*"), "s"));
+    } else if (ts.isStringLiteralLike(node)) {
+      if (node.text.includes(" ")) found.push(new RegExp(literal(node.text)));
+    } else node.forEachChild(take);
+  };
+  const look = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && functions.includes(node.expression.getText()))
+      node.arguments.forEach(take);
+    else if (ts.isFunctionDeclaration(node) && functions.includes(node.name?.text ?? ""))
+      node.forEachChild(take);
+    else node.forEachChild(look);
+  };
+  look(ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true));
+  return found;
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
