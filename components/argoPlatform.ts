@@ -1,6 +1,7 @@
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { checkPlatform } from "../preflight/checkPlatform";
+import type { Manifest } from "../runtime/program";
 import type { ArgoPlatformArgs } from "./arguments";
 import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
@@ -8,6 +9,7 @@ import { type Cluster, clusterOf } from "./cluster";
 import { type CompletePlatformArgs, completePlatformArgs } from "./completeArguments";
 import { componentNamed, withReadableErrors } from "./errors";
 import { hasPlaceholders } from "./inputs";
+import { noteMade } from "./made";
 import { madeBy } from "./manifests/installation";
 import type { ConfigMap } from "./manifests/kinds";
 import type { ManifestSet } from "./manifests/metadata";
@@ -69,10 +71,11 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
     const { cluster, options } = clusterOf(name, args.cluster, opts);
-    const check = checked(component, complete, cluster);
+    const check = checked(component, complete, sets, cluster);
     const settled = afterCheck(check, options, installersFor(complete, cluster));
     super("argosy:index:ArgoPlatform", name, {}, settled);
     claim(cluster, claimsOf(component, complete), this);
+    noteMade(cluster, marked(sets));
     warnOfSdk();
     const child = { parent: this };
     const guarded = { ...child, ...protectedIf(complete.protect) };
@@ -103,6 +106,8 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     this.registerOutputs({ platform: this.platform });
   }
 }
+
+type Sets = ReturnType<typeof buildSets>;
 
 /** All manifests of a platform. */
 function buildSets(args: CompletePlatformArgs) {
@@ -152,6 +157,11 @@ function claimsOf(component: string, { namespace, ...modes }: CompletePlatformAr
   ];
 }
 
+/** The objects of a platform that bear the program's mark. */
+function marked({ namespaces, eventsDefinitions, workflowsDefinitions }: Sets): Manifest[] {
+  return [namespaces, eventsDefinitions, workflowsDefinitions].flatMap((set) => Object.values(set));
+}
+
 /** Objects that only one program in a cluster can create, marked with the name of that program. */
 function ours(set: ManifestSet): ManifestSet {
   const program = thisProgram();
@@ -167,20 +177,15 @@ function installersFor(args: Pick<CompletePlatformArgs, Half>, cluster: Cluster)
   return used.map((half) => claimant(cluster, crdsKey(half))).filter((installer) => installer !== undefined);
 }
 
-/**
- * Objects that another platform of this program installs may not be in the cluster yet, or may be this program's: either is right.
- * All platforms of a program that are created at once are known when the cluster answers.
- */
-function checked(component: string, args: CompletePlatformArgs, cluster: Cluster): Promise<void> {
+function checked(component: string, args: CompletePlatformArgs, sets: Sets, cluster: Cluster): Promise<void> {
   const { archive, ...others } = args;
-  return checkInCluster(component, cluster, (look) =>
+  const namespaces = Object.values(sets.namespaces).map(({ metadata }) => metadata.name);
+  return checkInCluster(component, cluster, (look, program) =>
     checkPlatform(look, {
       ...others,
-      installedBeside: HALVES.filter(
-        (half) => args[half] !== "install" && claimant(cluster, crdsKey(half)) !== undefined,
-      ),
+      ...program,
+      namespaces,
       ...(archive && !hasPlaceholders(archive.secret) && { archive }),
-      program: thisProgram(),
     }),
   );
 }

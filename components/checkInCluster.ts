@@ -1,41 +1,69 @@
 import * as pulumi from "@pulumi/pulumi";
-import { type Findings, type Look, lookInCluster } from "../preflight/lookInCluster";
+import { checkLosses, type ExpectedProgram } from "../preflight/checkLosses";
+import {
+  type Findings,
+  type Look,
+  type LookOptions,
+  lookInCluster,
+  together,
+} from "../preflight/lookInCluster";
+import { notingUnseen } from "../preflight/unseen";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
+import { makesIn } from "./made";
 import { onceForEachRun } from "./thisRun";
 
+/** How long an `up` waits for an answer: without one it may delete what it should not. */
+const UP_PATIENCE_MS = 60_000;
+
+/** A check of a component in its cluster. It is told the program, and what all components of the program make in this cluster. */
+export type Check = (look: Look, program: ExpectedProgram) => Promise<Findings>;
+
 /**
- * Looks into the cluster before a component and its objects are registered. If the cluster does not answer, a preview goes on without
- * the check, and says so.
+ * Looks into the cluster before a component and its objects are registered. The first component in each cluster also checks that the
+ * program gives up nothing there that it must keep. If the cluster does not answer, the program goes on without the check, and says
+ * so.
  *
  * @param component the name of the component in errors: `Operators "shop"`
  * @throws ConfigurationError that says what the cluster does not allow
  */
-export async function checkInCluster(
-  component: string,
-  cluster: Cluster,
-  find: (look: Look) => Promise<Findings>,
-): Promise<void> {
+export async function checkInCluster(component: string, cluster: Cluster, check: Check): Promise<void> {
   const connection = await cluster.connection;
   // No message is awaited: Pulumi sends one after another, and an earlier one may be about a component that waits for this.
   if (!connection) return sayUnchecked(component, cluster);
-  const {
-    problems,
-    unseen,
-    warnings = [],
-  } = await lookInCluster(connection, find, (error) => {
+  const checks = isNew(cluster.identity, checkedForLosses()) ? [check, checkLosses] : [check];
+  let hasConnection = true;
+  const onNoConnection = ({ message }: Error) => {
+    hasConnection = false;
     // If the program does not name a cluster, a preview without a kubeconfig is normal.
-    if ((connection.context ?? connection.kubeconfig) === undefined || !isNew(error.message)) return;
-    void pulumi.log.warn(`${component}: ${error.message}`);
-  });
+    const isNamed = Object.values(connection).some((value) => value !== undefined);
+    if ((!isNamed && !isUp()) || !isNew(message)) return;
+    void pulumi.log.warn(`${component}: nothing is checked in the cluster: ${message}`);
+  };
+  const options: LookOptions = { onNoConnection, ...(isUp() && { patienceMs: UP_PATIENCE_MS }) };
+  const { found, unseen } = await lookInCluster(
+    connection,
+    (look, server) => {
+      const program = { program: thisProgram(), makes: makesIn(cluster, server) };
+      return notingUnseen(look, async (noting) =>
+        together(await Promise.all(checks.map((each) => each(noting, program)))),
+      );
+    },
+    options,
+  );
+  const { problems, warnings = [] } = found;
   if (problems.length > 0)
     throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
   for (const warning of warnings) void pulumi.log.warn(`${component}: ${warning}`);
-  for (const title of unseen) {
-    void pulumi.log.warn(
-      `${component} uses ${title}, but this kubeconfig does not show whether the cluster has it`,
-    );
-  }
+  if (!hasConnection || unseen.length === 0) return;
+  void pulumi.log.warn(
+    `${component}: the cluster did not answer, or this kubeconfig may not see: ${unseen.join(", ")}. What depends on that is not checked.`,
+  );
+}
+
+/** Whether objects are really created and deleted. A test with mocks has no engine. */
+function isUp(): boolean {
+  return !pulumi.runtime.isDryRun() && pulumi.runtime.hasEngine();
 }
 
 /** Once for each provider, since a component and its parts have the same one. */
@@ -49,9 +77,11 @@ function sayUnchecked(component: string, { provider }: Cluster): void {
 /** What the components of a program have warned about. */
 const warnedAbout = onceForEachRun(() => new Set<unknown>());
 
-/** Whether this program has not yet warned about this. It counts as warned from now on. */
-function isNew(about: unknown): boolean {
-  const known = warnedAbout();
+/** The clusters in which a component of a program has begun to check for losses. */
+const checkedForLosses = onceForEachRun(() => new Set<unknown>());
+
+/** Whether this is not yet among what the program's components have done. It is from now on. */
+function isNew(about: unknown, known = warnedAbout()): boolean {
   return !known.has(about) && known.add(about) !== undefined;
 }
 

@@ -4,6 +4,7 @@ import { announce } from "../definition/announcement";
 import { checkOperators } from "../definition/checkOperators";
 import type { LoadOptions } from "../definition/loadOperator";
 import { loadOperators as loadFrom } from "../definition/loadOperators";
+import { checkCustomResources, type ExpectedCustomResource } from "../preflight/checkCustomResources";
 import { checkImageVolumes, type ImageVolumesNeed } from "../preflight/checkImageVolumes";
 import { checkInstallation } from "../preflight/checkInstallation";
 import { checkOperatorNames } from "../preflight/checkOperatorNames";
@@ -26,10 +27,11 @@ import { ConfigurationError, componentNamed, withReadableErrors } from "./errors
 import { EventPath } from "./eventPath";
 import { isInput } from "./inputs";
 import { buildEventPath } from "./manifests/eventPath/eventPath";
-import { buildInstallation, installationNameOf } from "./manifests/installation";
+import { buildInstallation, installationNameOf, madeBy } from "./manifests/installation";
+import { isTakenBack } from "./manifests/metadata";
 import { runnerNameOf } from "./manifests/names";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
-import { buildOperator } from "./manifests/operator/operator";
+import { buildOperator, type OperatorManifests } from "./manifests/operator/operator";
 import { quotaProblems } from "./manifests/operator/quota";
 import { type OutsideOptions, outsideEventsOf, outsideOptions } from "./manifests/outside/options";
 import { buildOutside } from "./manifests/outside/outside";
@@ -99,7 +101,7 @@ export class Operators extends pulumi.ComponentResource {
     announce({ used: operators });
     const sets = withReadableErrors(() => buildSets(ours));
     const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
-    super("argosy:index:Operators", name, {}, afterCheck(checked(ours, cluster), ownOptions));
+    super("argosy:index:Operators", name, {}, afterCheck(checked(ours, sets, cluster), ownOptions));
     claim(cluster, claimsOf(component, installation, operators, platform), this);
     warnOfSdk();
     for (const { severity, text } of notesOn(operators, platform)) {
@@ -151,6 +153,8 @@ interface Plan extends CompleteOperatorsArgs {
   readonly platform: Platform;
 }
 
+type Sets = ReturnType<typeof buildSets>;
+
 /** All manifests of the operators. Each manifest is built once, because a program's transform may have effects of its own. */
 function buildSets(plan: Plan) {
   const { installation, operators, platform, eventBus } = plan;
@@ -169,9 +173,14 @@ function buildSets(plan: Plan) {
     memories: buildMemoryDefinition(operators),
     operators: operators.map((operator) => ({
       operator,
-      manifests: buildOperator(operator, options, buildFiles(operator, options, engine)),
+      manifests: marked(buildOperator(operator, options, buildFiles(operator, options, engine))),
     })),
   };
+}
+
+/** A cluster has only one CRD of a name: it says which program made it. */
+function marked({ crd, ...others }: OperatorManifests): OperatorManifests {
+  return { ...others, crd: crd && madeBy(thisProgram(), crd) };
 }
 
 function outsideOptionsOf(plan: Plan): OutsideOptions {
@@ -309,26 +318,28 @@ function checkForms(operators: readonly Operator[], { argoWorkflows }: Platform,
 }
 
 /**
- * Checks that no other program has an installation of this name in the cluster or an operator of one of these names on the
- * platform, and that the cluster has everything that the operators need.
+ * Checks that no other program has an installation of this name in the cluster, an operator of one of these names on the platform, or
+ * one of these CRDs, and that the cluster has everything that the operators need.
  */
-function checked({ component, installation, operators, platform }: Plan, cluster: Cluster): Promise<void> {
-  const clusterRole = installationNameOf(installation);
-  const program = thisProgram();
-  return checkInCluster(component, cluster, async (look) =>
+function checked(plan: Plan, sets: Sets, cluster: Cluster): Promise<void> {
+  const { component, installation, operators, platform } = plan;
+  const { namespace } = platform;
+  const accounts = { namespace, accountOf: runnerNameOf };
+  return checkInCluster(component, cluster, async (look, { program }) =>
     together(
       await Promise.all([
-        checkInstallation(look, { installation, clusterRole, program }),
-        checkOperatorNames(look, {
-          operators,
-          namespace: platform.namespace,
-          program,
-          accountOf: runnerNameOf,
-          clusterRoleOf: installationNameOf,
-        }),
+        checkInstallation(look, { installation, clusterRole: installationNameOf(installation), program }),
+        checkOperatorNames(look, { operators, program, ...accounts, clusterRoleOf: installationNameOf }),
+        checkCustomResources(look, { customResources: customResourcesOf(sets), program, ...accounts }),
         checkImageVolumes(look, imageVolumesNeed(operators)),
       ]),
     ),
+  );
+}
+
+function customResourcesOf({ operators }: Sets): ExpectedCustomResource[] {
+  return operators.flatMap(({ operator, manifests: { crd } }) =>
+    crd ? [{ operator, crd: crd.metadata.name, takesExisting: isTakenBack(crd) }] : [],
   );
 }
 
@@ -338,7 +349,6 @@ function imageVolumesNeed(operators: readonly Operator[]): ImageVolumesNeed | un
   if (names.length === 0) return undefined;
   return {
     reason: `files of ${names.join(", ")} names an image`,
-    purpose: `files of ${names.join(", ")}`,
     remedy: "Leave files out, or build an image of the handler with its files: image",
   };
 }

@@ -1,4 +1,4 @@
-import type { Findings, Look } from "./lookInCluster";
+import { type Findings, type Look, NOTHING } from "./lookInCluster";
 
 /**
  * Checks whether the Workflow controller that a platform adopts is configured as the platform says. With another instance id, the
@@ -17,15 +17,13 @@ export async function checkAdoptedController(
     const problem =
       `argoWorkflows is "adopt" and initlessPods is ${initlessPods}, but the existing Workflow controller ${state} (ConfigMap ` +
       `${candidate.configMap}). Set initlessPods to ${!initlessPods}.`;
-    return { problems: [problem], unseen: [] };
+    return { problems: [problem] };
   }
   if (controllers.length === 0) return NOTHING;
   // Only a warning, since a controller's ConfigMap can have any name.
   const others = controllers.map((other) => `"${other.instanceId}" in ${other.configMap}`).join(", ");
-  return {
-    problems: [],
-    unseen: [`a Workflow controller with the instanceId "${instanceId}" (there is ${others})`],
-  };
+  const warning =
+    `argoWorkflows is "adopt", and no Workflow controller with the instanceId "${instanceId}" was found (there is ${others}). If ` +
+    "there is none, no run begins.";
+  return { problems: [], warnings: [warning] };
 }
-
-const NOTHING: Findings = { problems: [], unseen: [] };

@@ -1,11 +1,9 @@
-import type { Findings, Look } from "./lookInCluster";
+import { type Findings, type Look, NOTHING } from "./lookInCluster";
 
 /** Why a cluster must have image volumes. */
 export interface ImageVolumesNeed {
   /** The argument or field that needs them, and its value: "initlessPods is true". */
   readonly reason: string;
-  /** What they are for, for a cluster that does not answer: "files of cache". */
-  readonly purpose: string;
   /** What to change in the program if the cluster has none: "Leave initlessPods out". */
   readonly remedy: string;
 }
@@ -17,13 +15,10 @@ export interface ImageVolumesNeed {
  * @param need undefined if nothing needs them
  */
 export async function checkImageVolumes(look: Look, need: ImageVolumesNeed | undefined): Promise<Findings> {
-  if (!need) return { problems: [], unseen: [] };
-  const { reason, purpose, remedy } = need;
-  const areThere = await look.keepsImageVolumes();
-  if (areThere === undefined) return { problems: [], unseen: [`the feature ImageVolume for ${purpose}`] };
-  if (areThere) return { problems: [], unseen: [] };
+  if (!need || (await look.keepsImageVolumes()) !== false) return NOTHING;
+  const { reason, remedy } = need;
   const problem =
     `${reason}, and the cluster has no image volumes. Kubernetes has them by default from 1.35 on, and from 1.31 on with the ` +
     `feature gate ImageVolume on the API server and the nodes. ${remedy}.`;
-  return { problems: [problem], unseen: [] };
+  return { problems: [problem] };
 }

@@ -1,4 +1,4 @@
-import type { Findings, Look } from "./lookInCluster";
+import { type Findings, type Look, NOTHING } from "./lookInCluster";
 import { ifRenamed, makerOf } from "./makers";
 
 /** The installation that a program is about to create. */
@@ -17,13 +17,12 @@ export async function checkInstallation(
 ): Promise<Findings> {
   const found = await look.clusterRole(clusterRole);
   const maker = found === undefined || found === "absent" ? undefined : makerOf(found);
-  if (maker === undefined || maker === program) return { problems: [], unseen: [] };
+  if (maker === undefined || maker === program) return NOTHING;
   return {
     problems: [
       `installation is "${installation}", which in this cluster belongs to the stack ${maker}. ` +
         `${ifRenamed(maker, `clusterrole ${clusterRole}`, program)} If that is another stack, give these operators another ` +
         `installation. If that stack no longer exists: kubectl delete clusterrole ${clusterRole}.`,
     ],
-    unseen: [],
   };
 }

@@ -1,5 +1,5 @@
 import { identityOf, OPERATOR_LABEL, type OperatorIdentity } from "../runtime/program";
-import { type Findings, type Look, together } from "./lookInCluster";
+import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
 import { makerOf } from "./makers";
 
 /** The operators that a program is about to create. */
@@ -33,17 +33,16 @@ async function checkOperatorName(
   const { name } = operator;
   const found = await look.serviceAccount(namespace, accountOf(name));
   const holder = found && found !== "absent" ? found.metadata.labels?.[OPERATOR_LABEL] : undefined;
-  if (holder === undefined || holder === identityOf(operator)) return { problems: [], unseen: [] };
+  if (holder === undefined || holder === identityOf(operator)) return NOTHING;
   const installation = holder.slice(0, holder.indexOf("."));
   const marker = await look.clusterRole(clusterRoleOf(installation));
   const maker = marker && marker !== "absent" ? makerOf(marker) : undefined;
   // This program had the other installation before.
-  if (maker === undefined || maker === program) return { problems: [], unseen: [] };
+  if (maker === undefined || maker === program) return NOTHING;
   return {
     problems: [
       `the platform in the namespace ${namespace} already has an operator "${name}", of the installation "${installation}" and the ` +
-        `stack ${maker}. Give one of the two another name, or give these operators a platform of their own.`,
+        `stack ${maker}. Give one of the two another name, or, if their kinds differ, give these operators a platform of their own.`,
     ],
-    unseen: [],
   };
 }

@@ -1,14 +1,10 @@
 import { checkAdoptedController } from "./checkAdoptedController";
 import { checkImageVolumes } from "./checkImageVolumes";
+import type { ExpectedProgram } from "./checkLosses";
 import { checkRestrictions } from "./checkRestrictions";
-import { type Findings, type Found, type Look, together } from "./lookInCluster";
-import { ifGivenUp, ifRenamed, makerOf } from "./makers";
-
-/** The halves of Argo, the argument that says who installs each, and a CRD by which it is known. */
-const HALVES = [
-  { argument: "argoEvents", title: "Argo Events", crd: "eventsources.argoproj.io" },
-  { argument: "argoWorkflows", title: "Argo Workflows", crd: "workflows.argoproj.io" },
-] as const;
+import { HALVES, type Half } from "./halves";
+import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
+import { ifGoing, isGoing, makerOf, notOurs } from "./makers";
 
 /** The kinds of the Prometheus Operator, each with the argument that needs it and with its CRD. */
 const MONITORING_KINDS = [
@@ -19,7 +15,6 @@ const MONITORING_KINDS = [
 /** The Workflow controller mounts Argo's program from an image into such pods. */
 const INITLESS_PODS = {
   reason: "initlessPods is true",
-  purpose: "initlessPods",
   remedy: "Leave initlessPods out",
 } as const;
 
@@ -27,15 +22,11 @@ const INITLESS_PODS = {
 type Mode = "install" | "share" | "adopt" | "none";
 
 /** The parts of a platform about which the cluster is asked. */
-export interface ExpectedPlatform {
-  /** The program that creates it, as "project/stack". */
-  readonly program: string;
+export interface ExpectedPlatform extends ExpectedProgram {
   readonly argoEvents: Mode;
   readonly argoWorkflows: Mode;
-  /** The halves that another platform of the same program installs. @default none */
-  readonly installedBeside?: readonly (typeof HALVES)[number]["argument"][];
-  /** Whether it creates the two namespaces. @default true */
-  readonly createNamespaces?: boolean;
+  /** The namespaces that it creates. */
+  readonly namespaces: readonly string[];
   /** The id of the Workflow controller that handles its runs. */
   readonly instanceId: string;
   /** Whether pods have no init container of Argo's own. @default false */
@@ -50,17 +41,15 @@ export interface ExpectedPlatform {
 }
 
 /**
- * Checks whether the cluster has the parts that the platform shares, adopts or uses, does not yet have the parts that the platform
- * installs, and would lose nothing that this program has created before.
+ * Checks whether the cluster has the parts that the platform shares, adopts or uses, and does not yet have the parts that the
+ * platform installs, unless this program has made them.
  */
 export async function checkPlatform(look: Look, platform: ExpectedPlatform): Promise<Findings> {
   const all = await Promise.all([
-    ...HALVES.filter(({ argument }) => !platform.installedBeside?.includes(argument)).map(async (half) =>
-      checkHalf(half, platform, await look.crd(half.crd)),
-    ),
-    ...(platform.createNamespaces === false ? [checkNamespaces(look, platform)] : []),
-    ...MONITORING_KINDS.filter(({ option }) => platform.monitoring?.[option]).map(async (kind) =>
-      checkMonitoring(kind, await look.crd(kind.crd)),
+    ...HALVES.map((half) => checkHalf(half, platform, look)),
+    ...platform.namespaces.map((name) => checkNamespace(name, platform, look)),
+    ...MONITORING_KINDS.filter(({ option }) => platform.monitoring?.[option]).map((kind) =>
+      checkMonitoring(kind, look),
     ),
     checkImageVolumes(look, platform.initlessPods ? INITLESS_PODS : undefined),
     ...(platform.argoWorkflows === "adopt" ? [checkAdoptedController(look, platform)] : []),
@@ -70,81 +59,54 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
   return together(all);
 }
 
-function checkHalf(
-  { argument, title, crd }: (typeof HALVES)[number],
-  platform: ExpectedPlatform,
-  found: Found,
-): Findings {
-  const { [argument]: mode, program } = platform;
-  const complaint = `${argument} is "${mode}"`;
-  if (found === undefined) {
-    return { problems: [], unseen: mode === "share" || mode === "adopt" ? [title] : [] };
-  }
+async function checkHalf(
+  { argument, title, crd }: Half,
+  { [argument]: mode, program, makes }: ExpectedPlatform,
+  look: Look,
+): Promise<Findings> {
+  const found = mode === "none" ? undefined : await look.crd(crd);
+  if (found === undefined) return NOTHING;
+  const complaint = `${argument} is "${mode}", but ${title} is`;
   if (mode === "install") {
-    const problem = found === "absent" ? undefined : alreadyThere(found, `crd ${crd}`, program);
-    return {
-      problems: problem ? [`${complaint}, but ${title} is already in the cluster (${crd}${problem}`] : [],
-      unseen: [],
-    };
+    if (found === "absent") return NOTHING;
+    if (makerOf(found) === program) return ifGoing(found);
+    const { origin, way } = notOurs(found, `crd ${crd}`, program);
+    // An Argo of somebody else has complete CRDs, in place of which ours would lose fields.
+    const isTheirs = origin === "" && found.metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy";
+    const remedy = `${isTheirs ? "Set" : `${way} Otherwise, set`} it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.`;
+    return { problems: [`${complaint} already in the cluster (${crd}${origin}). ${remedy}`] };
   }
-  if (found === "absent") {
-    const remedy = `Set it to "install", or install ${title} first.`;
-    const problem = `${complaint}, but ${title} is not in the cluster (no ${crd}). ${remedy}`;
-    return { problems: mode === "none" ? [] : [problem], unseen: [] };
+  const isThere = found !== "absent" && !isGoing(found);
+  if (isThere || (await makes({ kind: "CustomResourceDefinition", metadata: { name: crd } }))) return NOTHING;
+  const state = found === "absent" ? `not in the cluster (no ${crd})` : `being deleted (${crd})`;
+  return { problems: [`${complaint} ${state}. Set it to "install", or install ${title} first.`] };
+}
+
+/** In a namespace that is being deleted nothing can be created. */
+async function checkNamespace(name: string, { program }: ExpectedPlatform, look: Look): Promise<Findings> {
+  const found = await look.namespace(name);
+  if (found === undefined || found === "absent") return NOTHING;
+  if (isGoing(found)) {
+    const problem = `the namespace ${name} is being deleted. Wait until it is gone, and run pulumi up --refresh.`;
+    return { problems: [problem] };
   }
-  if (makerOf(found) !== program) return { problems: [], unseen: [] };
+  if (makerOf(found) === program) return NOTHING;
+  const { origin, way } = notOurs(found, `namespace ${name}`, program);
+  const remedy = "Otherwise, set createNamespaces to false, or name another namespace.";
   return {
     problems: [
-      `${complaint}, but this stack has installed the CRDs of ${title}, and would now delete them, with all their objects in ` +
-        `the whole cluster. Set it to "install" again. ${KEEPING}. If they may be deleted: ${ifGivenUp(`crd ${crd}`)}`,
+      `createNamespaces is true, but the namespace ${name} exists already${origin}. ${way} ${remedy}`,
     ],
-    unseen: [],
   };
 }
 
-const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them';
-
-/** The rest of a complaint that a CRD is there already. Undefined if the CRD belongs to this program. */
-function alreadyThere(
-  found: Exclude<Found, "absent" | undefined>,
-  object: string,
-  program: string,
-): string | undefined {
-  const choices =
-    '"share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.';
-  if (found.metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy") return `). Set it to ${choices}`;
-  const maker = makerOf(found);
-  if (maker === undefined || maker === program) return undefined;
-  return `, from the stack ${maker}). ${ifRenamed(maker, object, program)} If that is another stack, set it to ${choices}`;
-}
-
-/** A namespace is deleted with everything that is in it. */
-async function checkNamespaces(look: Look, platform: ExpectedPlatform): Promise<Findings> {
-  const { namespace, controllerNamespace, program } = platform;
-  const names = [namespace, controllerNamespace];
-  const found = await Promise.all(names.map((name) => look.namespace(name)));
-  const ours = names.filter((_, index) => {
-    const each = found[index];
-    return each && each !== "absent" && makerOf(each) === program;
-  });
-  const problems = ours.map(
-    (name) =>
-      `createNamespaces is false, but this stack has created the namespace ${name}, and would now delete it, with everything in ` +
-      `it. Set it to true again. ${KEEPING}. If it may be deleted: ${ifGivenUp(`namespace ${name}`)}`,
-  );
-  return { problems, unseen: [] };
-}
-
-function checkMonitoring({ option, kind, crd }: (typeof MONITORING_KINDS)[number], found: Found): Findings {
-  return {
-    problems:
-      found === "absent"
-        ? [
-            `monitoring asks for ${option}, but the cluster has no ${kind} (no ${crd}). Install the Prometheus Operator first, or leave ${option} out.`,
-          ]
-        : [],
-    unseen: found === undefined ? ["the Prometheus Operator"] : [],
-  };
+async function checkMonitoring(
+  { option, kind, crd }: (typeof MONITORING_KINDS)[number],
+  look: Look,
+): Promise<Findings> {
+  if ((await look.crd(crd)) !== "absent") return NOTHING;
+  const problem = `monitoring asks for ${option}, but the cluster has no ${kind} (no ${crd}). Install the Prometheus Operator first, or leave ${option} out.`;
+  return { problems: [problem] };
 }
 
 /**
@@ -156,12 +118,11 @@ async function checkArchive(
   { archive, controllerNamespace }: ExpectedPlatform,
 ): Promise<Findings> {
   const isThere = archive && (await look.hasSecret(controllerNamespace, archive.secret));
-  if (!archive || isThere !== false) return { problems: [], unseen: [] };
+  if (!archive || isThere !== false) return NOTHING;
   return {
     problems: [
       `archive names the Secret "${archive.secret}", which is not in ${controllerNamespace}. Create it there, with the ` +
         `keys username and password. If the namespace does not exist yet, deploy without the archive first.`,
     ],
-    unseen: [],
   };
 }

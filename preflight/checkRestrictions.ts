@@ -18,5 +18,5 @@ export async function checkRestrictions(
         `account that may create Workflows there can run any pod as any account there. Set "workflowRestrictions: ` +
         `{ templateReferencing: Strict }" in this ConfigMap, or let this controller manage other namespaces only.`,
     );
-  return { problems: [], unseen: [], warnings };
+  return { problems: [], warnings };
 }

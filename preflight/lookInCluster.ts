@@ -1,5 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { isApiError, KubernetesClient, type KubernetesObject, type Resource } from "../runtime/program";
+import {
+  ApiUnreachableError,
+  isApiError,
+  isUndecided,
+  KubernetesClient,
+  type KubernetesObject,
+  type Resource,
+} from "../runtime/program";
 import {
   CONFIG_MAP_NAME,
   type ControllerConfiguration,
@@ -24,22 +31,25 @@ export type Found = KubernetesObject | "absent" | undefined;
 export interface Findings {
   /** The problems, each with the argument, the state of the cluster and the remedy. */
   readonly problems: readonly string[];
-  /** The parts that are to be used, but were not seen: the cluster did not answer, or did not show them. */
-  readonly unseen: readonly string[];
   /** What somebody should know or change, but what is no reason to refuse. @default [] */
   readonly warnings?: readonly string[];
 }
+
+/** Nothing to say. */
+export const NOTHING: Findings = { problems: [] };
 
 /** The findings of several looks, together. */
 export function together(findings: readonly Findings[]): Findings {
   return {
     problems: findings.flatMap(({ problems }) => problems),
-    unseen: findings.flatMap(({ unseen }) => unseen),
     warnings: findings.flatMap(({ warnings = [] }) => warnings),
   };
 }
 
-/** Answers questions about a cluster. Undefined if it does not answer in time: a preview works without one. */
+/**
+ * Answers questions about a cluster. Undefined if it does not answer in time, or does not show this: a preview works without a
+ * cluster. See `notingUnseen`.
+ */
 export interface Look {
   /** The CRD of this name. */
   crd(name: string): Promise<Found>;
@@ -49,6 +59,8 @@ export interface Look {
   serviceAccount(namespace: string, name: string): Promise<Found>;
   /** The ClusterRole of this name. */
   clusterRole(name: string): Promise<Found>;
+  /** All namespaces, and the CRDs that Argosy's platforms have installed, without their content. */
+  platformObjects(): Promise<readonly KubernetesObject[] | undefined>;
   /** Whether there is a Secret of this name. Its content is not requested. */
   hasSecret(namespace: string, name: string): Promise<boolean | undefined>;
   /** Whether its API server keeps volumes of images. Nothing is written. */
@@ -57,34 +69,47 @@ export interface Look {
   workflowControllers(): Promise<readonly ControllerConfiguration[] | undefined>;
 }
 
-/** How long to wait for an answer. */
+/** How long to wait for an answer in a preview. */
 const PATIENCE_MS = 3_000;
+/** How long after a failure the cluster is asked again. A preview has no time for that. */
+const AGAIN_MS = 3_000;
+
+/** How a cluster is looked into. */
+export interface LookOptions {
+  /** How long to wait for each answer, in milliseconds. @default a preview's time: 3,000 */
+  readonly patienceMs?: number;
+  /** Called with the reason why the kubeconfig cannot be used. @default nothing */
+  readonly onNoConnection?: (error: Error) => void;
+}
 
 /**
  * Lets a function look into a cluster. The result is empty if the cluster is not known or cannot be reached.
- * @param onNoConnection called with the reason why the kubeconfig cannot be used
+ * @param find called with the look, and with the address of the API server. The address is undefined if there is no connection
  */
 export async function lookInCluster<T>(
   connection: Connection | undefined,
-  find: (look: Look) => Promise<T>,
-  onNoConnection: (error: Error) => void = () => {},
+  find: (look: Look, server: string | undefined) => Promise<T>,
+  { patienceMs = PATIENCE_MS, onNoConnection = () => {} }: LookOptions = {},
 ): Promise<T> {
   const found = connection && (await connect(connection).catch(onNoConnection));
-  if (!found) return find(BLIND);
+  if (!found) return find(BLIND, undefined);
   const client = new KubernetesClient(found);
+  const ask = <Answer>(question: () => Promise<Answer>) => patiently(question, patienceMs);
+  const look: Look = {
+    crd: (name) =>
+      ask(() => objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`)),
+    namespace: (name) => ask(() => objectAt(client, `/api/v1/namespaces/${name}`)),
+    serviceAccount: (namespace, name) =>
+      ask(() => objectAt(client, `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`)),
+    clusterRole: (name) =>
+      ask(() => objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
+    platformObjects: () => ask(() => platformObjects(client)),
+    hasSecret: (namespace, name) => ask(() => hasSecret(client, namespace, name)),
+    keepsImageVolumes: () => ask(() => keepsImageVolumes(client)),
+    workflowControllers: () => ask(() => workflowControllers(client)),
+  };
   try {
-    return await find({
-      crd: (name) =>
-        patiently(objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`)),
-      namespace: (name) => patiently(objectAt(client, `/api/v1/namespaces/${name}`)),
-      serviceAccount: (namespace, name) =>
-        patiently(objectAt(client, `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`)),
-      clusterRole: (name) =>
-        patiently(objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
-      hasSecret: (namespace, name) => patiently(hasSecret(client, namespace, name)),
-      keepsImageVolumes: () => patiently(keepsImageVolumes(client)),
-      workflowControllers: () => patiently(workflowControllers(client)),
-    });
+    return await find(look, found.server);
   } finally {
     client.close();
   }
@@ -96,6 +121,7 @@ const BLIND: Look = {
   namespace: unknown,
   serviceAccount: unknown,
   clusterRole: unknown,
+  platformObjects: unknown,
   hasSecret: unknown,
   keepsImageVolumes: unknown,
   workflowControllers: unknown,
@@ -105,45 +131,58 @@ function connect({ kubeconfig, context, cluster }: Connection) {
   return connectionFromKubeconfig(kubeconfig, context, cluster);
 }
 
-/** The answer, if it comes in time. */
-function patiently<T>(question: Promise<T>): Promise<T | undefined> {
-  return Promise.race([question, pause(PATIENCE_MS, undefined, { ref: false })]);
+/** The answer, if it comes in time. An API server that is busy or away is asked again, but not one that refuses. */
+async function patiently<Answer>(
+  question: () => Promise<Answer>,
+  patienceMs: number,
+): Promise<Answer | undefined> {
+  const deadline = Date.now() + patienceMs;
+  const answer = async (): Promise<Answer | undefined> => {
+    for (;;) {
+      try {
+        return await question();
+      } catch (error) {
+        const mayBeAnswered = isUndecided(error) || error instanceof ApiUnreachableError;
+        if (!mayBeAnswered || Date.now() + AGAIN_MS >= deadline) return undefined;
+        await pause(AGAIN_MS);
+      }
+    }
+  };
+  return Promise.race([answer(), pause(patienceMs, undefined, { ref: false })]);
 }
 
-async function objectAt(client: KubernetesClient, path: string): Promise<Found> {
+async function objectAt(client: KubernetesClient, path: string): Promise<KubernetesObject | "absent"> {
   try {
     return await client.read<KubernetesObject>(path);
   } catch (error) {
-    return isApiError(error, 404) ? "absent" : undefined;
+    if (isApiError(error, 404)) return "absent";
+    throw error;
   }
+}
+
+const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
+const DEFINITIONS: Resource = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+/** The labels of Argo's CRDs that Argosy installs. A program may give its namespaces other labels. */
+const INSTALLED = "app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component=definitions";
+
+async function platformObjects(client: KubernetesClient): Promise<readonly KubernetesObject[]> {
+  const lists = await Promise.all([
+    client.listAll(NAMESPACES, { metadataOnly: true }),
+    client.listAll(DEFINITIONS, { metadataOnly: true, labelSelector: INSTALLED }),
+  ]);
+  return lists.flat();
 }
 
 const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
 
-async function hasSecret(
-  client: KubernetesClient,
-  namespace: string,
-  name: string,
-): Promise<boolean | undefined> {
-  const secrets = await listMetadata(client, SECRETS, namespace);
-  return secrets?.some(({ metadata }) => metadata.name === name);
-}
-
-/** The objects of a kind, without their content. */
-async function listMetadata(
-  client: KubernetesClient,
-  resource: Resource,
-  namespace?: string,
-): Promise<readonly KubernetesObject[] | undefined> {
-  const objects: KubernetesObject[] = [];
-  try {
-    await client.list(resource, { ...(namespace && { namespace }), metadataOnly: true }, (items) => {
-      objects.push(...items);
-    });
-    return objects;
-  } catch {
-    return undefined;
-  }
+async function hasSecret(client: KubernetesClient, namespace: string, name: string): Promise<boolean> {
+  const secrets = await client.listAll(SECRETS, { namespace, metadataOnly: true });
+  return secrets.some(({ metadata }) => metadata.name === name);
 }
 
 const CONFIG_MAPS: Resource = {
@@ -153,20 +192,15 @@ const CONFIG_MAPS: Resource = {
   namespaced: true,
 };
 
-async function workflowControllers(
-  client: KubernetesClient,
-): Promise<readonly ControllerConfiguration[] | undefined> {
-  const listed = await listMetadata(client, CONFIG_MAPS);
-  const named = listed?.filter(({ metadata }) => CONFIG_MAP_NAME.test(metadata.name));
+async function workflowControllers(client: KubernetesClient): Promise<readonly ControllerConfiguration[]> {
+  const listed = await client.listAll(CONFIG_MAPS, { metadataOnly: true });
+  const named = listed.filter(({ metadata }) => CONFIG_MAP_NAME.test(metadata.name));
   const read = await Promise.all(
-    (named ?? []).map(({ metadata }) =>
+    named.map(({ metadata }) =>
       objectAt(client, `/api/v1/namespaces/${metadata.namespace}/configmaps/${metadata.name}`),
     ),
   );
-  if (!listed || read.includes(undefined)) return undefined;
-  return read.flatMap(
-    (found) => (found && found !== "absent" ? readControllerConfiguration(found) : undefined) ?? [],
-  );
+  return read.flatMap((found) => (found === "absent" ? undefined : readControllerConfiguration(found)) ?? []);
 }
 
 const POD_TEMPLATES: Resource = {
@@ -195,11 +229,12 @@ const WITH_IMAGE_VOLUME = {
  * silently leaves the volume out (kubernetes, pkg/api/pod/util.go, dropImageVolumes). Before 1.31 it does not know the field, and
  * refuses a volume without a source.
  */
-async function keepsImageVolumes(client: KubernetesClient): Promise<boolean | undefined> {
+async function keepsImageVolumes(client: KubernetesClient): Promise<boolean> {
   try {
     const stored = await client.create(POD_TEMPLATES, WITH_IMAGE_VOLUME, { dryRun: true });
     return JSON.stringify(stored).includes(WITH_IMAGE_VOLUME.template.spec.volumes[0]?.image.reference ?? "");
   } catch (error) {
-    return isApiError(error, 422) ? false : undefined;
+    if (isApiError(error, 422)) return false;
+    throw error;
   }
 }

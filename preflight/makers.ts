@@ -1,4 +1,5 @@
-import { type ObjectMeta, PROGRAM_ANNOTATION } from "../runtime/program";
+import { type KubernetesObject, type ObjectMeta, PROGRAM_ANNOTATION } from "../runtime/program";
+import { type Findings, NOTHING } from "./lookInCluster";
 
 /** An object of which a cluster can have only one, and which Argosy marks with the program that made it. */
 export interface Marked {
@@ -8,6 +9,23 @@ export interface Marked {
 /** The program that made an object, from the object's annotation. Undefined if Argosy did not make it, or did not mark it. */
 export function makerOf({ metadata }: Marked): string | undefined {
   return metadata.annotations?.[PROGRAM_ANNOTATION];
+}
+
+/** Whether an object is being deleted. It cannot be kept any more: it goes when the last finalizer is removed. */
+export function isGoing({ metadata }: { readonly metadata: Pick<ObjectMeta, "deletionTimestamp"> }): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/**
+ * Tells of a CRD of this program that is being deleted. This is not refused, since only a deployed program removes the finalizers
+ * that hold the CRD up.
+ */
+export function ifGoing(crd: KubernetesObject): Findings {
+  if (!isGoing(crd)) return NOTHING;
+  const warning =
+    `the CRD ${crd.metadata.name} is being deleted, and goes with all its objects as soon as these are finalized. Nothing can stop ` +
+    "that. When it is gone, pulumi up --refresh creates it again.";
+  return { problems: [], warnings: [warning] };
 }
 
 /**
@@ -22,7 +40,25 @@ export function ifRenamed(maker: string, object: string, program: string): strin
   );
 }
 
-/** How an object is given up, so that this program may delete it. */
-export function ifGivenUp(object: string): string {
-  return `kubectl annotate ${object} ${PROGRAM_ANNOTATION}-`;
+/** Where an object comes from that this program has not made: ", from the stack shop/dev". And how it becomes this program's. */
+export function notOurs(
+  found: Marked,
+  object: string,
+  program: string,
+): { readonly origin: string; readonly way: string } {
+  const maker = makerOf(found);
+  if (maker !== undefined)
+    return { origin: `, from the stack ${maker}`, way: ifRenamed(maker, object, program) };
+  const way =
+    `If it is to belong to this stack, which has given it up or takes it over: kubectl annotate ${object} ` +
+    `${PROGRAM_ANNOTATION}=${program}, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up.`;
+  return { origin: "", way };
+}
+
+/**
+ * How objects are given up, so that this program may delete them.
+ * @param objects their kind, and a name or a selector, as kubectl takes them
+ */
+export function ifGivenUp(objects: string): string {
+  return `kubectl annotate ${objects} ${PROGRAM_ANNOTATION}-`;
 }

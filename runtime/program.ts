@@ -24,7 +24,7 @@ export { fingerprint } from "./json/fingerprint";
 export { isRecord } from "./json/json";
 export { KubernetesClient } from "./kubernetes/client";
 export { type ClusterConnection, tokenFromFile } from "./kubernetes/connection";
-export { isApiError } from "./kubernetes/errors";
+export { ApiUnreachableError, isApiError, isUndecided } from "./kubernetes/errors";
 export {
   groupOf,
   isJsonObject,

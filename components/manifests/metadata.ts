@@ -38,6 +38,11 @@ export function awaited(...conditions: readonly string[]): Record<string, string
  */
 export const TAKEN_BACK = { "pulumi.com/patchForce": "true" } as const;
 
+/** Whether a manifest takes fields from whoever owns them. */
+export function isTakenBack({ metadata: { annotations = {} } }: Manifest): boolean {
+  return Object.entries(TAKEN_BACK).every(([name, value]) => annotations[name] === value);
+}
+
 /**
  * Annotations of a Service of one of our Deployments. Pulumi waits for the Deployment anyway. For the Service it would wait ten
  * seconds more, even if it is ready (pulumi-kubernetes, provider/pkg/await/service.go).

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { ArgoPlatformArgs } from "../../components/arguments";
+import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
 import { installationNameOf } from "../../components/manifests/installation";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import { PODS } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import { removeFolder } from "../unit/operatorFolder";
 import { samplePlatform } from "../unit/support/platform";
@@ -160,7 +160,7 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
 
 /** A platform of which the cluster has nothing to be there for but Argo, which it has by then. */
-const ADOPTED = { argoEvents: "adopt", argoWorkflows: "adopt" } as const;
+const ADOPTED = { argoEvents: "adopt", argoWorkflows: "adopt", createNamespaces: false } as const;
 
 describe("the program on a real API server", function () {
   this.timeout(120_000);
@@ -222,14 +222,21 @@ describe("the program on a real API server", function () {
   });
 
   it("does not give up what this program has created, and lets two platforms of it share one Argo", async () => {
-    await assert.rejects(
-      looking({ argoEvents: "install", argoWorkflows: "share" }),
-      /argoWorkflows is "share", but this stack has installed the CRDs of Argo Workflows.*annotate crd workflows/,
-    );
+    const lost = (title: string) =>
+      new RegExp(`this stack has installed the CRDs of ${title}, and would now`);
+    await assert.rejects(looking({ argoEvents: "install", argoWorkflows: "share" }), lost("Argo Workflows"));
     await assert.rejects(
       looking({ createNamespaces: false }),
       /this stack has created the namespace argosy,.*\n.*the namespace argosy-system,/,
     );
+    await assert.rejects(
+      looking({ controllerNamespace: "argo-system" }),
+      /^(?!.*the namespace argosy,).*this stack has created the namespace argosy-system,/s,
+    );
+    // The program has operators on the platform of another stack now.
+    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
+    const withoutPlatform = run(operatorsProgram(sample, args), { preview: true });
+    await assert.rejects(withoutPlatform, lost("Argo Events"));
     const own = { cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
     const namespaces = { namespace: "team", controllerNamespace: "team-system" };
     const share = { argoEvents: "share", argoWorkflows: "share" } as const;
@@ -240,6 +247,38 @@ describe("the program on a real API server", function () {
         new ArgoPlatform("argo", own);
       },
       { preview: true },
+    );
+  });
+
+  it("shares or adopts an Argo that is there, and does not install over somebody else's", async () => {
+    const install = { argoEvents: "install", argoWorkflows: "install" } as const;
+    await looking(install);
+    await giveUp("CustomResourceDefinition", ({ metadata }) => metadata.name.endsWith(".argoproj.io"));
+    await looking({ argoEvents: "share", argoWorkflows: "adopt" });
+    await assert.rejects(
+      looking(install),
+      /ArgoPlatform "argo": argoWorkflows is "install", but Argo Workflows is already in the cluster .* given it up .* annotate crd workflows/,
+    );
+    const metadata = { name: "workflows.argoproj.io" };
+    const definition = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata,
+    };
+    await cluster.api.patch(definition, { metadata: { labels: null } });
+    await assert.rejects(
+      looking(install),
+      /argoWorkflows is "install", but Argo Workflows is already in the cluster .*\. Set it to "share"/,
+    );
+  });
+
+  it("lets go of namespaces that it has given up, and does not take them again by itself", async () => {
+    await assert.rejects(looking(ADOPTED), /has created the namespace argosy,/);
+    await giveUp("Namespace", ({ metadata }) => /^argosy/.test(metadata.name));
+    await looking(ADOPTED);
+    await assert.rejects(
+      looking({ ...ADOPTED, createNamespaces: true }),
+      /the namespace argosy exists already\. .* annotate namespace argosy/,
     );
   });
 
@@ -265,23 +304,31 @@ describe("the program on a real API server", function () {
     }
   });
 
-  it("shares or adopts an Argo that is there, and does not install over somebody else's", async () => {
-    await looking({ argoEvents: "install", argoWorkflows: "install" });
-    for (const half of ["eventsources", "workflows"]) {
-      await cluster.api.patch(
-        {
-          apiVersion: "apiextensions.k8s.io/v1",
-          kind: "CustomResourceDefinition",
-          metadata: { name: `${half}.argoproj.io` },
-        },
-        { metadata: { labels: null, annotations: null } },
+  it("is refused an operator whose CRD another stack has, unless its author takes the CRD over", async () => {
+    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
+    const definition = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: "gears.shop.example.com" },
+    };
+    const mark = (program: string) =>
+      cluster.api.patch(definition, { metadata: { annotations: { "argosy.dev/program": program } } });
+    const look = (more: Partial<OperatorsArgs> = {}) =>
+      run(operatorsProgram(sample, { ...args, ...more }), { preview: true });
+    await look();
+    await mark("shop/prod");
+    try {
+      await assert.rejects(
+        look(),
+        /the operator gear has the CRD gears\.shop\.example\.com, .* exists in the cluster, from the stack shop\/prod\./,
       );
+      const crd = ({ metadata }: { metadata: { annotations?: Record<string, string> } }) => {
+        metadata.annotations = { ...metadata.annotations, "pulumi.com/patchForce": "true" };
+      };
+      await look({ transform: { crd } });
+    } finally {
+      await mark("argosy/test");
     }
-    await looking({ argoEvents: "share", argoWorkflows: "adopt" });
-    await assert.rejects(
-      looking({ argoEvents: "install", argoWorkflows: "install" }),
-      /ArgoPlatform "argo": argoWorkflows is "install", but Argo Workflows is already in the cluster/,
-    );
   });
 
   it("refuses to monitor without the Prometheus Operator's kinds, and needs none for a dashboard", async () => {
@@ -365,6 +412,19 @@ describe("the program on a real API server", function () {
       [],
     );
   });
+
+  /** Removes the mark of the program from objects. */
+  async function giveUp(kind: string, isMeant: (object: KubernetesObject) => boolean): Promise<void> {
+    const apiVersion = kind === "Namespace" ? "v1" : "apiextensions.k8s.io/v1";
+    const objects = (await cluster.api.list({ apiVersion, kind })).filter(isMeant);
+    assert.ok(objects.length > 0);
+    for (const { metadata } of objects) {
+      await cluster.api.patch(
+        { apiVersion, kind, metadata: { name: metadata.name } },
+        { metadata: { annotations: { "argosy.dev/program": null } } },
+      );
+    }
+  }
 
   /** Looks into this cluster as a program does that makes a platform. */
   async function looking(args: ArgoPlatformArgs): Promise<void> {

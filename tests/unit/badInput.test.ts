@@ -5,8 +5,9 @@ import type { ArgoMode } from "../../components/manifests/platform/options";
 import { Operators } from "../../components/operators";
 import { checkPlatform } from "../../preflight/checkPlatform";
 import type { Found } from "../../preflight/lookInCluster";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
-import { fakeLook, found } from "./support/fakeLook";
+import { fakeLook, found, SHOP } from "./support/fakeLook";
 import { type Run, run, runStack } from "./support/program";
 
 const OPERATOR = `crd: crd.yaml
@@ -140,7 +141,8 @@ describe("bad input is refused before anything is registered:", () => {
       namespace: "argosy",
       controllerNamespace: "argosy-system",
       instanceId: "argosy",
-      program: "shop/dev",
+      namespaces: [],
+      ...SHOP,
     };
     const problemsOf = async (argoEvents: ArgoMode, argoWorkflows: ArgoMode, there = crds) => {
       const platform = { ...named, argoEvents, argoWorkflows };
@@ -222,50 +224,66 @@ describe("bad input is refused before anything is registered:", () => {
       const there = (program: string) => ({ ...crds, "workflows.argoproj.io": by(program) });
       assert.deepEqual(await problemsOf("install", "install", there("shop/dev")), []);
       assert.deepEqual(await problemsOf("install", "install", there("billing/dev")), [
-        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack billing/dev). If billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=shop/dev, and change nothing in the program. If that is another stack, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack billing/dev). If billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=shop/dev, and change nothing in the program. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
       ]);
     });
 
-    it("installed by this program, which would now delete it", async () => {
-      const ours = { "eventsources.argoproj.io": by("shop/dev"), "workflows.argoproj.io": by("shop/dev") };
-      for (const mode of ["share", "adopt", "none"] as const) {
-        assert.deepEqual(await problemsOf("install", mode, ours), [
-          `argoWorkflows is "${mode}", but this stack has installed the CRDs of Argo Workflows, and would now delete them, with all their objects in the whole cluster. Set it to "install" again. docs/configuration.md, "What cannot change later", says how to keep them. If they may be deleted: kubectl annotate crd workflows.argoproj.io argosy.dev/program-`,
-        ]);
-        const theirs = { ...ours, "workflows.argoproj.io": by("shop/prod") };
-        assert.deepEqual(await problemsOf("install", mode, theirs), []);
-        const givenUp = found({ labels: { "app.kubernetes.io/managed-by": "argosy" } });
-        assert.deepEqual(
-          await problemsOf("install", mode, { ...ours, "workflows.argoproj.io": givenUp }),
-          [],
-        );
-      }
+    it("installed by a stack that has given it up: the way back is named", async () => {
+      const givenUp = found({ labels: { "app.kubernetes.io/managed-by": "argosy" } });
+      assert.deepEqual(
+        await problemsOf("install", "install", { ...crds, "workflows.argoproj.io": givenUp }),
+        [
+          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If it is to belong to this stack, which has given it up or takes it over: kubectl annotate crd workflows.argoproj.io argosy.dev/program=shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+        ],
+      );
     });
 
     it("installed by another platform of the same program", async () => {
-      const look = fakeLook({ crds: { ...crds, "workflows.argoproj.io": by("shop/dev") } });
-      const platform = { ...named, argoEvents: "share", argoWorkflows: "share" } as const;
-      const installedBeside = ["argoEvents", "argoWorkflows"] as const;
-      assert.deepEqual((await checkPlatform(look, { ...platform, installedBeside })).problems, []);
+      const absent = { "eventsources.argoproj.io": "absent", "workflows.argoproj.io": "absent" } as const;
+      const platform = { ...named, argoEvents: "share", argoWorkflows: "adopt" } as const;
+      const makes = async ({ kind }: { kind: string }) => kind === "CustomResourceDefinition";
+      const look = fakeLook({ crds: absent });
+      assert.deepEqual((await checkPlatform(look, { ...platform, makes })).problems, []);
       assert.equal((await checkPlatform(look, platform)).problems.length, 2);
     });
 
-    it("in namespaces that this program has created, and would now delete", async () => {
-      const problemsOf = async (createNamespaces: boolean, program: string) => {
-        const look = fakeLook({ namespaces: { argosy: by(program), "argosy-system": found() } });
-        const modes = { argoEvents: "none", argoWorkflows: "none" } as const;
-        return (await checkPlatform(look, { ...named, ...modes, createNamespaces })).problems;
-      };
-      assert.deepEqual(await problemsOf(false, "shop/dev"), [
-        'createNamespaces is false, but this stack has created the namespace argosy, and would now delete it, with everything in it. Set it to true again. docs/configuration.md, "What cannot change later", says how to keep them. If it may be deleted: kubectl annotate namespace argosy argosy.dev/program-',
+    it("that is being deleted", async () => {
+      const going = (object: KubernetesObject): KubernetesObject => ({
+        ...object,
+        metadata: { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+      });
+      const there = { ...crds, "workflows.argoproj.io": going(foreign) };
+      assert.deepEqual(await problemsOf("install", "share", there), [
+        'argoWorkflows is "share", but Argo Workflows is being deleted (workflows.argoproj.io). Set it to "install", or install Argo Workflows first.',
       ]);
-      assert.deepEqual(await problemsOf(true, "shop/dev"), []);
-      assert.deepEqual(await problemsOf(false, "shop/prod"), []);
+      const look = fakeLook({ crds: { "workflows.argoproj.io": going(by("shop/dev")) } });
+      const ours = await checkPlatform(look, { ...named, argoEvents: "none", argoWorkflows: "install" });
+      assert.deepEqual(ours.problems, []);
+      assert.match(ours.warnings?.join("") ?? "", /^the CRD it is being deleted, .* pulumi up --refresh /);
+      const namespaces = { argosy: going(by("shop/dev")) };
+      assert.deepEqual(await namespaceProblems(namespaces), [
+        "the namespace argosy is being deleted. Wait until it is gone, and run pulumi up --refresh.",
+      ]);
+    });
+
+    const namespaceProblems = async (namespaces: Record<string, Found>) => {
+      const modes = { argoEvents: "none", argoWorkflows: "none" } as const;
+      const platform = { ...named, ...modes, namespaces: ["argosy", "argosy-system"] };
+      return (await checkPlatform(fakeLook({ namespaces }), platform)).problems;
+    };
+
+    it("in namespaces that are there already, and that this program has not created", async () => {
+      assert.deepEqual(await namespaceProblems({ argosy: by("shop/dev"), "argosy-system": "absent" }), []);
+      assert.deepEqual(await namespaceProblems({ argosy: found(), "argosy-system": by("shop/prod") }), [
+        "createNamespaces is true, but the namespace argosy exists already. If it is to belong to this stack, which has given it up or takes it over: kubectl annotate namespace argosy argosy.dev/program=shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set createNamespaces to false, or name another namespace.",
+        "createNamespaces is true, but the namespace argosy-system exists already, from the stack shop/prod. If shop/prod is the former name of this stack: kubectl annotate --overwrite namespace argosy-system argosy.dev/program=shop/dev, and change nothing in the program. Otherwise, set createNamespaces to false, or name another namespace.",
+      ]);
     });
 
     it("that is not used is not looked for, and not to be seen is no reason to refuse", async () => {
       assert.deepEqual(await problemsOf("none", "none"), []);
       assert.deepEqual(await problemsOf("adopt", "install", {}), []);
+      assert.deepEqual(await namespaceProblems({}), []);
     });
   });
 });

@@ -10,7 +10,7 @@ const theirs = {
   initlessPods: false,
   takesOnlyTemplates: false,
 };
-const NOTHING = { problems: [], unseen: [] };
+const NOTHING = { problems: [] };
 
 describe("checkAdoptedController", () => {
   const check = (
@@ -23,7 +23,6 @@ describe("checkAdoptedController", () => {
       problems: [
         'argoWorkflows is "adopt" and initlessPods is false, but the existing Workflow controller has initlessPod enabled (ConfigMap argo/workflow-controller-configmap). Set initlessPods to true.',
       ],
-      unseen: [],
     });
     const { problems } = await check({ instanceId: "", initlessPods: true }, theirs);
     assert.match(
@@ -41,8 +40,8 @@ describe("checkAdoptedController", () => {
   it("warns if it finds controllers, but none with the instance id", async () => {
     assert.deepEqual(await check({ instanceId: "shop" }, { ...theirs, instanceId: "team" }), {
       problems: [],
-      unseen: [
-        'a Workflow controller with the instanceId "shop" (there is "team" in argo/workflow-controller-configmap)',
+      warnings: [
+        'argoWorkflows is "adopt", and no Workflow controller with the instanceId "shop" was found (there is "team" in argo/workflow-controller-configmap). If there is none, no run begins.',
       ],
     });
   });

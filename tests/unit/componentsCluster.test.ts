@@ -4,8 +4,11 @@ import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
 import type { ArgoPlatformArgs, ClusterArgs, OperatorsArgs } from "../../components/arguments";
 import { Operators } from "../../components/operators";
+import { checkCustomResources } from "../../preflight/checkCustomResources";
 import { checkInstallation } from "../../preflight/checkInstallation";
 import { checkOperatorNames } from "../../preflight/checkOperatorNames";
+import type { Found } from "../../preflight/lookInCluster";
+import type { ObjectMeta } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { logged, named, refused } from "./support/componentRuns";
 import { fakeLook, found } from "./support/fakeLook";
@@ -105,7 +108,7 @@ describe("the components and the cluster", function () {
     const lines = await logged(() =>
       run(() => void operators({ cluster: { kubeconfig: "{}", context: "prod" } })),
     );
-    assert.equal(lines.match(/the kubeconfig has no context "prod"/g)?.length, 1);
+    assert.equal(lines.match(/nothing is checked .*: the kubeconfig has no context "prod"/g)?.length, 1);
   });
 
   it("of an explicit provider cannot be looked into: nothing is checked, and the preview says so, once", async () => {
@@ -161,14 +164,6 @@ describe("the components and the cluster", function () {
     assert.match(lines, /the operator gear gets rights in the whole cluster/);
   });
 
-  it("does not answer, and Argo is to be used that nobody can see: the preview goes on, and says so", async () => {
-    const unreachable = { kubeconfig: "{}", context: "prod" };
-    const lines = await logged(() =>
-      run(() => void operators({ cluster: unreachable, platform: { argoWorkflows: "share" } })),
-    );
-    assert.match(lines, /uses Argo Workflows, but this kubeconfig does not show whether the cluster has it/);
-  });
-
   it("has a kubeconfig that is missing: the preview says so", async () => {
     const lines = await logged(() =>
       run(() => void operators({ cluster: { kubeconfig: "/none" } }), { preview: true }),
@@ -210,11 +205,58 @@ describe("the components and the cluster", function () {
       return (await checkOperatorNames(look(maker), { ...expected, accountOf, clusterRoleOf })).problems;
     };
     assert.deepEqual(await problemsOf("billing/prod"), [
-      'the platform in the namespace argosy already has an operator "cache", of the installation "billing" and the stack billing/prod. Give one of the two another name, or give these operators a platform of their own.',
+      'the platform in the namespace argosy already has an operator "cache", of the installation "billing" and the stack billing/prod. Give one of the two another name, or, if their kinds differ, give these operators a platform of their own.',
     ]);
     assert.deepEqual(await problemsOf("shop/dev"), [], "this stack had that installation before");
     assert.deepEqual(await problemsOf(undefined), [], "left behind");
     assert.deepEqual(await problemsOf("billing/prod", "other"), []);
+  });
+
+  describe("has the CRD of an operator:", () => {
+    const operator = { installation: "shop", name: "gear" };
+    const crd = "gears.shop.example.com";
+    const account = (identity: string) => ({
+      "argosy/gear-runner": found({ labels: { "argosy.dev/operator": identity } }),
+    });
+    const NO_ACCOUNT: Record<string, Found> = { "argosy/gear-runner": "absent" };
+    const check = (metadata: Partial<ObjectMeta>, takesExisting = false, serviceAccounts = NO_ACCOUNT) =>
+      checkCustomResources(fakeLook({ crds: { [crd]: found(metadata) }, serviceAccounts }), {
+        customResources: [{ operator, crd, takesExisting }],
+        program: "shop/dev",
+        namespace: "argosy",
+        accountOf: (name) => `${name}-runner`,
+      });
+    const mark = (program: string) => ({ annotations: { "argosy.dev/program": program } });
+    const GOING = { deletionTimestamp: "2026-01-01T00:00:00Z" };
+
+    it("refused if it is another stack's or nobody's, unless its author takes it over", async () => {
+      const remedy =
+        'A kind has one operator in a cluster. Give this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, "Take over an existing CRD".';
+      assert.deepEqual((await check(mark("shop/prod"))).problems, [
+        `the operator gear has the CRD ${crd}, which already exists in the cluster, from the stack shop/prod. If shop/prod is the former name of this stack: kubectl annotate --overwrite crd ${crd} argosy.dev/program=shop/dev, and change nothing in the program. Otherwise: ${remedy}`,
+      ]);
+      assert.deepEqual((await check({})).problems, [
+        `the operator gear has the CRD ${crd}, which already exists in the cluster. ${remedy}`,
+      ]);
+      for (const metadata of [mark("shop/prod"), {}, mark("shop/dev")]) {
+        assert.deepEqual((await check(metadata, true)).problems, []);
+      }
+      assert.deepEqual((await check(mark("shop/dev"))).problems, []);
+    });
+
+    it("without its mark it is this stack's if the operator is deployed, or if nobody can tell", async () => {
+      assert.deepEqual((await check({}, false, account("shop.gear"))).problems, []);
+      assert.deepEqual((await check({}, false, {})).problems, []);
+      assert.equal((await check({}, false, account("other.gear"))).problems.length, 1);
+      assert.equal((await check(mark("shop/prod"), false, account("shop.gear"))).problems.length, 1);
+    });
+
+    it("warned of if it is this stack's and is being deleted, since the operator finalizes its objects", async () => {
+      const { problems, warnings } = await check({ ...mark("shop/dev"), ...GOING });
+      assert.deepEqual(problems, []);
+      assert.match(warnings?.join("") ?? "", /is being deleted, .* pulumi up --refresh creates it again/);
+      assert.equal((await check({ ...mark("shop/prod"), ...GOING })).problems.length, 1);
+    });
   });
 
   it("has accounts of each operator that say whose they are", async () => {
@@ -231,6 +273,14 @@ describe("the components and the cluster", function () {
     // The API server answers an empty list with null: Pulumi would find a change at each `up`.
     assert.ok(marker && !("rules" in marker));
     assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "argosy/test");
+  });
+
+  it("has CRDs of operators that say whose they are", async () => {
+    const { manifests } = await run(() => void operators({ handlers: everyForm.definitions }));
+    const crds = manifests.filter(({ metadata }) => metadata.name.endsWith(".shop.example.com"));
+    const programs = crds.map(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
+    assert.ok(crds.length > 3);
+    assert.deepEqual(new Set(programs), new Set(["argosy/test"]));
   });
 
   it("has namespaces and CRDs of the platform that say whose they are", async () => {

@@ -9,7 +9,7 @@ import { Intake } from "../../runtime/events/intake";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { intakeMetrics, keeperMetrics, runnerMetrics } from "../../tools/reference/metrics";
 import { removeFolder } from "./operatorFolder";
-import { fakeLook, found } from "./support/fakeLook";
+import { fakeLook, found, SHOP } from "./support/fakeLook";
 import { platformOptions } from "./support/platform";
 import { run, runStack } from "./support/program";
 import { metricsIn } from "./support/promql";
@@ -271,8 +271,13 @@ describe("the monitoring", function () {
       "prometheusrules.monitoring.coreos.com": "absent",
     } as const;
     const problemsOf = async (monitoring: MonitoringOptions, cluster: Parameters<typeof fakeLook>[0]) =>
-      (await checkPlatform(fakeLook(cluster), { ...platformOptions({ monitoring }), program: "shop/dev" }))
-        .problems;
+      (
+        await checkPlatform(fakeLook(cluster), {
+          ...platformOptions({ monitoring }),
+          ...SHOP,
+          namespaces: [],
+        })
+      ).problems;
     assert.deepEqual(await problemsOf(ALL, { crds }), [
       "monitoring asks for alertRules, but the cluster has no PrometheusRule (no prometheusrules.monitoring.coreos.com). Install the Prometheus Operator first, or leave alertRules out.",
     ]);

@@ -2,6 +2,9 @@ import type { ControllerConfiguration } from "../../../preflight/controllerConfi
 import type { Found, Look } from "../../../preflight/lookInCluster";
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
 
+/** The program that the checks are told, if no other component makes anything. */
+export const SHOP = { program: "shop/dev", makes: async () => false };
+
 /** An object of a cluster of which only the metadata counts. */
 export function found(metadata: Partial<ObjectMeta> = {}): KubernetesObject {
   return {
@@ -18,6 +21,7 @@ export function fakeLook(cluster: {
   /** By "namespace/name". */
   readonly serviceAccounts?: Readonly<Record<string, Found>>;
   readonly clusterRoles?: Readonly<Record<string, Found>>;
+  readonly platformObjects?: readonly KubernetesObject[];
   readonly hasSecret?: boolean;
   readonly keepsImageVolumes?: boolean;
   readonly workflowControllers?: readonly ControllerConfiguration[];
@@ -27,6 +31,7 @@ export function fakeLook(cluster: {
     namespace: async (name) => cluster.namespaces?.[name],
     serviceAccount: async (namespace, name) => cluster.serviceAccounts?.[`${namespace}/${name}`],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
+    platformObjects: async () => cluster.platformObjects,
     hasSecret: async () => cluster.hasSecret,
     keepsImageVolumes: async () => cluster.keepsImageVolumes,
     workflowControllers: async () => cluster.workflowControllers,

@@ -1,0 +1,69 @@
+import { identityOf, OPERATOR_LABEL, type OperatorIdentity } from "../runtime/program";
+import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
+import { ifGoing, ifRenamed, makerOf } from "./makers";
+
+/** The CRD of an operator that a program is about to create. */
+export interface ExpectedCustomResource {
+  readonly operator: OperatorIdentity;
+  readonly crd: string;
+  /** Whether the operator's author wants a CRD that is there already: `pulumi.com/patchForce`. */
+  readonly takesExisting: boolean;
+}
+
+/** The CRDs of a program's operators. */
+export interface ExpectedCustomResources {
+  readonly customResources: readonly ExpectedCustomResource[];
+  /** The program that creates them, as "project/stack". */
+  readonly program: string;
+  /** The namespace of the platform, in which their accounts are. */
+  readonly namespace: string;
+  /** The service account by which an operator is known to be deployed. */
+  readonly accountOf: (operator: string) => string;
+}
+
+/**
+ * Checks that nobody else has CRDs of these names. The CRD is created last: until Pulumi found it there, the runner would work on
+ * the objects of somebody else's operator.
+ */
+export async function checkCustomResources(look: Look, expected: ExpectedCustomResources): Promise<Findings> {
+  return together(
+    await Promise.all(expected.customResources.map((each) => checkCustomResource(look, each, expected))),
+  );
+}
+
+async function checkCustomResource(
+  look: Look,
+  { operator, crd, takesExisting }: ExpectedCustomResource,
+  { program, namespace, accountOf }: ExpectedCustomResources,
+): Promise<Findings> {
+  const found = await look.crd(crd);
+  if (found === undefined || found === "absent") return NOTHING;
+  const maker = makerOf(found);
+  const isOurs =
+    maker === program || (maker === undefined && (await mayBeDeployed(look, operator, namespace, accountOf)));
+  if (isOurs || takesExisting) return ifGoing(found);
+  const complaint = `the operator ${operator.name} has the CRD ${crd}, which already exists in the cluster`;
+  const renamed = maker === undefined ? "" : `${ifRenamed(maker, `crd ${crd}`, program)} Otherwise: `;
+  return {
+    problems: [
+      `${complaint}${maker === undefined ? "" : `, from the stack ${maker}`}. ${renamed}A kind has one operator in a cluster. Give ` +
+        "this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, " +
+        '"Take over an existing CRD".',
+    ],
+  };
+}
+
+/**
+ * Whether this program has deployed the operator before, or nobody can tell. Then the CRD is its own, although something has removed
+ * its mark.
+ */
+async function mayBeDeployed(
+  look: Look,
+  operator: OperatorIdentity,
+  namespace: string,
+  accountOf: ExpectedCustomResources["accountOf"],
+): Promise<boolean> {
+  const account = await look.serviceAccount(namespace, accountOf(operator.name));
+  if (account === undefined) return true;
+  return account !== "absent" && account.metadata.labels?.[OPERATOR_LABEL] === identityOf(operator);
+}

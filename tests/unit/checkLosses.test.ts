@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { checkLosses, type Makes } from "../../preflight/checkLosses";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { fakeLook, found, SHOP } from "./support/fakeLook";
+
+const DEFINITIONS = {
+  "app.kubernetes.io/component": "definitions",
+  "app.kubernetes.io/managed-by": "argosy",
+};
+
+describe("checkLosses", () => {
+  const object = (kind: string, name: string, program?: string, product?: string): KubernetesObject => ({
+    ...found({
+      name,
+      ...(product !== undefined && { labels: { ...DEFINITIONS, "app.kubernetes.io/name": product } }),
+      ...(program !== undefined && { annotations: { "argosy.dev/program": program } }),
+    }),
+    kind,
+  });
+  const crd = (plural: string, program: string | undefined, product: string) =>
+    object("CustomResourceDefinition", `${plural}.argoproj.io`, program, product);
+  const objectsOf = (program: string | undefined) => [
+    crd("workflows", program, "argo-workflows"),
+    crd("cronworkflows", program, "argo-workflows"),
+    crd("sensors", program, "argo-events"),
+    object("Namespace", "argosy", program),
+    object("Namespace", "argosy-system", program),
+  ];
+  const NONE: Makes = async () => false;
+  const problemsOf = async (platformObjects: readonly KubernetesObject[] | undefined, makes: Makes) =>
+    (await checkLosses(fakeLook(platformObjects ? { platformObjects } : {}), { ...SHOP, makes })).problems;
+
+  it("refuses what bears the program's mark, and no component makes, with the ways to keep it or to give it up", async () => {
+    const sees = 'docs/configuration.md, "What cannot change later", says how to keep them.';
+    const ofHalf = (title: string, argument: string, product: string) =>
+      `this stack has installed the CRDs of ${title}, and would now delete them, with all their objects in the whole cluster: no platform of the program has ${argument} "install". Set it to "install" again. ${sees} If they may be deleted: kubectl annotate crd --selector app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions argosy.dev/program-`;
+    const ofNamespace = (name: string) =>
+      `this stack has created the namespace ${name}, and would now delete it, with everything in it: no platform of the program creates it. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${sees} If it may be deleted: kubectl annotate namespace ${name} argosy.dev/program-`;
+    assert.deepEqual(await problemsOf(objectsOf("shop/dev"), NONE), [
+      ofHalf("Argo Events", "argoEvents", "argo-events"),
+      ofHalf("Argo Workflows", "argoWorkflows", "argo-workflows"),
+      ofNamespace("argosy"),
+      ofNamespace("argosy-system"),
+    ]);
+  });
+
+  it("refuses nothing that the program makes", async () => {
+    const all = objectsOf("shop/dev");
+    assert.deepEqual(await problemsOf(all, async () => true), []);
+    const butOne: Makes = async ({ metadata }) => metadata.name !== "argosy-system";
+    assert.equal((await problemsOf(all, butOne)).length, 1);
+  });
+
+  it("refuses nothing of others, nothing without a mark, and nothing that goes anyway", async () => {
+    assert.deepEqual(await problemsOf(objectsOf("shop/prod"), NONE), []);
+    assert.deepEqual(await problemsOf(objectsOf(undefined), NONE), []);
+    const going = objectsOf("shop/dev").map((each) => ({
+      ...each,
+      metadata: { ...each.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+    }));
+    assert.deepEqual(await problemsOf(going, NONE), []);
+    assert.deepEqual(await problemsOf(undefined, NONE), [], "not seen");
+  });
+});

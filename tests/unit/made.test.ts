@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Cluster } from "../../components/cluster";
+import { makesIn, noteMade } from "../../components/made";
+import { run } from "./support/program";
+
+describe("what the components of a program make", function () {
+  this.timeout(20_000);
+  const clusterOf = (identity: unknown): Cluster => ({
+    provider: undefined,
+    identity,
+    connection: Promise.resolve(undefined),
+  });
+  const namespace = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+  const SERVER = "https://one.example.com";
+
+  it("counts in the same cluster, and in every one that may be the same", async () => {
+    await run(async () => {
+      for (const name of ["here", "unknown", "same", "other"]) {
+        noteMade(clusterOf(name), [namespace(`in-${name}`)]);
+      }
+      makesIn(clusterOf("same"), SERVER);
+      makesIn(clusterOf("other"), "https://other.example.com");
+      const makes = makesIn(clusterOf("here"), SERVER);
+      const found = ["in-here", "in-unknown", "in-same", "in-other", "nowhere"].map((name) =>
+        makes(namespace(name)),
+      );
+      assert.deepEqual(await Promise.all(found), [true, true, true, false, false]);
+      assert.equal(await makes({ kind: "CustomResourceDefinition", metadata: { name: "in-here" } }), false);
+    });
+  });
+
+  it("counts if a component comes a little later", async () => {
+    await run(async () => {
+      const makes = makesIn(clusterOf("here"), SERVER)(namespace("late"));
+      await pause(300);
+      noteMade(clusterOf("here"), [namespace("late")]);
+      assert.equal(await makes, true);
+    });
+  });
+
+  it("does not count in another run of a program", async () => {
+    await run(() => noteMade(clusterOf("here"), [namespace("argosy")]));
+    await run(async () => {
+      assert.equal(await makesIn(clusterOf("here"), SERVER)(namespace("argosy")), false);
+    });
+  });
+});
