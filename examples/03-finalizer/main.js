@@ -7,13 +7,13 @@ export async function reconcile({ object, dryRun }) {
   return error ? { error } : { children: [], status: { id } };
 }
 
-/** Asked until it answers true, and also about an object that was never reconciled. */
+/** Called until it returns true, and also for an object that was never reconciled. */
 export async function finalize({ object, dryRun }) {
   const error = dryRun ? undefined : await ask("DELETE", object.metadata.uid);
   return error ? { error } : { finalized: true };
 }
 
-/** @returns the error to answer; undefined if the provider did what it was asked for */
+/** @returns the error to report; undefined if the provider did what it was asked for */
 async function ask(method, id, content) {
   const request = {
     method,

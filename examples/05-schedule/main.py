@@ -6,7 +6,7 @@ def reconcile(request):
     spec = request["object"]["spec"]
     due = [job_name(name, act["at"]) for act in request["due"]]
     there = [child["metadata"]["name"] for child in request["children"]]
-    # What is not answered any more is deleted, so those that are there are answered too. Their names sort by time.
+    # A Job that is not returned is deleted, so the existing ones are returned too. Their names sort by time.
     kept = sorted({*there, *due})[-spec["keep"] :]
     events = [{"type": "Normal", "reason": "BackupStarted", "note": f"as Job {job}"} for job in due]
     status = {"last": kept[-1]} if kept else {}

@@ -4,7 +4,7 @@
 def reconcile(request):
     deployment = request["object"]
     if deployment["spec"].get("replicas", 1) < 2:
-        # A budget for a single pod lets no node be drained. What is not answered is deleted.
+        # A budget for a single pod lets no node be drained. A child that is not returned is deleted.
         return {"children": []}
     budget = {
         "apiVersion": "policy/v1",

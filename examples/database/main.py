@@ -27,7 +27,7 @@ def reconcile(request):
         service(name),
     ]
     if last_backup:
-        # Answered until the next one, so that it is not deleted while it runs.
+        # Returned until the next one, so that it is not deleted while it runs.
         night = last_backup[:10]
         children.append(job(f"{name}-backup-{night}", name, ["backup", f"{night}.sqlite"]))
     return {"children": children, "status": {"lastBackup": last_backup} if last_backup else {}}

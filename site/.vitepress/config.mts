@@ -39,7 +39,8 @@ const packagesOfSite: Plugin = {
 /** The site is made of the Markdown in docs/, which GitHub shows as well. */
 export default defineConfig({
   title: "Argosy",
-  description: "Kubernetes operators from two small files: a CRD and a handler in any language.",
+  description:
+    "Kubernetes operators from three small files: a CRD, a definition and a handler in any language.",
   base,
   srcDir: "../docs",
   outDir: "dist",

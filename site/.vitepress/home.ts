@@ -3,8 +3,8 @@ export const HERO = {
   layout: "home",
   hero: {
     name: "Argosy",
-    text: "Kubernetes operators from two small files",
-    tagline: "A CRD, and a handler in any language. No SDK to learn, no image to build.",
+    text: "Kubernetes operators from three small files",
+    tagline: "A CRD, a definition, and a handler in any language. No SDK to learn, no image to build.",
     actions: [
       { theme: "brand", text: "First operator", link: "/first-operator" },
       { theme: "alt", text: "Concepts", link: "/concepts" },
@@ -14,28 +14,30 @@ export const HERO = {
   features: [
     {
       title: "A handler is a function",
-      details: "It gets a custom resource and its children, and returns the children that there should be.",
+      details: "It gets a custom resource and its children, and returns the children that should exist.",
     },
     {
       title: "Tested without a cluster",
-      details: "A fixture is an object and the answer that it must give. It takes less than a second.",
+      details:
+        "A fixture is an object and the answer that the handler must give. A test takes less than a second.",
     },
     {
       title: "Previewed before it exists",
-      details: "Every object, right and wire of an operator is in pulumi preview, and in the pull request.",
+      details: "Every object and every right of an operator is in pulumi preview, and in the pull request.",
     },
     {
       title: "No change is lost",
-      details:
-        "Everything between the API server and a handler was killed and frozen in a test that you can run.",
+      details: "A test that you can run kills and freezes everything between the API server and a handler.",
     },
     {
       title: "Every run can be seen",
-      details: "What changed something or failed is a Workflow in Argo's UI. Conditions and Events name it.",
+      details:
+        "A run that changed something or failed is a Workflow in Argo's UI. Conditions and Events name it.",
     },
     {
       title: "Nothing of yours is touched",
-      details: "Only what the operator applied counts as its own. A name that is taken is refused.",
+      details:
+        "Only what the operator applied counts as its own. An existing object with a child's name is left alone.",
     },
   ],
 };

@@ -237,7 +237,7 @@ describe("the guards", function () {
       await enemy.api.delete(theirs);
     });
 
-    it("an autoscaler set what the handler does not answer, and a controller the status", async () => {
+    it("an autoscaler set what the handler does not return, and a controller the status", async () => {
       const web = here(deployment("web"));
       await bench.applied("web", answering(deployment("web")));
       const scaler = await guards.somebody("kube-system", "horizontal-pod-autoscaler");

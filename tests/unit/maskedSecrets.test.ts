@@ -38,7 +38,7 @@ describe("the values of Secrets among an object's children", () => {
     ["data", { data: { password: ENCODED } }],
     ["stringData", { stringData: { password: VALUE } }],
   ] as const) {
-    it(`are in no report of the run whose handler answers them as ${field}`, async () => {
+    it(`are in no report of the run whose handler returns them as ${field}`, async () => {
       world.answer = {
         children: [secret(content)],
         conditions: [{ type: "Known", status: "True", reason: "Made", message: `it is ${VALUE}` }],
