@@ -135,7 +135,7 @@ export async function add(
 }
 
 const EVENT_ADVICE = `The intake of events gains the right to create objects of its kind.
-Make the Secret that authSecret names in the platform's namespace. Then correct id, when and spec to what the sender sends.`;
+Create the Secret that authSecret names in the operators' namespace. Then make id, when and spec match what the sender sends.`;
 
 /** A webhook whose body has the fields of the object's spec. */
 function webhookOf(name: string, { customResource, crd }: Operator, namespace = "default"): JsonObject {

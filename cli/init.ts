@@ -74,7 +74,7 @@ function instructions(folder: string): string {
   return `
 Next:
 ${enter}  npm install
-  npm test                   the handlers answer what their fixtures say
+  npm test                   the handlers return what their fixtures expect
   npm run dev                run the operators on this machine
   pulumi stack init dev      then pulumi up, to deploy to the cluster of your kubeconfig
 `;

@@ -120,7 +120,7 @@ export interface MonitoringArgs extends Omit<MonitoringOptions, "labels" | "dash
 
 /** The arguments of an `ArgoPlatform`. Every argument may be left out. */
 export interface ArgoPlatformArgs extends WorkloadArgs {
-  /** The namespace of the operators, their events and their runs. @default "argosy" */
+  /** The operators' namespace, which contains the operators, their events and their runs. @default "argosy" */
   readonly namespace?: string;
   /** The namespace of Argo's controllers. @default "argosy-system" */
   readonly controllerNamespace?: string;
@@ -200,8 +200,8 @@ export interface OutsideEventsArgs {
   /** The number of members of the event bus for events from outside: 1, or an odd number from 3. @default 1 */
   readonly replicas?: number;
   /**
-   * The size of each member's volume, such as "1Gi". Required if an operator has `on`, because only the bus has an event after it
-   * was accepted.
+   * The size of each member's volume, such as "1Gi". Required if an operator has `on`, because only the bus stores an event once it
+   * is accepted.
    * @default none
    */
   readonly storage?: string;

@@ -97,7 +97,7 @@ function asPartOfText(part: string | KnownLater): pulumi.Input<string> {
   return part.value.apply((word) => {
     if (typeof word === "string" && WORD.test(word)) return word;
     throw new pulumi.RunError(
-      `${part.given} is an Output that becomes part of a text, and its value is not one word of letters, digits and "-._:/@". Give the name, host or registry alone.`,
+      `${part.given} is an Output that becomes part of a string, and its value is not one word of letters, digits and "-._:/@". Give the name, host or registry alone.`,
     );
   });
 }

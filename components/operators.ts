@@ -357,7 +357,7 @@ function imageVolumesNeed(operators: readonly Operator[]): ImageVolumesNeed | un
 function checkOutsideEvents({ operators, platform, outsideEvents, component }: Plan): void {
   const names = operators.filter(({ on = [] }) => on.length > 0).map(({ name }) => name);
   if (names.length === 0) return;
-  const who = `${names.length === 1 ? "the operator" : "the operators"} ${names.join(", ")} ${names.length === 1 ? "has" : "have"} on`;
+  const who = `${names.length === 1 ? "the operator" : "the operators"} ${names.join(", ")} ${names.length === 1 ? "declares" : "declare"} "on" (events from outside)`;
   if (!platform.argoEvents) {
     throw new ConfigurationError([
       `${component}: ${who}, which needs Argo Events, and the platform has none. Set argoEvents of the platform to "install".`,
@@ -365,7 +365,7 @@ function checkOutsideEvents({ operators, platform, outsideEvents, component }: P
   }
   if (outsideEvents.storage === undefined) {
     throw new ConfigurationError([
-      `${component}: ${who}, and outsideEvents.storage is not given. Only the bus has an event after it was accepted. Give the size of a volume, for example outsideEvents: { storage: "1Gi" }.`,
+      `${component}: ${who}, and outsideEvents.storage is not given. Once an event is accepted, only the bus stores it. Give the size of a volume, for example outsideEvents: { storage: "1Gi" }.`,
     ]);
   }
 }

@@ -20,7 +20,7 @@ export function checkGrants(
   if (first === undefined) {
     if (grants.length === 0) return;
     const complaint = `is given, and no kind of children is one of ${[...ROLES, ...BINDINGS].join(", ")}`;
-    report("grants", complaint, "Leave it out, or add the kind that the handler answers to children.");
+    report("grants", complaint, "Leave it out, or add the kind that the handler returns to children.");
     return;
   }
   const kinds = answered.flatMap((at) => children[at]?.kind ?? []);

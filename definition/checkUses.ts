@@ -154,8 +154,8 @@ function flawInSchema(
   if (step === undefined) {
     if (isOpen || type === undefined || NAMING_TYPES.includes(String(type))) return undefined;
     const remedy =
-      type === "array" ? `Write ${here}[*] for each of its entries.` : "Give the path of a text in it.";
-    return { complaint: `is ${here}, which is of type ${String(type)}, not a text`, remedy };
+      type === "array" ? `Write ${here}[*] for each of its entries.` : "Give the path of a string in it.";
+    return { complaint: `is ${here}, which is of type ${String(type)}, not a string`, remedy };
   }
   if (type === "array" || step === EACH) {
     if (type === "array" && step === EACH)

@@ -21,7 +21,7 @@ interface RawIssue {
 }
 
 const EXPECTED: Readonly<Record<string, string>> = {
-  string: "a text",
+  string: "a string",
   int: "a whole number",
   number: "a whole number",
   boolean: "true or false",
@@ -41,7 +41,7 @@ function typeComplaint({ input, expected }: RawIssue, words = EXPECTED[String(ex
   if (input === undefined) return "is missing";
   if (input === null) return "has no value";
   const isScalar = typeof input === "number" || typeof input === "boolean";
-  const quoting = words === "a text" && isScalar ? ": write it in quotes" : "";
+  const quoting = words === "a string" && isScalar ? ": write it in quotes" : "";
   return `must be ${words}, not ${describe(input)}${quoting}`;
 }
 
@@ -109,7 +109,7 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
     error: ({ input }: RawIssue) =>
       typeof input === "string"
         ? messageOf(`is ${quoted(input)}, not one of ${known}`, remedy)
-        : messageOf(typeComplaint({ input }, "a text"), remedy),
+        : messageOf(typeComplaint({ input }, "a string"), remedy),
   });
 }
 
@@ -268,7 +268,7 @@ function describe(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   switch (typeof value) {
     case "string":
-      return `the text ${quoted(value)}`;
+      return `the string ${quoted(value)}`;
     case "number":
       return `the number ${value}`;
     case "boolean":

@@ -87,7 +87,7 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   const word = (field: string, remedy: string): string => {
     const value = at(crd, ...field.split("."));
     if (typeof value === "string" && value !== "") return value;
-    problem(field, value === undefined ? "is missing" : `is ${show(value)}, not a text`, remedy);
+    problem(field, value === undefined ? "is missing" : `is ${show(value)}, not a string`, remedy);
     return "";
   };
   const group = word("spec.group", "Give a domain of yours, for example group: cache.example.com.");

@@ -47,8 +47,8 @@ export const DEFINITION = fields(
       ),
     children: listOf(
       CHILD,
-      "List every kind that the handler may answer, or [] if it answers none.",
-    ).describe("Every kind of object that the handler may answer. An answer with another kind is refused."),
+      "List every kind that the handler may return, or [] if it returns none.",
+    ).describe("Every kind of object that the handler may return. An answer with another kind is refused."),
     uses: USES.default({}).describe(
       "Further objects that the handler gets, under these names in the field used of the request: Secrets, ConfigMaps and " +
         "others that the custom resource names, or that have certain labels.",

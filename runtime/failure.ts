@@ -3,7 +3,7 @@ import { cut } from "./text/cut";
 /**
  * Why a reconcile failed, in the one word that the Ready condition, the Kubernetes Event and the metrics carry.
  *
- * - `HandlerError`: the handler said so itself
+ * - `HandlerError`: the handler returned an error, or raised one
  * - `HandlerCrashed`, `HandlerTimedOut`, `HandlerNotStarted`: its process did not answer
  * - `InvalidAnswer`: the answer breaks the contract
  * - `ChildConflict`: a child's name is taken by an object that we do not own
@@ -12,14 +12,14 @@ import { cut } from "./text/cut";
  * - `StatusRefused`: the API server does not accept the status
  * - `RunFailed`: a run in a pod of its own ended before it could say anything
  * - `RunSuspended`, `RunOverdue`: a run in a pod of its own holds the object's lock and does not end by itself
- * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
+ * - `NamespaceNotGranted`: the runner may not read or write children in a namespace
  * - `KindMissing`: the cluster does not serve a declared kind, or no longer serves the operator's own kind
- * - `KindNotListed`: the children of a declared kind are not known yet
+ * - `KindNotListed`: the runner may not list a kind of children, or the API server fails to list it
  * - `WatchCycle`: a watched object was created because of the operator's own children, many times over
  * - `ChildrenTooLarge`: the object's children are more than a handler is given
  * - `UsedNotReadable`: what the object uses cannot be read, or is too much
  * - `ApiError`: anything else that the API server refused
- * - `InternalError`: a fault in Argosy
+ * - `InternalError`: a bug in Argosy
  */
 export const FAILURE_REASONS = [
   "HandlerError",

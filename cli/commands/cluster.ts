@@ -30,7 +30,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     name: "diff",
     summary: "show what the handlers of this working tree would change for live objects",
     description:
-      "Asks the handlers of this folder about every live object of their operators, and tries each child of the answers as " +
+      "Asks the handlers of this folder about every live object of their operators, and tries each returned child as " +
       "a server-side dry run. Nothing is written. The exit code is 3 if something would change. Handlers get the field " +
       "dryRun, and fakes instead of the values of Secrets. Operators with rules or secretEnv are left out unless they are " +
       "named.",
@@ -55,7 +55,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     name: "record",
     summary: "write a live object as a fixture of its handler",
     description:
-      "Writes a fixture from a live object: the question is the object, its children and the objects that it uses, and the " +
+      "Writes a fixture from a live object: the request has the object, its children and the objects that it uses, and the " +
       "expectation is the answer of this folder's handler. Fakes replace the values of Secrets. The exit code is 1 if the " +
       "fixture does not pass.",
     argument: ["[object]", "KIND/NAME, for example memcached/sessions"],

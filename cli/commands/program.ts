@@ -33,7 +33,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     summary: "create a new operator",
     description:
       "Creates a working operator in handlers/: its definition, its CRD with the given fields in spec, a handler that " +
-      "answers a ConfigMap, and a fixture that passes. Nothing is overwritten.",
+      "returns a ConfigMap, and a fixture that passes. Nothing is overwritten.",
     argument: ["<kind>", "the group and the kind, for example shop.example.com/Cache"],
     furtherArgument: [
       "[fields...]",
@@ -118,7 +118,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     name: "test",
     summary: "run the fixtures of the handlers",
     description:
-      "Runs the fixtures of the operators: each handler gets the questions of its fixtures, and must give the expected " +
+      "Runs the fixtures of the operators: each handler gets the requests of its fixtures, and must return the expected " +
       "answers. No cluster is needed.",
     argument: ["[operators...]", "only these operators (default: all)"],
     options: [

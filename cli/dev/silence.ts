@@ -58,7 +58,7 @@ export function formatSilence(operator: Operator, { object, seconds }: Silence, 
     concurrency === 1
       ? "This operator's other objects wait, because concurrency is 1."
       : "Other objects do not wait for it.";
-  return `${name}: the handler has not answered about ${object} for ${seconds} s. ${others} The handler will be stopped after ${limit}.`;
+  return `${name}: the handler has not returned an answer about ${object} for ${seconds} s. ${others} The handler will be stopped after ${limit}.`;
 }
 
 function objectOf(request: string): string {

@@ -17,15 +17,15 @@ export interface Entry {
 /** The reason of a failed reconcile: in the Ready condition, the Event, the run and the metrics. */
 const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   HandlerError: {
-    happened: "The handler answered an error because it refuses the object, or it raised an exception.",
+    happened: "The handler returned an error because it refuses the object, or it raised an exception.",
     look: "The message comes from the handler: it is the error in the answer, or the text of the exception.",
     remedy:
       "If the message begins with a file of the handler, fix the handler there, and run argosy test. Otherwise change the " +
       "object as the message says.",
   },
   HandlerCrashed: {
-    happened: "The handler's process ended before it answered.",
-    look: "The end of the handler's standard error names the file and the line. argosy explain and argosy dev show it, and the recorded run contains it. With SIGKILL there is none: in a cluster this mostly means that its container needed more memory than resources in operator.yaml allow.",
+    happened: "The handler's process ended before it returned an answer.",
+    look: "The end of the handler's standard error names the file and the line. argosy explain and argosy dev show it, and the recorded run contains it. After SIGKILL standard error names nothing: in a cluster this mostly means that the handler's container needed more memory than resources in operator.yaml allow.",
     remedy: "Fix the handler at that place, and run argosy test.",
   },
   HandlerTimedOut: {
@@ -35,7 +35,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   HandlerNotStarted: {
     happened: "The handler's process could not be started, or did not accept the request.",
-    look: "Look at the command and the image of handler in operator.yaml. On this machine, check whether the interpreter is on the PATH.",
+    look: "Look at command and image of the handler in operator.yaml. On this machine, check whether the interpreter is on the PATH.",
     remedy: "Correct the command or the image in operator.yaml, or install the interpreter.",
   },
   InvalidAnswer: {
@@ -57,7 +57,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "each other's objects. No children are created for this object, because this would go on without end.",
     look: "The owner references of the object show the chain, step by step. The annotation argosy.dev/level counts its steps.",
     remedy:
-      "Let one of the handlers answer no child for an object that another operator created, which has the label " +
+      "Let one of the handlers return no child for an object that another operator created, which has the label " +
       "argosy.dev/child-of. Then delete the first of the objects: the others go with it.",
   },
   ChildRefused: {
@@ -137,7 +137,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "The children of an object have more than 8 MiB of JSON, which is too much for a request to a handler.",
     look: "The message names the largest child. kubectl get --show-managed-fields shows who wrote its fields. Other programs may have added to it.",
     remedy:
-      "Remove from that child the fields that others wrote, or let the handler answer smaller children.",
+      "Remove from that child the fields that others wrote, or let the handler return smaller children.",
   },
   UsedNotReadable: {
     happened: "An object that the custom resource uses cannot be read, or is too large.",
@@ -166,10 +166,10 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
 const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> = {
   AnswersDiffer: {
     happened:
-      "The handler answers other children each time that it is asked about the object, so each answer leads to the next one.",
+      "The handler returns other children each time that it is asked about the object, so each answer leads to the next one.",
     look: "The Event names the children and the fields that differ. argosy diff shows their values.",
     remedy:
-      "Let the handler answer the same for the same object. Leave out the time and random values, or keep them: take a random value from the child that exists.",
+      "Let the handler return the same for the same object. Leave out the time and random values, or keep them: take a random value from the child that exists.",
   },
   ChildContested: {
     happened: "Somebody else changes a child back each time that the operator has applied it.",
@@ -178,19 +178,19 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
   },
   EventBusBeganAnew: {
     happened: "The event bus lost its memory, and a pod that was older than the bus was replaced.",
-    look: "Look at the pods of the event bus and of its sensors in the namespace of the installation.",
+    look: "Look at the pods of the event bus and of its sensors in the operators' namespace.",
     remedy:
-      "Do nothing if this happens once. If it happens repeatedly, give the event bus more memory or a volume.",
+      "Do nothing if this happens once. If it happens again and again, give the event bus more memory or a volume.",
   },
   EventContradicts: {
     happened: "An event from outside came again with the same id but with different content.",
-    look: "The Event is on the CRD and names the id. id in on of operator.yaml lists the fields that form the id.",
+    look: "The Event is on the CRD and names the id. In operator.yaml, the id of the event in on lists the fields that form it.",
     remedy:
       "Add the fields that differ to id in operator.yaml, or let the sender use a new id for new content.",
   },
   EventRefused: {
     happened: "No object could be created from an event from outside.",
-    look: "The Event is on the CRD and names the field. when, id and create in on of operator.yaml define the object of an event.",
+    look: "The Event is on the CRD and names the field. In operator.yaml, when, id and create of the event in on define its object.",
     remedy:
       "Correct create in operator.yaml, or the event that the sender sends. Try it with a fixture and argosy test.",
   },
@@ -204,17 +204,17 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
       "The object has a finalizer of another operator of Argosy. As long as that operator does not run, the object cannot be deleted.",
     look: "Look at metadata.finalizers of the object: the other operator's name is after the slash.",
     remedy:
-      "If this operator had that name before, add it to formerNames in operator.yaml. Otherwise let only one operator handle the kind, since each overwrites what the other one remembers in the status, and remove the finalizer of the one that no longer runs.",
+      "If this operator had that name before, add it to formerNames in operator.yaml. Otherwise let only one operator handle the kind, since each overwrites what the other one remembers in the status. Then remove the finalizer of the operator that no longer runs.",
   },
   UseCycle: {
     happened: "An object and an object that it uses change each other without end.",
     look: "The Event names the used object. uses in operator.yaml declares it, and another operator writes it after each change.",
     remedy:
-      "Let one of the two not use the other, or let the handler give the same answer if nothing has changed.",
+      "Let one of the two not use the other, or let the handler return the same answer if nothing has changed.",
   },
   UsedKindMissing: {
     happened:
-      "The cluster does not serve a kind that uses declares, so the handler gets no objects of this kind.",
+      "The cluster does not serve a kind that uses in operator.yaml declares, so the handler gets no objects of this kind.",
     look: "The Event names the key in uses of operator.yaml.",
     remedy:
       "Install the software that provides the kind, or correct apiVersion, kind or plural in operator.yaml.",
@@ -247,7 +247,8 @@ const COMMANDS: Readonly<Record<Exclude<ForeseenError, FailureReason>, Entry>> =
     happened:
       "There is a mistake in a definition, its CRD, its handler's files, or a program's options for operators.",
     look: "Each line is FILE:LINE:COLUMN: FIELD COMPLAINT. REMEDY.",
-    remedy: "Follow the remedy at the end of each line. argosy test checks everything without a cluster.",
+    remedy:
+      "Follow the remedy at the end of each line. argosy test checks all definitions without a cluster.",
   },
   KubeconfigError: {
     happened: "The kubeconfig cannot be used.",

@@ -209,7 +209,7 @@ function nextTryOf(
   const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - known.now.getTime()) / 1000;
   // Nothing in the cluster tells the pause that the handler itself asks for.
   const isAnswered = reason === "HandlerError" && faultIn(message) === undefined;
-  const unless = isAnswered ? ", unless the handler answered retryAfterSeconds" : "";
+  const unless = isAnswered ? ", unless the handler returned retryAfterSeconds" : "";
   return `${leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`}${unless}`;
 }
 

@@ -38,7 +38,7 @@ export function holdsOf(known: Known): Hold[] {
       return {
         finalizer,
         by,
-        waitsFor: `its handler has not answered "finalized": true${because}`,
+        waitsFor: `its handler has not returned "finalized": true${because}`,
         remedy: `Fix the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
       };
     }

@@ -16,7 +16,7 @@ export interface Language {
   readonly file: string;
   /** The field `handler` of operator.yaml. */
   readonly handler: string | { readonly image: string; readonly command: readonly string[] };
-  /** The handler, which answers a ConfigMap with the fields of spec, each as JSON. */
+  /** The handler, which returns a ConfigMap with the fields of spec, each as JSON. */
   readonly source: (kind: string, place: ChildPlace) => string;
 }
 

@@ -89,7 +89,7 @@ function comparePatterns(before: Schema, after: Schema, place: Place): CrdChange
   // The API server treats an empty pattern as none.
   const [old, now] = [before.pattern || undefined, after.pattern || undefined];
   if (old === now) return [];
-  const refused = "a text that does not match";
+  const refused = "a string that does not match";
   if (now === undefined) return [loosened(place, "pattern-removed", `The pattern ${show(old)} was removed`)];
   if (old === undefined)
     return [tightened(place, "pattern-added", `The pattern ${show(now)} was added`, refused)];
@@ -172,7 +172,7 @@ function compareFormats(before: Schema, after: Schema, place: Place): CrdChange[
   const what = `The format went from ${show(old || undefined)} to ${show(now || undefined)}`;
   const types = typesOf(before);
   if (types.includes("string") && isChecked(now) && plain(old) !== plain(now)) {
-    return [tightened(place, change, what, "a text that is not of this format")];
+    return [tightened(place, change, what, "a string that is not of this format")];
   }
   const narrow = NARROW[now];
   if (narrow !== undefined && types.includes("integer")) {

@@ -20,20 +20,20 @@ const childKind = fields(
     update: oneOf(["apply", "recreate", "never"], "Leave it out for apply.")
       .optional()
       .describe(
-        "What happens if the handler answers other content for a child that exists. apply: server-side apply. recreate: " +
+        "What happens if the handler returns other content for a child that exists. apply: server-side apply. recreate: " +
           "the same, but if a field cannot be changed, the child is deleted and created again. never: the child is created " +
           "once and then left alone. Default: apply.",
       ),
     plural: IRREGULAR_PLURAL,
-    retired: flag("Set it for a kind that the handler no longer answers, or leave it out.")
+    retired: flag("Set it for a kind that the handler no longer returns, or leave it out.")
       .optional()
       .describe(
-        "The handler no longer answers this kind, but did so before. Remaining children of this kind are deleted. Default: " +
+        "The handler no longer returns this kind, but did so before. Remaining children of this kind are deleted. Default: " +
           "false.",
       ),
   },
   CHILD_REMEDY,
 );
 
-/** A kind that the handler may answer. */
-export const CHILD = either([childInShort, childKind], "a text or an object", CHILD_REMEDY);
+/** A kind that the handler may return. */
+export const CHILD = either([childInShort, childKind], "a string or an object", CHILD_REMEDY);

@@ -13,7 +13,7 @@ const handlerCommand = fields(
   {
     image: IMAGE.describe("The image that the program runs in, pinned. A stock image is enough."),
     command: filledListOf(
-      text('Write each word of the command as a text of its own, for example ["python3", "main.py"].'),
+      text('Write each word of the command as a string of its own, for example ["python3", "main.py"].'),
       'Give program and arguments, for example command: ["python3", "main.py"].',
     ).describe("The program and its arguments. It is started in the operator's folder."),
   },
@@ -21,7 +21,11 @@ const handlerCommand = fields(
 ).describe("A program in any language, which reads one line of JSON and writes one.");
 
 /** The program that answers requests: a file with a function, or a command. */
-export const HANDLER = either([functionFile, handlerCommand], "a text or an object", HANDLER_REMEDY).describe(
+export const HANDLER = either(
+  [functionFile, handlerCommand],
+  "a string or an object",
+  HANDLER_REMEDY,
+).describe(
   "A file that defines reconcile(request): main.py, main.js or main.ts. Or the image and the command of a program in any " +
     "language, which reads one line of JSON and writes one.",
 );

@@ -43,7 +43,7 @@ const eventName = pattern(
 const SECRET_REMEDY = "Write, for example, { name: github, key: secret }.";
 const secretKey = fields(
   {
-    name: secretName("a Secret in the platform's namespace"),
+    name: secretName("a Secret in the operators' namespace"),
     key: SECRET_KEY,
   },
   SECRET_REMEDY,
@@ -55,7 +55,7 @@ const port = pattern(
   'Write it in quotes, as Argo does, for example port: "12000".',
 );
 
-const texts = mapOf(anyText("Quote it."), anyText("Quote it."), "Give texts, for example { team: shop }.");
+const texts = mapOf(anyText("Quote it."), anyText("Quote it."), "Give strings, for example { team: shop }.");
 
 /** Where Argo's event source listens (argo-events, pkg/apis/events/v1alpha1/webhook_context.go). */
 const listener = {
@@ -162,7 +162,7 @@ const namespace = either(
       "Write, for example, { from: body.team, allowed: [team-a, team-b] }.",
     ),
   ],
-  "a text or an object",
+  "a string or an object",
   "Name a namespace, or write { from: body.team, allowed: [team-a, team-b] }.",
 );
 

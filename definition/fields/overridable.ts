@@ -7,7 +7,7 @@ const quantities = mapOf(
   pattern(
     /^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/,
     "a quantity",
-    'Write it as a text, for example memory: 128Mi or cpu: "1".',
+    'Write it as a string, for example memory: 128Mi or cpu: "1".',
   ),
   "Write, for example, { cpu: 100m, memory: 128Mi }.",
 ).optional();
@@ -20,8 +20,8 @@ const variableName = pattern(
 
 const secretKey = fields(
   {
-    secret: secretName("the Secret in the runner's namespace").describe(
-      "The name of the Secret, in the runner's namespace.",
+    secret: secretName("the Secret in the operators' namespace").describe(
+      "The name of the Secret, in the operators' namespace.",
     ),
     key: SECRET_KEY.describe("The key in that Secret."),
   },
@@ -57,7 +57,7 @@ export const OVERRIDABLE = {
       "at the same time; the others wait without a pod. Default: 64, and 32 with execution: pod.",
   ),
   timeoutSeconds: integer(1, 3600, "Leave it out for 30.").describe(
-    "How many seconds the handler may take to answer, 1 to 3600. After that, its processes are killed. Default: 30.",
+    "How many seconds the handler may take for an answer, 1 to 3600. After that, its processes are killed. Default: 30.",
   ),
   resyncSeconds: integer(10, 86400, "Leave it out for 600.").describe(
     "Every object is reconciled at least this often, in seconds, 10 to 86400. With execution: pod, give 60 or more; the " +
@@ -75,7 +75,7 @@ export const OVERRIDABLE = {
   ).describe("Requests and limits of the handler's container, in Kubernetes quantities."),
   env: mapOf(
     variableName,
-    anyText("A variable is a text, for example LOG_LEVEL: info."),
+    anyText("A variable is a string, for example LOG_LEVEL: info."),
     "Write, for example, env: { LOG_LEVEL: info }.",
   )
     .superRefine((env, context) => checkVariables(env, complainIn(context)))
@@ -84,7 +84,7 @@ export const OVERRIDABLE = {
     variableName,
     secretKey,
     "Write, for example, secretEnv: { API_TOKEN: { secret: api, key: token } }.",
-  ).describe("Environment variables of the handler that come from Secrets in the runner's namespace."),
+  ).describe("Environment variables of the handler that come from Secrets in the operators' namespace."),
   files: fields(
     {
       image: IMAGE.describe(

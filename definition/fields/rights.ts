@@ -68,4 +68,4 @@ const existingRole = pattern(
   });
 
 /** The rights that the roles in a handler's answers may grant. */
-export const GRANT = either([existingRole, RULE], "a text or an object", GRANT_REMEDY);
+export const GRANT = either([existingRole, RULE], "a string or an object", GRANT_REMEDY);

@@ -57,7 +57,7 @@ export const IRREGULAR_PLURAL = PLURAL.optional().describe(
   "The resource's name in the API: deployments. Needed only for a kind that is not Kubernetes' own and has an irregular plural.",
 );
 
-/** @param where the place of the Secret: "the platform's namespace" */
+/** @param where the place of the Secret: "the operators' namespace" */
 export function secretName(where: string) {
   return pattern(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, "the name of a Secret", `Name ${where}.`);
 }

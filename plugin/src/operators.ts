@@ -94,7 +94,7 @@ export interface Overrides {
   replicas?: number;
   /** How many objects are reconciled at the same time. With Execution.Pod, how many runs have a pod at the same time. */
   concurrency?: number;
-  /** How many seconds the handler may take to answer. After that, its processes are killed. */
+  /** How many seconds the handler may take for an answer. After that, its processes are killed. */
   timeoutSeconds?: number;
   /** Every object is reconciled at least this often, in seconds. */
   resyncSeconds?: number;

@@ -57,7 +57,7 @@ export interface Monitoring {
 
 /** A platform to create: Argo Events, Argo Workflows and argo-server. */
 export interface Platform {
-  /** The namespace of the operators, their events and their runs. Default: "argosy". */
+  /** The operators' namespace, which contains the operators, their events and their runs. Default: "argosy". */
   namespace?: string;
   /** The namespace of Argo's controllers. Default: "argosy-system". */
   controllerNamespace?: string;

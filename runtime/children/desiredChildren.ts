@@ -53,7 +53,7 @@ export function desiredChildren(
       whyNotOurs(child, object, operator);
     if (problem !== undefined) throw refuse(problem);
     const name = `${child.kind} (${child.apiVersion}) ${formatName(manifest.metadata)}`;
-    if (seen.has(name)) throw refuse(`is ${name}, which is answered twice`);
+    if (seen.has(name)) throw refuse(`is ${name}, which the answer contains twice`);
     seen.add(name);
     return { resource, update, manifest, ownerUid: object.metadata.uid };
   });
@@ -118,7 +118,7 @@ function whyNotOurs(child: Manifest, object: KubernetesObject, operator: Operato
 function kindMissing(child: Manifest, answered: readonly Manifest[]): ReconcileFailure {
   return new ReconcileFailure(
     "KindMissing",
-    `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler answered a child of this kind. ${remedyFor(child, answered)}`,
+    `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler returned a child of this kind. ${remedyFor(child, answered)}`,
     { retryAfterSeconds: 30 },
   );
 }
@@ -132,7 +132,7 @@ function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]
   });
   if (!brings) return MISSING_KIND_REMEDY;
   return (
-    `The same answer has its CustomResourceDefinition, and nothing of the answer is applied. Answer ${kind} only ` +
+    `The same answer has its CustomResourceDefinition, and nothing of the answer is applied. Return ${kind} only ` +
     `if ${brings.metadata.name} is among the observed children and has the condition Established.`
   );
 }

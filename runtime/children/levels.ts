@@ -23,7 +23,7 @@ export function whyTooDeep(object: KubernetesObject): ReconcileFailure | undefin
   if (levelOf(object) < MOST_LEVELS) return undefined;
   const message =
     `${MOST_LEVELS} objects in a row each led to the next one as its child, and this object is the last of them. No children are ` +
-    "created for it, since operators that create each other's objects would go on without end. Let one of their handlers answer " +
+    "created for it, since operators that create each other's objects would go on without end. Let one of their handlers return " +
     "no child for such an object. Then delete the first of the objects.";
   return new ReconcileFailure("ChildCycle", message, { permanent: true });
 }

@@ -64,7 +64,7 @@ export function adoptionRefused(
   { masked }: Pick<ChildOwner, "masked">,
 ): ReconcileFailure {
   const said = brief(masked(cause.message));
-  const message = `${nameOf(child)} cannot be adopted: the API server refuses the change: ${said}. Answer what the API server accepts, or delete it yourself: the operator did not create it, so it is not deleted to be created again.`;
+  const message = `${nameOf(child)} cannot be adopted: the API server refuses the change: ${said}. Return a child that the API server accepts, or delete the object yourself. The operator never deletes an object that it did not create.`;
   return new ReconcileFailure("ChildRefused", message, { cause });
 }
 
@@ -199,21 +199,21 @@ function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): 
     return ` Add this to grants in operator.yaml: [${grants.join(", ")}].`;
   }
   // The API server names the binding, but means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).
-  return role && error.code === 404 ? ` The role ${role} does not exist: answer it too, or create it.` : "";
+  return role && error.code === 404 ? ` The role ${role} does not exist: return it too, or create it.` : "";
 }
 
-/** What to do if a field that needs a text has a number or another value. */
+/** What to do if a field that needs a string has a number or another value. */
 function textRemedy({ message }: ApiError): string {
-  return /: expected string, got /.test(message) ? ' Answer a text there: "1" instead of 1.' : "";
+  return /: expected string, got /.test(message) ? ' Return a string there: "1" instead of 1.' : "";
 }
 
 /** What to do if the child's namespace does not exist or is being deleted. */
 function namespaceRemedy(error: ApiError, namespace: string | undefined): string {
-  const answerAnother = "or answer the child in another namespace";
+  const returnAnother = "or return the child in another namespace";
   if (isNamespaceMissing(error, namespace))
-    return ` The namespace ${namespace} does not exist: create it, ${answerAnother}.`;
+    return ` The namespace ${namespace} does not exist: create it, ${returnAnother}.`;
   return isNamespaceTerminating(error)
-    ? ` The namespace ${namespace} is being deleted: create it again when it is gone, ${answerAnother}.`
+    ? ` The namespace ${namespace} is being deleted: create it again when it is gone, ${returnAnother}.`
     : "";
 }
 
@@ -256,8 +256,8 @@ function remedyFor(
   // Neither of two objects that exchange names deletes its child before it has the other one's.
   const exchanged = " If that object waits for a child of this one, delete one of the two children.";
   const adopt = hasOwner
-    ? `Answer another name, or take it from its owner first: ${ADOPT_ANNOTATION} does not do that.${isOfOurKind ? exchanged : ""}`
-    : `Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`;
+    ? `Rename the child, or remove the object's current owner first: ${ADOPT_ANNOTATION} does not override an owner.${isOfOurKind ? exchanged : ""}`
+    : `Rename the child, delete the existing object, or annotate that object with ${ADOPT_ANNOTATION}=true to hand it over.`;
   return former === undefined
     ? adopt
     : `If this operator was called ${former} before, add that to "formerNames" in its definition. Otherwise: ${adopt}`;

@@ -5,14 +5,14 @@ import type { OutsideEvent } from "./outsideEvent";
 /** How the engine changes a child that exists: see {@link ChildKind.update}. */
 export type UpdatePolicy = "apply" | "recreate" | "never";
 
-/** A kind of object that a handler may answer as a child. */
+/** A kind of object that a handler may return as a child. */
 export interface ChildKind {
   /** Group and version, as in the manifest: "apps/v1", "v1". */
   readonly apiVersion: string;
   /** The kind, as in the manifest: "Deployment". */
   readonly kind: string;
   /**
-   * What happens when the handler answers other content for a child that exists. "apply": server-side apply. "recreate": the
+   * What happens when the handler returns other content for a child that exists. "apply": server-side apply. "recreate": the
    * same, but if the API server refuses because a field is immutable, the child is deleted and created again (Jobs). "never": the
    * child is created once and then left alone.
    * @default "apply"
@@ -25,7 +25,7 @@ export interface ChildKind {
    */
   readonly plural?: string | undefined;
   /**
-   * Whether the handler no longer answers this kind, but once did. An answer with it is refused, and children of it that are left
+   * Whether the handler no longer returns this kind, but once did. An answer with it is refused, and children of it that are left
    * are deleted: the runner keeps only the rights to find and to delete them. Take the entry out when nothing is left.
    * @default false
    */
@@ -70,7 +70,7 @@ export interface HandlerFunction {
 
 /** One key of a Secret, by reference. */
 export interface SecretKeyReference {
-  /** Name of the Secret, in the runner's namespace. */
+  /** Name of the Secret, in the operators' namespace. */
   readonly secret: string;
   readonly key: string;
 }
@@ -132,7 +132,7 @@ export interface Operator {
   readonly customResource: CustomResourceKind;
   /** Set if {@link customResource} is a kind that is not the operator's own. Then there is no {@link crd}. */
   readonly watch?: Watch;
-  /** Every kind that the handler may answer. An answer with another kind is refused. */
+  /** Every kind that the handler may return. An answer with another kind is refused. */
   readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
   /** The objects that the handler is shown besides, by the keys of the request's `used`. */
   readonly uses: Readonly<Record<string, Use>>;

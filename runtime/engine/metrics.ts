@@ -81,7 +81,7 @@ export class Metrics {
   );
   private readonly lateAnswers = this.counter(
     "handler_late_answers_total",
-    "Lines of handler processes that answered a request a second time, and were discarded",
+    "Answers of handler processes to requests that had an answer already; they were discarded",
   );
   private readonly requests = this.counter(
     "api_requests_total",
@@ -95,7 +95,7 @@ export class Metrics {
   );
   private readonly hints = this.counter(
     "hints_total",
-    "Events received from the Sensor, by result: known (the watch had reported it), queued, forwarded (to the leader), " +
+    "Hints received from the Sensor, by result: known (the watch had reported the change), queued, forwarded (to the leader), " +
       "full (too many objects wait), leaderless (nobody leads, or the leader did not take it), invalid (not one for " +
       "this operator)",
     { result: HINT_RESULTS },

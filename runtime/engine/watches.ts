@@ -26,7 +26,7 @@ export interface WatchesOptions {
   readonly operator: Operator;
   /** The kind of the objects. */
   readonly resource: Resource;
-  /** The platform's namespace. */
+  /** The operators' namespace. */
   readonly namespace: string;
   /** Who is told what they see. */
   readonly listener: ClusterListener;

@@ -109,7 +109,7 @@ function idOf(path: string, data: unknown): string {
   const text = scalarText(value);
   const complain = (complaint: string) => new Refused({ field: path, complaint });
   if (value === undefined || text === "") throw complain("is missing, and it is part of the id");
-  if (text === undefined) throw complain("is neither a text nor a number, but it is part of the id");
+  if (text === undefined) throw complain("is neither a string nor a number, but it is part of the id");
   if (text.length > LONGEST_ID)
     throw complain(`has more than ${LONGEST_ID} characters, but it is part of the id`);
   return text;

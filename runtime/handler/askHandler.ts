@@ -43,7 +43,7 @@ export function partWithoutPlace(
   isOurs: boolean,
 ): string | undefined {
   if (isOurs && state !== undefined)
-    return '"state", which is for an operator with "watch". A custom resource has a status: answer "status"';
+    return '"state", which is for an operator with "watch". A custom resource has a status: return "status"';
   if (!isOurs && status !== undefined)
     return '"status", but the operator may not write on a watched object. Use "state" for what the next request should contain';
   if (!isOurs && conditions !== undefined)

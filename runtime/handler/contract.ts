@@ -37,7 +37,7 @@ export interface HandlerQuestion {
   readonly used: Used;
   /** Schedules of the definition that are due, by name. */
   readonly due: readonly DueSchedule[];
-  /** The handler's last answer for `state`. Only for objects of a kind that the operator watches. */
+  /** The `state` that the handler returned last. Only for objects of a kind that the operator watches. */
   readonly state?: Readonly<Record<string, unknown>>;
   /** 1 for the first try, and one more for each failure since the last success. */
   readonly attempt: number;

@@ -11,7 +11,7 @@ import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownI
 const KEPT_LOG_BYTES = 8 * 1024;
 /** How long a process may take to end by itself, in milliseconds: docs/contract.md. */
 const ENDING_MS = 5_000;
-const ENDED_BEFORE = "the handler was ended before it answered";
+const ENDED_BEFORE = "the handler was ended before it returned an answer";
 
 /** An answer of any form, with the handler's standard error meanwhile. */
 export interface HandlerReply {

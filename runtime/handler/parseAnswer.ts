@@ -59,7 +59,7 @@ export function readAnswerLine(line: string): AnswerLine {
     answer = readJson(line);
   } catch {
     throw invalid(
-      `a line that is not JSON: ${quote(line)}. Answer in one line of JSON, and print log lines to standard error`,
+      `a line that is not JSON: ${quote(line)}. Write the answer as one line of JSON, and print log lines to standard error`,
     );
   }
   if (!isRecord(answer)) throw invalid(`${quote(line)} where a JSON object was expected`);
@@ -111,7 +111,7 @@ function errorAnswer(value: Readonly<Record<string, unknown>>): ErrorAnswer {
 function reconcileAnswer(value: Readonly<Record<string, unknown>>): ReconcileAnswer {
   const { children } = value;
   // A missing list must not be read as an empty one: that would delete every child.
-  if (!Array.isArray(children)) throw invalid('"children" must be a list; answer [] to have no children');
+  if (!Array.isArray(children)) throw invalid('"children" must be a list; return [] to have no children');
   if (children.length > MOST_CHILDREN) {
     throw invalid(
       `"children" has ${children.length} entries, more than the ${MOST_CHILDREN} that one object may have`,
@@ -151,7 +151,7 @@ function common(
     throw invalid('"status" must be an object');
   if (isRecord(status)) {
     if (status["conditions"] != null) {
-      throw invalid('"status.conditions" is Argosy\'s to write; answer your own conditions as "conditions"');
+      throw invalid('"status.conditions" is Argosy\'s to write; return your own conditions as "conditions"');
     }
     if (status[MEMORY_FIELD] !== undefined) {
       throw invalid(

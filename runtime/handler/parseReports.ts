@@ -9,6 +9,7 @@ const MOST_CONDITIONS = 16;
 const MOST_EVENTS = 8;
 /** A longer text is a mistake. The text that is reported is far shorter: see `clean`. */
 const LONGEST_TEXT = 32 * 1024;
+const AT_MOST = `of at most ${LONGEST_TEXT} characters`;
 
 /** The types of conditions and their reasons, as the API server checks them (apimachinery, meta/v1/types.go). */
 const CONDITION_TYPE =
@@ -37,11 +38,11 @@ export function conditionsAnswered(list: unknown): readonly AnsweredCondition[] 
     if (seen.has(type)) throw invalid(`${path}.type is ${quote(type)}, as is that of another condition`);
     seen.add(type);
     if (status !== "True" && status !== "False" && status !== "Unknown") {
-      throw wrong(`${path}.status`, 'the text "True", "False" or "Unknown"', status);
+      throw wrong(`${path}.status`, 'the string "True", "False" or "Unknown"', status);
     }
     if (!isShortText(reason, CONDITION_REASON))
       throw wrong(`${path}.reason`, "one word in CamelCase", reason);
-    if (!isShortText(message)) throw wrong(`${path}.message`, "a text", message);
+    if (!isShortText(message)) throw wrong(`${path}.message`, `a string ${AT_MOST}`, message);
     return { type, status, reason, message };
   });
 }
@@ -57,7 +58,7 @@ export function eventsAnswered(list: unknown): readonly AnsweredEvent[] | undefi
     const { type, reason, note } = entry;
     if (type !== "Normal" && type !== "Warning") throw wrong(`${path}.type`, '"Normal" or "Warning"', type);
     if (!isShortText(reason, EVENT_REASON)) throw wrong(`${path}.reason`, "one word in CamelCase", reason);
-    if (!isShortText(note, /\S/)) throw wrong(`${path}.note`, "a text", note);
+    if (!isShortText(note, /\S/)) throw wrong(`${path}.note`, `a non-empty string ${AT_MOST}`, note);
     return { type, reason, note };
   });
 }

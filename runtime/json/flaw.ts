@@ -7,12 +7,13 @@ import { writeJson } from "./json";
 export const MOST_LEVELS = 500;
 
 /**
- * Why a value that was read from JSON or YAML cannot be passed on as it is, to follow "is" or "has". The value may be too deep,
+ * Why a value that was read from JSON or YAML cannot be passed on as it is, to follow its name. The value may be too deep,
  * or contain itself, as YAML's aliases allow. Or it has a number that JSON cannot carry, such as `1e999`, which would silently
  * become null. Undefined if nothing is wrong.
  */
 export function flawOf(value: unknown, levels = MOST_LEVELS): string | undefined {
-  if (typeof value === "number" && !Number.isFinite(value)) return "has a number that JSON has not";
+  if (typeof value === "number" && !Number.isFinite(value))
+    return "contains a number that JSON cannot represent";
   if (typeof value !== "object" || value === null) return undefined;
   if (levels === 0) return `is nested more than ${MOST_LEVELS} levels deep`;
   for (const inner of Object.values(value)) {

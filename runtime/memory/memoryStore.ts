@@ -42,7 +42,7 @@ type Known = StoredObject<Facts>;
 /**
  * The Memory objects of one operator, as a watch shows them.
  *
- * Assumption: only we write them. Anyone who may write in the platform's namespace may make us forget an object, or remember one
+ * Assumption: only we write them. Anyone who may write in the operators' namespace may make us forget an object, or remember one
  * that never was.
  */
 export class MemoryStore implements KnownMemoryObjects {

@@ -35,8 +35,8 @@ export class DefinitionFileError extends Error {
 
 /** The fields that the engine needs, and what each must be. */
 const NEEDED = {
-  name: "a text",
-  installation: "a text",
+  name: "a string",
+  installation: "a string",
   formerNames: "a list",
   handler: "an object",
   children: "a list",
@@ -89,5 +89,5 @@ function unusable(file: string, complaint: string): DefinitionFileError {
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (isRecord(value)) return "an object";
-  return typeof value === "string" ? "a text" : `a ${typeof value}`;
+  return typeof value === "string" ? "a string" : `a ${typeof value}`;
 }

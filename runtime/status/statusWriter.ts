@@ -142,7 +142,9 @@ function isMisfitOfStatus(error: unknown): boolean {
 }
 
 function refusedBy(cause: ApiError): ReconcileFailure {
-  const remedy = isTooLarge(cause) ? ". Answer less of it: an object has room for about 1.5 MB in all" : "";
+  const remedy = isTooLarge(cause)
+    ? ". Make the status smaller: an object has room for about 1.5 MB in all"
+    : "";
   return new ReconcileFailure(
     "StatusRefused",
     `the API server refused the status: ${cause.message}${remedy}`,

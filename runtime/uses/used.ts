@@ -212,8 +212,8 @@ function notGiven(
   const label = `${USED_BY_LABEL}: ${identityOf(operator)}`;
   const remedy = isListed
     ? ""
-    : ` Does the Secret have the label ${label}? Only then may a custom resource name it.`;
-  const note = `uses.${key}: this operator gets no Secret ${left.slice(0, 10).join(", ")}.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never provided.`;
+    : ` A Secret that a custom resource names must exist and have the label ${label}.`;
+  const note = `uses.${key}: this operator was not given the ${left.length === 1 ? "Secret" : "Secrets"} ${left.slice(0, 10).join(", ")}.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never provided.`;
   return [{ reason: "UsedSecretNotGiven", note }];
 }
 

@@ -80,7 +80,7 @@ describe("npm run dev", function () {
     const hang = '    if name == "stuck":\n        __import__("time").sleep(3600)\n';
     await edit("memcached/main.py", (text) => text.replace(name, name + hang));
     await apply("stuck");
-    await dev.printed(/memcached: the handler has not answered about default\/stuck for 5 s/);
+    await dev.printed(/memcached: the handler has not returned an answer about default\/stuck for 5 s/);
     await apply("other");
     await dev.printed(/default\/other {2}gen 1 {2}created Deployment other/);
     await writeFile(path.join(handlers, "memcached/main.py"), before);

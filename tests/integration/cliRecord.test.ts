@@ -170,7 +170,7 @@ describe("argosy record", function () {
     await bench.failed(await bench.applyObject("live", { fails: true } as object), "HandlerError");
     assert.match(
       await record(0, named("live")),
-      /the handler answers an error, and the fixture expects that error/,
+      /the handler returns an error, and the fixture expects that error/,
     );
     assert.deepEqual(fixture().answer, { error: { message: "no size for live" } });
     await argosy(0, "test", "recorded");

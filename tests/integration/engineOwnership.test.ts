@@ -103,7 +103,10 @@ describe("the engine owns children", function () {
     await bench.applied("first", answering(configMap("wanted", { of: "first" })));
     const object = await bench.applyObject("second", answering(configMap("wanted", { of: "second" })));
     const { message } = await bench.failed(object, "ChildConflict");
-    assert.match(message, /it belongs to OwnershipTest \S+\/first\. .*take it from its owner first/);
+    assert.match(
+      message,
+      /it belongs to OwnershipTest \S+\/first\. .*remove the object's current owner first/,
+    );
     await bench.api.annotate(here("wanted"), { "argosy.dev/adopt": "true" });
     await bench.reconcileAgain(object);
     await bench.failed(object, "ChildConflict");

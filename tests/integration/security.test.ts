@@ -71,7 +71,11 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
       child('{"name":"a"}', ',"data":{"a":"\\ud800"}'),
       /children\[0\]\.data\.a.* half of a/,
     ],
-    ["a number that JSON has not", child('{"name":"a"}', ',"data":{"a":1e999}'), /number that JSON has not/],
+    [
+      "a number that JSON cannot represent",
+      child('{"name":"a"}', ',"data":{"a":1e999}'),
+      /number that JSON cannot represent/,
+    ],
     [
       "10,000 children",
       JSON.stringify({ id: "$ID", children: Array.from({ length: 1e4 }, () => ({})) }),

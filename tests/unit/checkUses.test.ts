@@ -77,9 +77,9 @@ describe("what a definition says that its objects use", () => {
     [
       "a list as a name",
       map({ name: "spec.mounts" }),
-      /is spec\.mounts, which is of type array, not a text\. Write spec\.mounts\[\*\]/,
+      /is spec\.mounts, which is of type array, not a string\. Write spec\.mounts\[\*\]/,
     ],
-    ["a number as a name", map({ name: "spec.size" }), /is of type integer, not a text/],
+    ["a number as a name", map({ name: "spec.size" }), /is of type integer, not a string/],
     ["[*] of no list", map({ name: "spec.byName[*]" }), /has \[\*\] after spec\.byName, which is no list/],
     [
       "a path into the status",

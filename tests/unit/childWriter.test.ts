@@ -122,7 +122,7 @@ describe("ChildWriter", () => {
       assert.equal(reason, "ChildConflict");
       assert.match(
         message,
-        /^ConfigMap shop\/settings does not belong to this object: it was created by kubectl\. Rename or delete it/,
+        /^ConfigMap shop\/settings does not belong to this object: it was created by kubectl\. Rename the child, delete the existing object/,
       );
       assert.equal(retryAfterSeconds, undefined);
       assert.deepEqual(bench.there()?.["data"], { theirs: "1" });
@@ -155,7 +155,7 @@ describe("ChildWriter", () => {
         bench.confirmed = 0;
         const { reason, message } = await failureOf(bench.apply(desired({ key: "2" }, { update })));
         assert.equal(reason, "ChildRefused");
-        assert.match(message, /^ConfigMap shop\/settings cannot be adopted: .*delete it yourself/);
+        assert.match(message, /^ConfigMap shop\/settings cannot be adopted: .*delete the object yourself/);
         assert.ok(!message.includes("Declare update"), message);
         assert.equal(bench.there()?.metadata.uid, "foreign-uid");
         assert.ok(!bench.cluster.steps.includes(DELETE));
@@ -220,7 +220,7 @@ describe("ChildWriter", () => {
       bench.cluster.put({ ...foreign(), metadata: { ...foreign().metadata, managedFields } });
       assert.match(
         (await failureOf(bench.apply())).message,
-        /it was created by kubectl\. Rename or delete it, or annotate it argosy\.dev\/adopt=true to hand it over\.$/,
+        /it was created by kubectl\. Rename the child, delete the existing object, or annotate that object with argosy\.dev\/adopt=true to hand it over\.$/,
       );
     });
 

@@ -62,7 +62,7 @@ describe("ChildWriter, when the API server refuses", () => {
       const said =
         "failed to create typed patch object (shop/settings; /v1, Kind=ConfigMap): .data.size: expected string, got &value.valueUnstructured{Value:1}";
       const { message } = await refused(500, said, { kind: "Status" });
-      assert.ok(message.endsWith(`${said}. Answer a text there: "1" instead of 1.`), message);
+      assert.ok(message.endsWith(`${said}. Return a string there: "1" instead of 1.`), message);
     });
 
     it("that the child is too large, and what to do", async () => {
@@ -168,7 +168,7 @@ describe("ChildWriter, when the API server refuses", () => {
         assert.equal(failure.reason, "ChildRefused");
         assert.equal(
           failure.message,
-          'the API server refused ConfigMap away/settings: namespaces "away" not found. The namespace away does not exist: create it, or answer the child in another namespace.',
+          'the API server refused ConfigMap away/settings: namespaces "away" not found. The namespace away does not exist: create it, or return the child in another namespace.',
         );
       });
 
@@ -182,7 +182,7 @@ describe("ChildWriter, when the API server refuses", () => {
         assert.equal(failure.reason, "ChildRefused");
         assert.match(
           failure.message,
-          / because it is being terminated\. The namespace away is being deleted: create it again when it is gone, or answer the child in another namespace\.$/,
+          / because it is being terminated\. The namespace away is being deleted: create it again when it is gone, or return the child in another namespace\.$/,
         );
       });
     });

@@ -44,7 +44,7 @@ describe("argosy new", function () {
       assert.equal(failing.result, 1);
       assert.match(
         failing.stdout,
-        /fixtures\/created\.yaml: ConfigMap cache-example: \.data\.size: expected "1", answered "2"/,
+        /fixtures\/created\.yaml: ConfigMap cache-example: \.data\.size: expected "1", got "2"/,
       );
     });
   }

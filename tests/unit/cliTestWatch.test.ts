@@ -60,7 +60,7 @@ export function reconcile() {
     assert.equal((result as Error).message, "ended");
     assert.match(
       stdout,
-      /^✔ widget[\s\S]*✘ widget fixtures\/a\.yaml\n {2}fixtures\/a\.yaml: status: \.size: expected 1, answered 2\n/,
+      /^✔ widget[\s\S]*✘ widget fixtures\/a\.yaml\n {2}fixtures\/a\.yaml: status: \.size: expected 1, got 2\n/,
     );
     assert.match(stdout, /0 passed, 1 failed\n[\s\S]*✔ widget fixtures\/a\.yaml\n1 passed, 0 failed\n/);
     assert.match(stderr, /operator\.yaml:[\s\S]*waiting for an edit/);

@@ -195,7 +195,7 @@ describe("values that are only known later", function () {
   it("are refused where names and checks depend on them", async () => {
     await assert.rejects(
       run(() => void operators({ installation: later("x") as unknown as string })),
-      /installation must be a text, not an output of Pulumi, which is not known yet/,
+      /installation must be a string, not an output of Pulumi, which is not known yet/,
     );
   });
 });

@@ -128,7 +128,7 @@ describe("the configuration", () => {
       ["kube-system", /is "kube-system", which is Kubernetes' own\. Name another/],
     ],
     controllerNamespace: [["-", /is "-", not the name of a namespace\. Name one/]],
-    createNamespaces: [["yes", /must be true or false, not the text "yes"\. The default is true\./]],
+    createNamespaces: [["yes", /must be true or false, not the string "yes"\. The default is true\./]],
     argoEvents: [
       ["true", /is "true", not one of "install", "share", "adopt", "none"\. The default is "install"/],
     ],
@@ -140,7 +140,7 @@ describe("the configuration", () => {
     ],
     eventBusReplicas: [
       ["2", /is 2\. Give 1, or an odd number from 3 to 7\./],
-      ["three", /must be a whole number, not the text "three"\. Give 1/],
+      ["three", /must be a whole number, not the string "three"\. Give 1/],
     ],
     eventBusStorage: [
       ["10 GB", /is "10 GB"\. Give a size of 128Mi or more, for example "1Gi"/],
@@ -158,26 +158,32 @@ describe("the configuration", () => {
     runnerReplicas: [
       ["0", /is 0, outside of 1 to 5\. One leads/],
       ["1.5", /must be a whole number, not the number 1\.5/],
-      ["2x", /must be a whole number, not the text "2x"/],
+      ["2x", /must be a whole number, not the string "2x"/],
     ],
     runsKeptSeconds: [
-      ["60s", /must be a whole number, not the text "60s"\. Give seconds/],
+      ["60s", /must be a whole number, not the string "60s"\. Give seconds/],
       ["-1", /is -1, outside of 0 to 2147483647/],
       ["2147483648", /is 2147483648, outside of/],
     ],
-    failedRunsKeptSeconds: [["", /must be a whole number, not the text ""\. Give seconds/]],
+    failedRunsKeptSeconds: [["", /must be a whole number, not the string ""\. Give seconds/]],
     traces: [
-      ["http://collector:4318", /must be an object, not the text .*\. Give endpoint, and if needed headers/],
+      [
+        "http://collector:4318",
+        /must be an object, not the string .*\. Give endpoint, and if needed headers/,
+      ],
       ['{"headers":{"secret":"a","key":"b"}}', /\.endpoint is missing\. Give the address of a collector/],
       ['{"endpoint":"https://me:secret@example.com"}', /\.endpoint has a user or a password in it\. Give/],
       ['{"endpoint":"https://example.com?api-key=secret"}', /\.endpoint has a query or a fragment in it/],
       ['{"endpoint":"grpc://a:4317"}', /\.endpoint begins with grpc:, and not with http: or https:/],
       ['{"endpoint":"http://a","headers":{"key":"b"}}', /\.headers\.secret is missing\. Name a Secret/],
-      ['{"endpoint":"http://a","headers":"a=b"}', /\.headers must be an object, not the text/],
+      ['{"endpoint":"http://a","headers":"a=b"}', /\.headers must be an object, not the string/],
       ['{"endpoint":"http://a","oneIn":0}', /\.oneIn is 0, outside of 1 to 1000000/],
     ],
     archive: [
-      ["db.example.com", /must be an object, not the text "db.example.com"\. Give host, database and secret/],
+      [
+        "db.example.com",
+        /must be an object, not the string "db.example.com"\. Give host, database and secret/,
+      ],
       ['{"host":"db","secret":"s"}', /\.database is missing\. Give its name/],
       [
         '{"host":"db","database":"runs","secret":"s","password":"x"}',
@@ -197,30 +203,30 @@ describe("the configuration", () => {
       ],
     ],
     monitoring: [
-      ["yes", /must be an object, not the text "yes"\. Give any of podMonitor, alertRules/],
+      ["yes", /must be an object, not the string "yes"\. Give any of podMonitor, alertRules/],
       ['{"podMonitors":true}', /\.podMonitors is not a known field\. Did you mean podMonitor\?/],
-      ['{"podMonitor":"yes"}', /\.podMonitor must be true or false, not the text "yes"/],
+      ['{"podMonitor":"yes"}', /\.podMonitor must be true or false, not the string "yes"/],
       ['{"labels":{"release":"a b"}}', /\.labels\.release is "a b", not the value of a label\. Give one/],
       ['{"namespace":"a.b"}', /\.namespace is "a\.b", not the name of a namespace\. Name the one/],
     ],
     guards: [
       ["true", /must be an object, not true\. Give any of children, annotations and exempt/],
       ['{"child":true}', /\.child is not a known field\. Did you mean children\?/],
-      ['{"children":"all"}', /\.children must be true or false, not the text "all"/],
+      ['{"children":"all"}', /\.children must be true or false, not the string "all"/],
       ['{"annotations":["ops"]}', /\.annotations must be an object, not a list\. Give groups, for example/],
       ['{"annotations":{}}', /\.annotations\.groups is missing\. Give the groups that may set them/],
-      ['{"children":true,"exempt":"ops"}', /\.exempt must be a list, not the text "ops"\. Give groups/],
+      ['{"children":true,"exempt":"ops"}', /\.exempt must be a list, not the string "ops"\. Give groups/],
       ['{"children":true,"exempt":[""]}', /\.exempt\[0\] is empty\. Name a group/],
       ['{"exempt":["ops"]}', /\.exempt is given without a guard\. Set children to true, or give annotations/],
     ],
     registry: [["https://mirror.example.com", /is "https:\/\/mirror.*not a registry\. Give host and path/]],
     imagePullSecrets: [
-      ["pull", /must be a list, not the text "pull"\. Give a list of names of Secrets/],
+      ["pull", /must be a list, not the string "pull"\. Give a list of names of Secrets/],
       ['[""]', /\[0\] is empty\. Name a Secret/],
     ],
     nodeSelector: [
       ["[]", /must be an object, not a list\. Give labels of nodes/],
-      ['{"disk":1}', /\.disk must be a text, not the number 1/],
+      ['{"disk":1}', /\.disk must be a string, not the number 1/],
     ],
     tolerations: [
       ["{}", /must be a list, not an object\. Give a list of tolerations/],

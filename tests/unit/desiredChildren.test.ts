@@ -124,7 +124,7 @@ describe("desiredChildren", () => {
     };
     assert.match(
       missing([gadget, crd("g.example.com")]),
-      /Answer Gadget only if gadgets\.g\.example\.com is among the observed children and has the condition Established\.$/,
+      /Return Gadget only if gadgets\.g\.example\.com is among the observed children and has the condition Established\.$/,
     );
     assert.match(missing([gadget, crd("other.example.com")]), /Install the software that provides the kind/);
     assert.match(missing([gadget]), /Install the software that provides the kind/);

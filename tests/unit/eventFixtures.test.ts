@@ -52,7 +52,7 @@ describe("fixtures of events", () => {
       `${event("text: a")}\nrefused: body.text`,
       "on: hok\nevent: {}\nobject: null",
     );
-    assert.match(String(other), /spec: \.text: expected "?b"?, answered "?a"?/);
+    assert.match(String(other), /spec: \.text: expected "?b"?, got "?a"?/);
     assert.match(String(nothing), /expected no object, but it became hook-[0-9a-f]{20}/);
     assert.match(String(something), /expected an object, but it does not meet `when`/);
     assert.match(String(refused), /expected to be refused for body\.text, but it became/);

@@ -265,10 +265,10 @@ describe("eventMapper", () => {
       const changes = { when: {}, id: ["id"], spec: { size: "size" } };
       assert.deepStrictEqual(refusalOf(event("7"), changes, size), {
         field: "spec",
-        complaint: "has a number that JSON has not",
+        complaint: "contains a number that JSON cannot represent",
         id: ["7"],
       });
-      assert.match(refusalOf(event("1e999"), changes, size).complaint, /^is neither a text nor a number/);
+      assert.match(refusalOf(event("1e999"), changes, size).complaint, /^is neither a string nor a number/);
     });
 
   it("refuses an object that is too large", () => {

@@ -177,7 +177,7 @@ describe("an explanation", () => {
       };
       assert.match(
         next("no such plan") ?? "",
-        /^within \d+ s, unless the handler answered retryAfterSeconds$/,
+        /^within \d+ s, unless the handler returned retryAfterSeconds$/,
       );
       assert.match(next("main.py:12 in reconcile: KeyError: 'size'") ?? "", /^within \d+ s$/);
     });
@@ -262,7 +262,7 @@ describe("an explanation", () => {
         "the handler's",
         "argosy.dev/argosy.memcached",
         undefined,
-        /has not answered "finalized": true: it ended/,
+        /has not returned "finalized": true: it ended/,
       ],
       [
         "that of children elsewhere",

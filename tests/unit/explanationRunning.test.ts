@@ -49,7 +49,7 @@ describe("an explanation where argosy dev runs the operators", () => {
       finalizers: ["argosy.dev/argosy.web"],
     });
     const { summary, leader } = await explained(deleted, lease("argosy.web"));
-    assert.match(summary, /its handler has not answered "finalized": true\.$/);
+    assert.match(summary, /its handler has not returned "finalized": true\.$/);
     assert.equal(leader, "laptop");
     assert.match(
       (await explained(deleted, lease("argosy.other"))).summary,

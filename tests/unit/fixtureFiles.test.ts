@@ -29,7 +29,7 @@ describe("runFixtures", () => {
     const results = await run("9007199254740992");
     assert.deepEqual(
       results.map(({ differences, failure }) => failure ?? differences),
-      [["status: .size: expected 9007199254740992, answered 9007199254740993"]],
+      [["status: .size: expected 9007199254740992, got 9007199254740993"]],
     );
     updateFixtures(folder.root, results);
     const written = readFileSync(path.join(folder.root, "fixtures/a.yaml"), "utf8");

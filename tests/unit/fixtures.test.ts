@@ -168,12 +168,12 @@ describe("runFixtures", () => {
       },
     );
     assert.deepStrictEqual(result?.differences, [
-      "Deployment a: .spec.replicas: expected 2, answered 1",
-      "Deployment a: .spec.more[1]: expected 3, answered 2",
-      'Deployment a: .spec.extra: expected "a", answered nothing',
-      "Deployment b: expected, but not answered",
-      'status: expected {"x":1}, answered nothing',
-      "requeueAfterSeconds: expected nothing, answered 5",
+      "Deployment a: .spec.replicas: expected 2, got 1",
+      "Deployment a: .spec.more[1]: expected 3, got 2",
+      'Deployment a: .spec.extra: expected "a", got nothing',
+      "Deployment b: expected, but not returned",
+      'status: expected {"x":1}, got nothing',
+      "requeueAfterSeconds: expected nothing, got 5",
     ]);
     assert.equal(result?.passed, false);
   });
@@ -187,9 +187,9 @@ describe("runFixtures", () => {
       "c.yaml": fixture("expect: { error: { message: no } }"),
     });
     const [whole, part, expected] = results.map(({ differences }) => differences);
-    assert.deepStrictEqual(whole, [`error: expected nothing, answered: ${message}`]);
+    assert.deepStrictEqual(whole, [`error: expected nothing, got: ${message}`]);
     assert.deepStrictEqual(part, whole);
-    assert.match(expected?.[0] ?? "", /^error: \.message: expected "no", answered "main\.py:9/);
+    assert.match(expected?.[0] ?? "", /^error: \.message: expected "no", got "main\.py:9/);
   });
 
   it("says what is wrong with a status, and what to do", async () => {
@@ -218,9 +218,9 @@ describe("runFixtures", () => {
         [],
         [],
         [
-          "Deployment a: answered, but not expected",
-          'status: .b: expected [], answered [{"c":1,"d":2}]',
-          "status: .a: expected null, answered 1",
+          "Deployment a: returned, but not expected",
+          'status: .b: expected [], got [{"c":1,"d":2}]',
+          "status: .a: expected null, got 1",
         ],
       ],
     );
@@ -237,8 +237,8 @@ describe("runFixtures", () => {
       results.map(({ differences }) => differences),
       [
         [
-          'Deployment a: .data.toString: expected "y", answered nothing',
-          'Deployment a: .data.constructor: expected nothing, answered "x"',
+          'Deployment a: .data.toString: expected "y", got nothing',
+          'Deployment a: .data.constructor: expected nothing, got "x"',
         ],
         [],
       ],
@@ -249,8 +249,6 @@ describe("runFixtures", () => {
     const [result] = await folder.run(handler("{ children: [], status: { count } }"), {
       "a.yaml": fixture("answer: { children: [], status: { count: 1 } }"),
     });
-    assert.deepStrictEqual(result?.differences, [
-      "asked a second time: status: .count: expected 1, answered 2",
-    ]);
+    assert.deepStrictEqual(result?.differences, ["asked a second time: status: .count: expected 1, got 2"]);
   });
 });

@@ -124,7 +124,7 @@ describe("loadOperator", () => {
         const found = error.problems.map((problem) => problem.replace(/^.*\/|\. [A-Z].*$/g, ""));
         assert.deepStrictEqual(found, [
           "operator.yaml:10:1: concurrency is 0, outside of 1 to 128",
-          'operator.yaml:11:1: timeoutSeconds must be a whole number, not the text "30"',
+          'operator.yaml:11:1: timeoutSeconds must be a whole number, not the string "30"',
           "operator.yaml:12:1: nmae is not a known field",
           'crd.yaml:7:3: spec.scope is "Everywhere"',
         ]);

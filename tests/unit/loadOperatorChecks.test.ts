@@ -16,10 +16,10 @@ describe("loadOperator", () => {
     [
       "a number for the CRD",
       { crd: 3 },
-      /^crd must be a text, not the number 3: write it in quotes\. Give the path/,
+      /^crd must be a string, not the number 3: write it in quotes\. Give the path/,
     ],
     ["an empty path for the CRD", { crd: "" }, /^crd is empty\. /],
-    ["a list for the handler", { handler: [] }, /^handler must be a text or an object, not a list\. /],
+    ["a list for the handler", { handler: [] }, /^handler must be a string or an object, not a list\. /],
     ["an image without tag", image("python"), /^handler.image is "python", without a tag or a digest\. Pin/],
     ["a port that is no tag", image("localhost:5000/python"), /without a tag or a digest/],
     ["the tag latest", image("python:latest"), /^handler.image is "python:latest", and .* Pin the image/],
@@ -32,12 +32,12 @@ describe("loadOperator", () => {
     [
       "a command that is a text",
       { handler: { image: "a:1", command: "x" } },
-      /must be a list, not the text "x"/,
+      /must be a list, not the string "x"/,
     ],
     [
       "a number in a command",
       command("python3", 3),
-      /^handler.command\[1\] must be a text, not the number 3: write it in quotes\. /,
+      /^handler.command\[1\] must be a string, not the number 3: write it in quotes\. /,
     ],
     [
       "a missing handler file",
@@ -50,7 +50,11 @@ describe("loadOperator", () => {
       command("python3", "../x.py"),
       /is outside of the operator's folder\. Put/,
     ],
-    ["former names that are no list", { formerNames: "cache" }, /^formerNames must be a list, not the text/],
+    [
+      "former names that are no list",
+      { formerNames: "cache" },
+      /^formerNames must be a list, not the string/,
+    ],
     [
       "a former name in capitals",
       { formerNames: ["Cache"] },
@@ -90,7 +94,11 @@ describe("loadOperator", () => {
       { children: ["apps / v1 / Deployment"] },
       /^children\[0\] is "apps \/ v1 \/ Deployment", not a group/,
     ],
-    ["a list for a child", { children: [["v1"]] }, /^children\[0\] must be a text or an object, not a list/],
+    [
+      "a list for a child",
+      { children: [["v1"]] },
+      /^children\[0\] must be a string or an object, not a list/,
+    ],
     [
       "a kind twice, in short and in full",
       { children: ["v1/Service", { apiVersion: "v1", kind: "Service" }] },
@@ -208,12 +216,12 @@ describe("loadOperator", () => {
       { namespaces: ["A"] },
       /^namespaces\[0\] is "A", not the name of a namespace\. /,
     ],
-    ["a text for finalize", { finalize: "yes" }, /^finalize must be true or false, not the text "yes"\. /],
+    ["a text for finalize", { finalize: "yes" }, /^finalize must be true or false, not the string "yes"\. /],
     ["null for finalize", { finalize: null }, /^finalize has no value\. Leave it out for false\./],
     [
       "a number for a quantity",
       { resources: { limits: { cpu: 1 } } },
-      /^resources.limits.cpu must be a text, not the number 1: write it in quotes\. /,
+      /^resources.limits.cpu must be a string, not the number 1: write it in quotes\. /,
     ],
     ["a quantity of its own", { resources: { limits: { memory: "1GB" } } }, /is "1GB", not a quantity\. /],
     [
@@ -224,7 +232,7 @@ describe("loadOperator", () => {
     [
       "a number in env",
       { env: { PORT: 80 } },
-      /^env.PORT must be a text, not the number 80: write it in quotes\. /,
+      /^env.PORT must be a string, not the number 80: write it in quotes\. /,
     ],
     [
       "a variable with a dash",
@@ -343,7 +351,7 @@ describe("loadOperator", () => {
     [
       "a number to grant",
       granting("Role", 3),
-      /^grants\[0\] must be a text or an object, not the number 3\. Write/,
+      /^grants\[0\] must be a string or an object, not the number 3\. Write/,
     ],
     [
       "grants that are no list",

@@ -49,7 +49,7 @@ describe("the memories of objects that are not ours", () => {
     memories.write(cluster.client(), OBJECT, change, along);
   const kept = () => cluster.find("Memory", OWN) as KubernetesObject & { memory: JsonObject };
 
-  it("are named by operator and uid, in the platform's namespace, and say what they are about", async () => {
+  it("are named by operator and uid, in the operators' namespace, and say what they are about", async () => {
     await write({ memory: { kinds: ["v1/Pod"], state: { a: 1 } } }, verdict(true));
     const memory = kept();
     assert.deepEqual(memory["object"], {

@@ -84,23 +84,23 @@ describe("operator.yaml", () => {
     [
       "the key on, which YAML 1.1 takes for true",
       `name: a\n${DEFINITION}on: { schedule: daily }\n`,
-      /^7:7: on\.schedule must be an object, not the text "daily"\. Write a source, id and create\./,
+      /^7:7: on\.schedule must be an object, not the string "daily"\. Write a source, id and create\./,
     ],
     [
       "a number for a name",
       `name: 1.20\n${DEFINITION}`,
-      /^1:1: name must be a text, not the number 1\.2: write it in quotes\. Use at most 40/,
+      /^1:1: name must be a string, not the number 1\.2: write it in quotes\. Use at most 40/,
     ],
     [
       "true for a variable",
       `name: a\n${DEFINITION}env:\n  DEBUG: true\n`,
-      /^8:3: env\.DEBUG must be a text, not true: write it in quotes\. /,
+      /^8:3: env\.DEBUG must be a string, not true: write it in quotes\. /,
     ],
     ["a value left out", `name:\n${DEFINITION}`, /^1:1: name has no value\. Use at most 40/],
     [
       "yes for true",
       `name: a\nfinalize: yes\n${DEFINITION}`,
-      /^2:1: finalize must be true or false, not the text "yes"\. /,
+      /^2:1: finalize must be true or false, not the string "yes"\. /,
     ],
     [
       "a number for a key",
@@ -116,7 +116,7 @@ describe("operator.yaml", () => {
     [
       "infinity",
       `name: a\ntimeoutSeconds: .inf\n${DEFINITION}`,
-      /^1:1: the file has a number that JSON has not\. Write it as JSON/,
+      /^1:1: the file contains a number that JSON cannot represent\. Write it as JSON/,
     ],
     [
       "a byte order mark within the text",
@@ -195,7 +195,7 @@ describe("operator.yaml", () => {
   it("says YAML 1.2 whatever it says of itself", () => {
     assert.match(
       problemsOf(`%YAML 1.1\n---\nname: a\nfinalize: on\n${DEFINITION}`)[0] ?? "",
-      /^4:1: finalize must be true or false, not the text "on"\. /,
+      /^4:1: finalize must be true or false, not the string "on"\. /,
     );
   });
 

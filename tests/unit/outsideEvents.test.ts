@@ -109,11 +109,11 @@ describe("OutsideEvents", function () {
   it("are refused without a volume for their bus, and without Argo Events", async () => {
     await assert.rejects(
       runWith({}),
-      /the operators gear, press have on, and outsideEvents\.storage is not given\./,
+      /the operators gear, press declare "on" \(events from outside\), and outsideEvents\.storage is not given\./,
     );
     await assert.rejects(
       runWith({ ...STORAGE, platform: { argoEvents: "none" } }),
-      /the operators gear, press have on, which needs Argo Events/,
+      /the operators gear, press declare "on" \(events from outside\), which needs Argo Events/,
     );
   });
 

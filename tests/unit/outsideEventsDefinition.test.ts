@@ -147,7 +147,7 @@ describe("on", () => {
     [
       "a port as a number",
       { webhook: { ...WEBHOOK, port: 12000 } },
-      /port must be a text, not the number 12000: write it in quotes/,
+      /port must be a string, not the number 12000: write it in quotes/,
     ],
     ["a port that is none", { webhook: { ...WEBHOOK, port: "70000" } }, /port is "70000", not a port/],
     ["no method", { webhook: { ...WEBHOOK, method: undefined } }, /method is missing/],

@@ -144,13 +144,13 @@ describe("overrides", () => {
     [
       "values of another type",
       { env: { LEVEL: 3 }, replicas: "2" },
-      "overrides.widget: env.LEVEL must be a text, not the number 3: write it in quotes. A variable is a text, for example LOG_LEVEL: info.",
-      'overrides.widget: replicas must be a whole number, not the text "2". One leads, the others stand by: give 1 or 2.',
+      "overrides.widget: env.LEVEL must be a string, not the number 3: write it in quotes. A variable is a string, for example LOG_LEVEL: info.",
+      'overrides.widget: replicas must be a whole number, not the string "2". One leads, the others stand by: give 1 or 2.',
     ],
     [
       "an output of Pulumi",
       { env: { HOST: pulumi.output("a") } },
-      "overrides.widget: env.HOST must be a text, not an output of Pulumi, which is not known yet. A variable is a text, " +
+      "overrides.widget: env.HOST must be a string, not an output of Pulumi, which is not known yet. A variable is a string, " +
         "for example LOG_LEVEL: info.",
     ],
     [
@@ -183,7 +183,7 @@ describe("overrides", () => {
     [
       "a text",
       "x",
-      'overrides.widget: it must be an object, not the text "x". Write, for example, { replicas: 1, env: { LOG_LEVEL: debug } }.',
+      'overrides.widget: it must be an object, not the string "x". Write, for example, { replicas: 1, env: { LOG_LEVEL: debug } }.',
     ],
   ];
   for (const [what, overrides, ...expected] of wrong) {
@@ -227,7 +227,7 @@ describe("overrides", () => {
   it("are an object", () => {
     for (const [overrides, found] of [
       [[], "a list"],
-      ["memcached", 'the text "memcached"'],
+      ["memcached", 'the string "memcached"'],
     ] as const) {
       const [problem] = problems(overrides);
       assert.equal(

@@ -208,7 +208,7 @@ describe("parseAnswer", () => {
     [
       "the first line of an answer in several, and tells that it belongs in one",
       "{",
-      /not JSON: "\{"\. Answer in one line of JSON/,
+      /not JSON: "\{"\. Write the answer as one line of JSON/,
     ],
     ["an empty line", "", /not JSON/],
     ["a list", [], /a JSON object was expected/],
@@ -232,7 +232,7 @@ describe("parseAnswer", () => {
     [
       "an integer of 64 bits for the text of a report",
       '{"children":[],"events":[{"type":"Normal","reason":"BackedUp","note":20241126101602123}]}',
-      /events\[0\]\.note must be a text, and is 20241126101602123\./,
+      /events\[0\]\.note must be a non-empty string of at most 32768 characters, and is 20241126101602123\./,
     ],
     ["a state that is a list", { children: [], state: [] }, /"state" must be an object/],
     [
@@ -301,7 +301,7 @@ describe("parseAnswer", () => {
     [
       "conditions in the status, which are Argosy's",
       { children: [], status: { conditions: [] } },
-      /"status\.conditions" is Argosy's to write; answer your own conditions as "conditions"/,
+      /"status\.conditions" is Argosy's to write; return your own conditions as "conditions"/,
     ],
     [
       "conditions that are not a list of objects",
@@ -330,10 +330,22 @@ describe("parseAnswer", () => {
       { children: [], conditions: [CONDITION, CONDITION] },
       /conditions\[1\]\.type is "DataReady", as is that of another condition/,
     ],
-    ["a status that is no text", withCondition({ status: true }), /must be the text "True", .* and is true/],
+    [
+      "a status that is no text",
+      withCondition({ status: true }),
+      /must be the string "True", .* and is true/,
+    ],
     ["a reason in words", withCondition({ reason: "all is well" }), /reason must be one word in CamelCase/],
-    ["a message that is no text", withCondition({ message: 1 }), /message must be a text, and is 1/],
-    ["a message beyond all bounds", withCondition({ message: "a".repeat(32_769) }), /message must be a text/],
+    [
+      "a message that is no text",
+      withCondition({ message: 1 }),
+      /message must be a string of at most 32768 characters, and is 1/,
+    ],
+    [
+      "a message beyond all bounds",
+      withCondition({ message: "a".repeat(32_769) }),
+      /message must be a string/,
+    ],
     [
       "a time of a condition, which the engine keeps",
       withCondition({ lastTransitionTime: "2026-01-01T00:00:00Z" }),
@@ -361,7 +373,11 @@ describe("parseAnswer", () => {
       /reason must be one word in CamelCase/,
     ],
     ["an event's reason that is too long", withEvent({ reason: "A".repeat(129) }), /reason must be one word/],
-    ["an event without a note", withEvent({ note: " " }), /events\[0\]\.note must be a text, and is " "/],
+    [
+      "an event without a note",
+      withEvent({ note: " " }),
+      /events\[0\]\.note must be a non-empty string of at most 32768 characters, and is " "/,
+    ],
     ["an unknown key of an event", withEvent({ message: "x" }), /unknown key "events\[0\]\.message"/],
     [
       "more events than an answer may have",

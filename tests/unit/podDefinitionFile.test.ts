@@ -74,7 +74,7 @@ describe("the definition in a pod", () => {
   it("is refused, by its file and field, where it is not one", () => {
     const { name: _, ...nameless } = JSON.parse(definitionFileContent(operator())) as Record<string, unknown>;
     write(JSON.stringify({ ...nameless, children: {} }));
-    const message = `${path.join(folder, DEFINITION_FILE)}: name is not a text, and children is not a list. Deploy the operator again: the file is generated from its definition.`;
+    const message = `${path.join(folder, DEFINITION_FILE)}: name is not a string, and children is not a list. Deploy the operator again: the file is generated from its definition.`;
     assert.throws(() => readDefinitionFile(folder), { name: "DefinitionFileError", message });
   });
 

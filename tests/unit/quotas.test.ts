@@ -124,7 +124,7 @@ describe("quotas", function () {
       [
         "that are no object",
         { press: "2" },
-        /quotas\.press must be an object, not the text "2"\. Give any of/,
+        /quotas\.press must be an object, not the string "2"\. Give any of/,
       ],
     ];
     for (const [what, quotas, complaint] of wrong) {

@@ -76,8 +76,8 @@ describe("an operator's CRD", () => {
       /^spec.names.kind is missing\. Name the kind/,
     ],
     ["names no plural", widgetCrd({ names: { kind: "Widget" } }), /^spec.names.plural is missing\. /],
-    ["has a number for a group", widgetCrd({ group: 3 }), /^spec.group is 3, not a text\. Give a domain/],
-    ["has no scope", widgetCrd({ scope: "" }), /^spec.scope is "", not a text\. Write scope: Namespaced/],
+    ["has a number for a group", widgetCrd({ group: 3 }), /^spec.group is 3, not a string\. Give a domain/],
+    ["has no scope", widgetCrd({ scope: "" }), /^spec.scope is "", not a string\. Write scope: Namespaced/],
     ["has no versions", widgetCrd({ versions: [] }), /^spec.versions is missing or empty\. /],
     [
       "has no schema",

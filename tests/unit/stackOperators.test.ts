@@ -58,7 +58,7 @@ describe("the operators of a stack", function () {
     assert.match(large.stdout, /✔ widget fixtures\/a\.yaml\n1 passed, 0 failed\n$/);
     const dev = await tested({ stack: "dev" });
     assert.equal(dev.result, 1);
-    assert.match(dev.stdout, /status: \.size: expected 2, answered 1/);
+    assert.match(dev.stdout, /status: \.size: expected 2, got 1/);
     const plain = await tested({ handlers: path.join(root, "operators"), project: undefined });
     assert.equal(plain.result, 1);
   });

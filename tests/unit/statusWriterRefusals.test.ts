@@ -63,7 +63,7 @@ describe("StatusWriter, if the API server refuses", () => {
   it("a status for which the object has no room says so", async () => {
     refusal = new ApiError(500, { kind: "Status", message: "etcdserver: request is too large" }, "PATCH");
     const failure = await failureOf(() => writer.write(client, object, { fields: { text: "x" } }));
-    assert.match(failure.message, /request is too large\. Answer less of it/);
+    assert.match(failure.message, /request is too large\. Make the status smaller/);
   });
 
   it("what is not in the status is not mended by removing that: the status stays as it is", async () => {

@@ -69,9 +69,9 @@ describe("Unrest", () => {
 
   it("says once which field differs in each answer", () => {
     assert.deepEqual(notes(50, "child"), [
-      "20 times in a row the handler has answered other children, although only its own children had changed: patched " +
+      "20 times in a row the handler has returned other children, although only its own children had changed: patched " +
         "Deployment demo (.spec.template.metadata.annotations['example.com/at']). This goes on without end if the answer contains " +
-        "the time or a random value: let the handler answer the same for the same object",
+        "the time or a random value: let the handler return the same for the same object",
     ]);
   });
 
@@ -147,7 +147,7 @@ describe("Unrest", () => {
     const [note = ""] = notes(20, "child", changes);
     assert.match(
       note,
-      / patched Deployment demo-9, .*… \(\.spec\..* This goes on without end .* let the handler answer the same for the same object$/,
+      / patched Deployment demo-9, .*… \(\.spec\..* This goes on without end .* let the handler return the same for the same object$/,
     );
     assert.ok(Buffer.byteLength(note) <= LONGEST_NOTE, `${Buffer.byteLength(note)} bytes`);
   });

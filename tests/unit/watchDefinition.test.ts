@@ -115,7 +115,7 @@ describe("a definition with watch", () => {
     [
       "a number for a label",
       watching({ ...WATCH, labels: { notify: true } }),
-      /^watch\.labels\.notify must be a text, not true: write it in quotes\. /,
+      /^watch\.labels\.notify must be a string, not true: write it in quotes\. /,
     ],
     [
       "an unknown part",

@@ -88,14 +88,14 @@ function groupsOf(path: string, field: Schema): Group[] {
   return (field.anyOf ?? []).flatMap((form) => groupsOf(path, form));
 }
 
-/** In a few words: "text", "list of texts", "0 to 3600". */
+/** In a few words: "string", "list of strings", "0 to 3600". */
 function typeOf(field: Schema): string {
   const { type, items, additionalProperties, anyOf, minimum, maximum } = field;
   if (field.enum) return field.enum.map((value) => code(String(value))).join(", ");
   if (field.const !== undefined) return code(String(field.const));
   if (anyOf) return [...new Set(anyOf.map(typeOf))].join(", or ");
   if (type === "array") return items ? `list of ${plural(typeOf(items))}` : "list";
-  if (type === "string") return "text";
+  if (type === "string") return "string";
   if (type === "integer" || type === "number") return rangeOf(minimum, maximum);
   if (type === undefined) return "any value";
   if (type === "object")
@@ -113,10 +113,10 @@ function isMap({ properties, additionalProperties }: Schema): boolean {
   return properties === undefined && typeof additionalProperties === "object";
 }
 
-/** "texts", "texts or objects". */
+/** "strings", "strings or objects". */
 function plural(type: string): string {
   const types = type
     .split(", or ")
-    .map((each) => (/^(text|object|any value)$/.test(each) ? `${each}s` : each));
+    .map((each) => (/^(string|object|any value)$/.test(each) ? `${each}s` : each));
   return types.join(" or ");
 }

@@ -84,7 +84,7 @@ function grant(
   namespace: string | undefined,
   rules: readonly PolicyRule[],
 ): ManifestSet {
-  // Outside of the platform's namespace another program may have an event path of this name.
+  // Outside of the operators' namespace another program may have an event path of this name.
   const isHome = namespace === platform.namespace;
   return buildGrant(key, {
     name: isHome ? account : `${platform.namespace}.${account}`,

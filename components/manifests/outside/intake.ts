@@ -163,7 +163,7 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
   const { installation, platform, name: path } = options;
   const account = { name: outsideNames(installation).intake, namespace: platform.namespace };
   const labels = labelsOf(path, "intake");
-  // Outside of the platform's namespace another program may have an intake of this name.
+  // Outside of the operators' namespace another program may have an intake of this name.
   const name = `${platform.namespace}.${account.name}`;
   const grant = (namespace: string | undefined, rules: readonly PolicyRule[]): ManifestSet =>
     buildGrant("intake", { name, namespace, labels, rules, account });

@@ -45,7 +45,7 @@ export function buildMemoryDefinition(operators: readonly Operator[]): Manifest 
                 object: { ...WHOLE_OBJECT, description: "The object that it is about." },
                 memory: {
                   ...WHOLE_OBJECT,
-                  description: "The state that the handler answered, and what the engine remembers.",
+                  description: "The state that the handler returned, and what the engine remembers.",
                 },
                 conditions: {
                   description: "How the reconciliation of the object stands.",

@@ -12,7 +12,7 @@ export type ArgoMode = (typeof ARGO_MODES)[number];
 export interface Platform {
   /** The version of Argosy that created the platform. Arguments for a new platform do not have this field. */
   readonly argosyVersion: string;
-  /** The namespace of the operators, their events and their runs. Argo's controllers manage only this namespace. */
+  /** The operators' namespace, which contains the operators, their events and their runs. Argo's controllers manage only this namespace. */
   readonly namespace: string;
   /** Whether the platform has Argo Events. If not, there is no event bus, and runners see changes only by their own watches. */
   readonly argoEvents: boolean;

@@ -97,7 +97,7 @@ export async function sayMissingKind(
       (error: Error) => error instanceof UnknownKindError,
     );
     if (!isMissing) continue;
-    const message = `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler answered a child of this kind. Install the software that provides the kind: the object is reconciled again at the next resync.`;
+    const message = `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler returned a child of this kind. Install the software that provides the kind: the object is reconciled again at the next resync.`;
     const missing = new ReconcileFailure("KindMissing", message);
     return {
       ...outcome,

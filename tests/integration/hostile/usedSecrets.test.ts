@@ -70,7 +70,7 @@ for (const { form, namespaces } of [
         const events = (await Promise.all([there, absent].map((each) => bench.eventsOf(each)))).flat();
         const told = events
           .map(({ note }) => note)
-          .filter((note) => note.startsWith("uses.credentials: this operator gets no Secret"));
+          .filter((note) => note.startsWith("uses.credentials: this operator was not given the Secret"));
         assert.equal(told.length, 2);
         return told;
       });
