@@ -28,7 +28,7 @@ function reasonsInSources(): string[] {
   const patterns = [
     /\breason(?: ===|:) "([A-Z][A-Za-z]+)"/g,
     /\bstate\("\w+", "\w+", "(\w+)"/g,
-    /\btell\(\s*event,\s*"(\w+)"/g,
+    /\btell\([^"]*,\s*"([A-Z]\w+)"/g,
     /\bReconcileFailure\(\s*"(\w+)"/g,
   ];
   return files
