@@ -55,7 +55,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     name: "record",
     summary: "write a live object as a fixture of its handler",
     description:
-      "Writes a fixture from a live object: the request has the object, its children and the objects that it uses, and the " +
+      "Writes a fixture from a live object: the request contains the object, its children and the objects that it uses, and the " +
       "expectation is the answer of this folder's handler. Fakes replace the values of Secrets. The exit code is 1 if the " +
       "fixture does not pass.",
     argument: ["[object]", "KIND/NAME, for example memcached/sessions"],
