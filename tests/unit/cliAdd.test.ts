@@ -90,7 +90,10 @@ describe("argosy add", () => {
       id: ["body.id"],
       create: { kind: "Widget", namespace: "shop", spec: { size: "body.size", plan: "body.plan?" } },
     });
-    assert.match(stdout, /The intake of events gains the right[\s\S]*Create the Secret that authSecret names/);
+    assert.match(
+      stdout,
+      /The intake of events gains the right[\s\S]*Create the Secret that authSecret names/,
+    );
     assert.equal((await run("event", "widget", "order-placed")).result, 1);
   });
 

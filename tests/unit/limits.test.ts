@@ -13,7 +13,12 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
     "runtime/work/schedule.ts",
     "{ burst: 20, refillMs: 100 };",
   ],
-  ["objects that have their answer", "16 times", "runtime/engine/engine.ts", "AT_WORK_FOR_EACH_HANDLER = 16;"],
+  [
+    "objects that have their answer",
+    "16 times",
+    "runtime/engine/engine.ts",
+    "AT_WORK_FOR_EACH_HANDLER = 16;",
+  ],
   ["objects that have their answer", "64 KiB", "runtime/reconcile/asking.ts", "SMALL_ANSWER = 64 * 1024;"],
   ["objects and children kept", "24 Mi", "runtime/watch/store.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
   [
