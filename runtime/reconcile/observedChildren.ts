@@ -100,6 +100,6 @@ export class ObservedChildren {
 function tooLarge(largest: { readonly name: string; readonly bytes: number }): ReconcileFailure {
   return new ReconcileFailure(
     "ChildrenTooLarge",
-    `the object's children have more than ${MOST_GIVEN_BYTES} bytes in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.bytes} bytes. Remove what others wrote into it, or answer smaller children.`,
+    `the object's children have more than ${MOST_GIVEN_BYTES / 1024 / 1024} MiB in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.bytes} bytes. Remove what others wrote into it, or return smaller children.`,
   );
 }

@@ -160,7 +160,7 @@ class Given {
     this.bytes += Buffer.byteLength(text);
     if (this.bytes > this.most)
       throw new NotGivenError(
-        `the objects that it uses have more than ${MOST_GIVEN_BYTES} bytes in all. Let it name fewer objects.`,
+        `the objects that it uses have more than ${MOST_GIVEN_BYTES / 1024 / 1024} MiB in all. Let it name fewer objects.`,
       );
     this.objects.push(object);
   }

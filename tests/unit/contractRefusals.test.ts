@@ -86,7 +86,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    part: "a text",
+    part: "a string",
     refused: [
       named({ labels: { a: "\ud800" } }),
       also({ status: { "\ud800": 1 } }),

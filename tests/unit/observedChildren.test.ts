@@ -65,7 +65,7 @@ describe("ObservedChildren", () => {
     given(17, 500_000);
     const { reason, message, permanent } = await failureOf(() => children.observe(OWNER, "reconcile"));
     assert.deepEqual([reason, permanent], ["ChildrenTooLarge", false]);
-    assert.match(message, /more than 8388608 bytes .* ConfigMap shop\/c-000 with 500\d\d\d bytes\./);
+    assert.match(message, /more than 8 MiB .* ConfigMap shop\/c-000 with 500\d\d\d bytes\./);
     // Each of these characters has three bytes.
     given(17, 160_000, "語");
     assert.equal((await children.observe(OWNER, "reconcile")).length, 17);
