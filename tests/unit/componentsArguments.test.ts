@@ -10,7 +10,8 @@ import type {
   OutsideEvents,
   OutsideEventsArgs,
 } from "../../components/index";
-import { loadOperators, Operators } from "../../components/operators";
+import { Operators } from "../../components/operators";
+import { loadOperators } from "../../components/operatorsPlan";
 import { addFiles, removeFolder } from "./operatorFolder";
 import { refused } from "./support/componentRuns";
 import { samplePlatform } from "./support/platform";

@@ -1,0 +1,53 @@
+import { checkCustomResources, type ExpectedCustomResource } from "../preflight/checkCustomResources";
+import { checkImageVolumes, type ImageVolumesNeed } from "../preflight/checkImageVolumes";
+import { checkInstallation } from "../preflight/checkInstallation";
+import { checkOperatorNames } from "../preflight/checkOperatorNames";
+import { together } from "../preflight/lookInCluster";
+import type { Operator } from "../runtime/program";
+import { checkInCluster } from "./checkInCluster";
+import type { Cluster } from "./cluster";
+import { installationNameOf } from "./manifests/installation";
+import { isTakenBack } from "./manifests/metadata";
+import { runnerNameOf } from "./manifests/names";
+import type { OperatorsManifests } from "./operatorsManifests";
+import type { OperatorsPlan } from "./operatorsPlan";
+
+/**
+ * Checks that no other program has an installation of this name in the cluster, an operator of one of these names on the platform, or
+ * one of these CRDs, and that the cluster has everything that the operators need.
+ */
+export function checkOperatorsInCluster(
+  plan: OperatorsPlan,
+  sets: OperatorsManifests,
+  cluster: Cluster,
+): Promise<void> {
+  const { component, installation, operators, platform } = plan;
+  const { namespace } = platform;
+  const accounts = { namespace, accountOf: runnerNameOf };
+  return checkInCluster(component, cluster, async (look, { program }) =>
+    together(
+      await Promise.all([
+        checkInstallation(look, { installation, clusterRole: installationNameOf(installation), program }),
+        checkOperatorNames(look, { operators, program, ...accounts, clusterRoleOf: installationNameOf }),
+        checkCustomResources(look, { customResources: customResourcesOf(sets), program, ...accounts }),
+        checkImageVolumes(look, imageVolumesNeed(operators)),
+      ]),
+    ),
+  );
+}
+
+function customResourcesOf({ operators }: OperatorsManifests): ExpectedCustomResource[] {
+  return operators.flatMap(({ operator, manifests: { crd } }) =>
+    crd ? [{ operator, crd: crd.metadata.name, takesExisting: isTakenBack(crd) }] : [],
+  );
+}
+
+/** Files that come from images are mounted as image volumes. */
+function imageVolumesNeed(operators: readonly Operator[]): ImageVolumesNeed | undefined {
+  const names = operators.filter(({ files }) => files !== undefined).map(({ name }) => name);
+  if (names.length === 0) return undefined;
+  return {
+    reason: `files of ${names.join(", ")} names an image`,
+    remedy: "Leave files out, or build an image of the handler with its files: image",
+  };
+}

@@ -1,0 +1,48 @@
+import { thisProgram } from "./checkInCluster";
+import { engineFiles } from "./engineBundle";
+import { buildEventPath } from "./manifests/eventPath/eventPath";
+import { buildInstallation, madeBy } from "./manifests/installation";
+import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
+import { buildOperator, type OperatorManifests } from "./manifests/operator/operator";
+import { type OutsideOptions, outsideEventsOf, outsideOptions } from "./manifests/outside/options";
+import { buildOutside } from "./manifests/outside/outside";
+import { buildMemoryDefinition } from "./manifests/platform/memories";
+import { workloadOptionsOf } from "./manifests/workloads";
+import type { OperatorsPlan } from "./operatorsPlan";
+
+/** The manifests of `Operators`, by the components that register them. */
+export type OperatorsManifests = ReturnType<typeof buildOperators>;
+
+/** All manifests of the operators. Each manifest is built once, because a program's transform may have effects of its own. */
+export function buildOperators(plan: OperatorsPlan) {
+  const { installation, operators, platform, eventBus } = plan;
+  const events = outsideEventsOf(operators);
+  const options = { ...plan, eventPathName: installation };
+  const engine = buildEngineFiles(installation, platform.namespace, { ...engineFiles() });
+  const eventPath = { ...workloadOptionsOf(plan), name: installation, platform, eventBus };
+  // Changes of objects that are not ours never use the event bus: the operators watch these objects themselves.
+  const announced = operators.filter(({ watch }) => !watch);
+  const hasEventPath = platform.argoEvents && announced.length > 0;
+  return {
+    installation: buildInstallation(installation, thisProgram()),
+    engine,
+    eventPath: hasEventPath ? buildEventPath(announced, eventPath, engine) : undefined,
+    outside: events.length > 0 ? buildOutside(events, outsideOptionsOf(plan), engine) : undefined,
+    memories: buildMemoryDefinition(operators),
+    operators: operators.map((operator) => ({
+      operator,
+      manifests: marked(buildOperator(operator, options, buildFiles(operator, options, engine))),
+    })),
+  };
+}
+
+/** A cluster has only one CRD of a name: it says which program made it. */
+function marked({ crd, ...others }: OperatorManifests): OperatorManifests {
+  return { ...others, crd: crd && madeBy(thisProgram(), crd) };
+}
+
+function outsideOptionsOf(plan: OperatorsPlan): OutsideOptions {
+  const { installation, platform } = plan;
+  const { intakes, ...eventBus } = plan.outsideEvents;
+  return outsideOptions({ ...workloadOptionsOf(plan), installation, platform, eventBus, intakes });
+}
