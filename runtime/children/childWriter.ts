@@ -1,4 +1,4 @@
-import { kindAndName, type Manifest } from "../kubernetes/objects";
+import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
@@ -113,16 +113,27 @@ export class ChildWriter {
   }
 
   /**
-   * Deletes a child of an object that is gone, as the garbage collector should. The child must still be marked as that
-   * object's and have no other owner. A child that lost its owner by `kubectl delete --cascade=orphan` stays.
+   * Deletes a child of an object that is gone, as the garbage collector should: see {@link readOrphan}.
+   * @returns undefined if there is nothing to delete
    */
   async deleteOrphan(child: Child, scope: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
-    const found = await scope.client.get(child.resource, child);
+    const found = await this.readOrphan(child, scope);
+    return found && this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
+  }
+
+  /**
+   * The child of an object that is gone as it is now. Undefined if it is gone or going, is not marked as that object's any more, or
+   * has another owner too. A child that lost its owner by `kubectl delete --cascade=orphan` is nobody's.
+   */
+  async readOrphan(
+    child: Child,
+    { client }: Pick<WriteScope, "client">,
+  ): Promise<KubernetesObject | undefined> {
+    const found = await client.get(child.resource, child);
     const { uid, deletionTimestamp, ownerReferences = [] } = found?.metadata ?? {};
     if (!found || uid !== child.uid || deletionTimestamp || ownerReferences.length > 1) return undefined;
     const owner = provenOwner(found, this.options.ownerKind, this.managers);
-    if (owner?.uid !== child.facts.owner.uid) return undefined;
-    return this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
+    return owner?.uid === child.facts.owner.uid ? found : undefined;
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError } from "../kubernetes/errors";
 import { named } from "../kubernetes/list";
-import { formatName, type ObjectName } from "../kubernetes/objects";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { WorkResult } from "../work/backoff";
@@ -15,7 +15,7 @@ import { canReference, type Owner } from "./ownership";
 /** What {@link Orphans} work with. */
 export interface OrphansOptions {
   readonly store: Pick<ChildStore, "of" | "owners">;
-  readonly writer: Pick<ChildWriter, "deleteOrphan">;
+  readonly writer: Pick<ChildWriter, "deleteOrphan" | "readOrphan">;
   /** The kind of the objects that own the children. */
   readonly ownerKind: Resource;
   readonly sight: Sight;
@@ -29,8 +29,11 @@ export interface OrphansOptions {
 export interface Sight {
   /** Whether a watch shows an object with that uid. */
   readonly isWatched: (uid: string) => boolean;
-  /** Whether a watch has shown that the object with that uid went. */
-  readonly isRemoved: (uid: string) => boolean;
+  /**
+   * When a watch showed that the object with that uid went, in milliseconds since 1970 by the API server's clock. Undefined if none
+   * has.
+   */
+  readonly removedAt: (uid: string) => number | undefined;
   /** Whether a watch would show an object of that name. */
   readonly isShown: (name: ObjectName) => boolean;
   /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
@@ -43,8 +46,10 @@ const GRACE_MS = 5_000;
 const TRIES_UNTOLD = 5;
 /** How many owners' children are deleted at once. Otherwise one webhook that hangs would hold up all of them. */
 const CONCURRENCY = 8;
-/** How many owners are remembered of which a notice has said that children are left on purpose. */
+/** How many children are remembered of which a notice has said that they are left on purpose. */
 const MOST_REMEMBERED = 10_000;
+/** By how much the API server's clock may be ahead of what is known of it, in milliseconds: see `KubernetesClient.now`. */
+const CLOCK_LATE_MS = 1_000;
 
 /**
  * Deletes the children of objects that are gone, if the garbage collector has not. The collector looks for new kinds every 30
@@ -53,8 +58,8 @@ const MOST_REMEMBERED = 10_000;
  * "unable to get REST mapping").
  *
  * Children that no owner reference covers are left, and a notice says so. Their owner had a finalizer until they were deleted. If it
- * went without them, somebody decided that, by an annotation or by removing the finalizer. In rare cases, a former leader's write came
- * too late: nobody can tell such a child from the others.
+ * went without them, somebody decided that, by an annotation or by removing the finalizer. But a child that was created after a watch
+ * showed that its owner went is deleted: it is the late write of a former leader.
  *
  * A deletion that a watch reports is only a hint, by which the children go soon. {@link look} finds all children that are left,
  * whenever their owners went.
@@ -62,7 +67,8 @@ const MOST_REMEMBERED = 10_000;
  * Guarantees (tests/unit/orphans.test.ts):
  * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while nobody led. If
  *   that fails, it is tried again until it succeeds. One that fails or takes long holds up no other.
- * - Children that no owner reference covers stay, and a notice says so once for each owner.
+ * - Children that no owner reference covers stay, and a notice says so once, unless a watch showed before their creation that their
+ *   owner went.
  * - An owner that no watch shows counts as gone if the API server lists no object with its uid. If the cluster does not serve the
  *   owner's kind, or does not let us list it, the owner counts as gone only if a watch has shown that it went.
  * - A term that has ended deletes nothing.
@@ -71,7 +77,7 @@ export class Orphans {
   private readonly schedule = new Schedule();
   private readonly workers: Workers;
   private client: KubernetesClient | undefined;
-  /** The uids of the owners of which a notice has said that children are left on purpose. */
+  /** The uids of the children of which a notice has said that they are left on purpose. */
   private readonly told = new Set<string>();
 
   constructor(private readonly options: OrphansOptions) {
@@ -105,8 +111,7 @@ export class Orphans {
   /** Looks for children whose owners are probably gone. @param afterMs how long the garbage collector has for them */
   look(afterMs = GRACE_MS): void {
     if (!this.client) return;
-    const isMeant = (child: Child) => isCovered(child) || !this.told.has(child.facts.owner.uid);
-    for (const owner of this.options.store.owners(isMeant))
+    for (const owner of this.options.store.owners(({ uid }) => !this.told.has(uid)))
       if (this.isMissing(owner)) this.add(owner.uid, afterMs);
   }
 
@@ -118,14 +123,15 @@ export class Orphans {
 
   /** Whether no watch shows the owner of a child, although one should. The child's watch may be ahead of the owner's. */
   private isMissing(owner: Owner): boolean {
-    const { isWatched, isRemoved, isShown } = this.options.sight;
-    return !isWatched(owner.uid) && (isRemoved(owner.uid) || isShown(owner));
+    const { isWatched, removedAt, isShown } = this.options.sight;
+    return !isWatched(owner.uid) && (removedAt(owner.uid) !== undefined || isShown(owner));
   }
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {
     const { store, ownerKind, sight, masked, notice } = this.options;
     // Where a kind or a namespace went, perhaps no watch showed that the child went with it.
-    const left = store.of(ownerUid).filter((child) => !child.deleting && sight.isFollowed(child));
+    const isLeft = (child: Child) => !child.deleting && sight.isFollowed(child) && !this.told.has(child.uid);
+    const left = store.of(ownerUid).filter(isLeft);
     const owner = left[0]?.facts.owner;
     if (!this.client || !owner) return { kind: "done" };
     const client = this.client.with({ share: ownerUid });
@@ -135,12 +141,9 @@ export class Orphans {
       // The children are read after that. By then, the collector has taken the owner's references from those that are to stay.
       if (!(await this.isGone(owner, client))) return { kind: "done" };
       failing = `${name} is gone, and its children could not be deleted`;
-      const covered = left.filter(isCovered);
-      if (covered.length < left.length) this.leave(owner, left.length - covered.length);
-      const { writer } = this.options;
-      const results = await Promise.allSettled(
-        covered.map((child) => writer.deleteOrphan(child, { client })),
-      );
+      const results = await Promise.allSettled(left.map((child) => this.deleteUnlessMeant(child, client)));
+      const meant = left.filter((_, at) => (results[at] as { value?: string }).value === "meant");
+      if (meant.length > 0) this.leave(owner, meant);
       const failed = results.find(({ status }) => status === "rejected");
       if (failed) throw (failed as PromiseRejectedResult).reason;
       return { kind: "done" };
@@ -151,14 +154,32 @@ export class Orphans {
     }
   }
 
-  /** Says once that children of an owner that is gone are left. */
-  private leave(owner: Owner, count: number): void {
+  /** @returns "meant" if the child is meant to stay, and "gone" if it went or is nobody's */
+  private async deleteUnlessMeant(child: Child, client: KubernetesClient): Promise<"meant" | "gone"> {
+    const { writer } = this.options;
+    if (!isCovered(child)) {
+      // The watch may be late: the finalizer may just have deleted the child.
+      const found = await writer.readOrphan(child, { client });
+      if (found && !this.isLate(found, child.facts.owner)) return "meant";
+    }
+    await writer.deleteOrphan(child, { client });
+    return "gone";
+  }
+
+  /** Whether a child was created after its owner went. */
+  private isLate({ metadata }: KubernetesObject, owner: Owner): boolean {
+    const removedAt = this.options.sight.removedAt(owner.uid);
+    const created = Date.parse(metadata.creationTimestamp ?? "");
+    return removedAt !== undefined && created > removedAt + CLOCK_LATE_MS;
+  }
+
+  /** Says that these children of an owner that is gone are left. */
+  private leave(owner: Owner, children: readonly Child[]): void {
     const { ownerKind, notice } = this.options;
-    if (this.told.has(owner.uid)) return;
-    this.told.add(owner.uid);
+    for (const { uid } of children) this.told.add(uid);
     dropOldest(this.told, MOST_REMEMBERED);
     notice(
-      `${ownerKind.kind} ${formatName(owner)} is gone, and children that no owner reference covers are left: ${count}. Its finalizer was removed before they were deleted, as with ${SKIP_FINALIZE_ANNOTATION}. If they may not stay, delete them by hand: they have the label ${OWNER_UID_LABEL}=${owner.uid}.`,
+      `${ownerKind.kind} ${formatName(owner)} is gone, and children that no owner reference covers are left: ${children.length}. Its finalizer was removed before they were deleted, as with ${SKIP_FINALIZE_ANNOTATION}. If they may not stay, delete them by hand: they have the label ${OWNER_UID_LABEL}=${owner.uid}.`,
     );
   }
 
@@ -173,7 +194,7 @@ export class Orphans {
     } catch (error) {
       const mayNotBeListed = error instanceof ApiError && [403, 404].includes(error.code);
       if (!mayNotBeListed) throw error;
-      return sight.isRemoved(uid);
+      return sight.removedAt(uid) !== undefined;
     }
   }
 }

@@ -98,7 +98,12 @@ export function newParts(options: PartsOptions): Parts {
           store: children,
           writer,
           ownerKind: resource,
-          sight: { isWatched, isRemoved, isShown: (name) => watches.shows(name), isFollowed },
+          sight: {
+            isWatched,
+            removedAt: (uid) => objects.removedAt(uid),
+            isShown: (name) => watches.shows(name),
+            isFollowed,
+          },
           masked: (text) => reconciler.masked(text),
           notice,
         }),

@@ -22,7 +22,7 @@ export interface KnownObjects {
 
 /** The objects that {@link CustomResources} hold, and the callbacks that they call. */
 export interface CustomResourcesOptions {
-  readonly client: Pick<KubernetesClient, "get">;
+  readonly client: Pick<KubernetesClient, "get" | "now">;
   readonly resource: Resource;
   /**
    * Our finalizers. If an object that is not being deleted loses one of them, it is reconciled, because otherwise nobody would be
@@ -67,7 +67,8 @@ const MOST_REMEMBERED = 10_000;
  */
 export class CustomResources implements KnownObjects {
   private readonly store: Store<ObjectFacts>;
-  private readonly removed = new Set<string>();
+  /** When each object was seen to be gone, by the API server's clock, by its uid. */
+  private readonly removed = new Map<string, number>();
   /** The versions in which we wrote objects that the watch has not brought yet, by their uids. */
   private readonly ahead = new Map<string, string>();
   /** The uids of the objects that are known now. */
@@ -154,6 +155,14 @@ export class CustomResources implements KnownObjects {
     return this.removed.has(uid);
   }
 
+  /**
+   * When the object with that uid was seen to be gone, or to be watched no more, in milliseconds since 1970 by the API server's clock.
+   * Undefined if that was not seen.
+   */
+  removedAt(uid: string): number | undefined {
+    return this.removed.get(uid);
+  }
+
   /** Whether the watch has reported that version of the object, or a later one. */
   hasReported(name: ObjectName, resourceVersion: string): boolean {
     const reported = this.store.find(this.options.resource, name)?.reportedVersion;
@@ -215,7 +224,7 @@ export class CustomResources implements KnownObjects {
   private leave(uid: string): void {
     this.uids.delete(uid);
     this.ahead.delete(uid);
-    this.removed.add(uid);
+    this.removed.set(uid, this.options.client.now());
     dropOldest(this.removed, MOST_REMEMBERED);
   }
 

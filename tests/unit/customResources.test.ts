@@ -13,13 +13,15 @@ describe("CustomResources", () => {
   /** The uids of those that are gone. */
   let gone: string[];
   let server: KubernetesObject | undefined;
+  /** The time by the API server's clock. */
+  let now: number;
   let objects: CustomResources;
   let sink: ReflectorSink;
 
   beforeEach(() => {
-    [changes, gone, server] = [[], [], undefined];
+    [changes, gone, server, now] = [[], [], undefined, 1_000];
     objects = new CustomResources({
-      client: { get: async () => server },
+      client: { get: async () => server, now: () => now },
       resource: WIDGETS,
       finalizers: OURS,
       onChange: (change) => void changes.push(change),
@@ -173,9 +175,14 @@ describe("CustomResources", () => {
   it("says that an object is gone, whether a watch reports that or a list lacks it", () => {
     watched(widget({ name: "other", uid: "other", resourceVersion: "6" }));
     sink.remove(at(7));
+    now = 2_000;
     list(8);
     assert.deepEqual(gone, ["widget-uid", "other"]);
     assert.deepEqual(objects.names(), []);
+    assert.deepEqual(
+      ["widget-uid", "other", "never"].map((uid) => objects.removedAt(uid)),
+      [1_000, 2_000, undefined],
+    );
   });
 
   it("says that an object is gone and its successor is to be reconciled if it was deleted and created again", () => {
@@ -211,6 +218,7 @@ describe("CustomResources", () => {
           new Promise((resolve) => {
             answer.give = resolve;
           }),
+        now: () => now,
       },
       resource: WIDGETS,
       onChange: () => {},

@@ -94,7 +94,12 @@ describe("Leading", function () {
       orphans: new Orphans({
         ...childrenIn(cluster),
         ownerKind: WIDGETS,
-        sight: { isWatched: () => true, isRemoved: () => false, isShown: () => true, isFollowed: () => true },
+        sight: {
+          isWatched: () => true,
+          removedAt: () => undefined,
+          isShown: () => true,
+          isFollowed: () => true,
+        },
         masked: (text) => text,
         notice: () => {},
       }),

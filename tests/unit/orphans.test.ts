@@ -4,7 +4,7 @@ import type { ChildStore } from "../../runtime/children/childStore";
 import { Orphans } from "../../runtime/children/orphans";
 import { ownedManifest } from "../../runtime/children/ownership";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type KubernetesObject, timeOf } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeClock } from "./support/fakeClock";
@@ -20,9 +20,9 @@ describe("Orphans", () => {
   let cluster: FakeCluster;
   let store: ChildStore;
   let orphans: Orphans;
-  /** The uids of the objects that a watch shows, and of those of which it has shown that they went. */
+  /** The uids of the objects that a watch shows, and of those of which it has shown that they went, with the time. */
   let watched: Set<string>;
-  let removed: Set<string>;
+  let removed: Map<string, number>;
   /** Whether the objects were listed. */
   let isShown: boolean;
   /** The names of children of which no watch says whether they are gone. */
@@ -40,7 +40,7 @@ describe("Orphans", () => {
   function begin(): void {
     cluster = new FakeCluster();
     watched = new Set();
-    removed = new Set();
+    removed = new Map();
     isShown = true;
     lost = [];
     stuck = [];
@@ -50,13 +50,14 @@ describe("Orphans", () => {
     orphans = new Orphans({
       store,
       writer: {
+        readOrphan: (child, scope) => children.writer.readOrphan(child, scope),
         deleteOrphan: (child, scope) =>
           stuck.includes(child.name) ? new Promise(() => {}) : children.writer.deleteOrphan(child, scope),
       },
       ownerKind: WIDGETS,
       sight: {
         isWatched: (uid) => watched.has(uid),
-        isRemoved: (uid) => removed.has(uid),
+        removedAt: (uid) => removed.get(uid),
         isShown: () => isShown,
         isFollowed: ({ name }) => !lost.includes(name),
       },
@@ -70,10 +71,13 @@ describe("Orphans", () => {
     name: string,
     of: KubernetesObject = widget(),
     namespace = of.metadata.namespace ?? "",
+    createdMs = 0,
   ): KubernetesObject {
     const manifest = ownedManifest(configMap({ name, namespace }), of, CONFIG_MAPS, identityOf(IDENTITY));
     const managedFields = [entryOf(manifest, MANAGER)];
-    const metadata = { ...manifest.metadata, uid: `${name}-uid`, resourceVersion: "1", managedFields };
+    const creationTimestamp = timeOf(new Date(cluster.time + createdMs));
+    const marks = { uid: `${name}-uid`, resourceVersion: "1", creationTimestamp, managedFields };
+    const metadata = { ...manifest.metadata, ...marks };
     const object = cluster.put({ ...manifest, metadata });
     store.learn(CONFIG_MAPS, [object]);
     return object;
@@ -94,7 +98,7 @@ describe("Orphans", () => {
   /** The object goes, and a watch says so. */
   function reported(object: KubernetesObject = widget()): void {
     goes(object);
-    removed.add(object.metadata.uid);
+    removed.set(object.metadata.uid, cluster.time);
     orphans.add(object.metadata.uid);
   }
 
@@ -226,6 +230,53 @@ describe("Orphans", () => {
       await orphans.end();
       await clock.tick(600_000);
       assert.deepEqual([left(), notices.length, clock.pending], [["far"], 1, 0]);
+    });
+  }
+
+  it("deletes a child that no owner reference covers if it was created after its owner went: a former leader's late write", async () => {
+    child("far", widget(), "archive");
+    lead();
+    reported();
+    await clock.tick(5_000);
+    // The API server's clock is told up to a second late.
+    child("as it went", widget(), "archive", 1_000);
+    child("late", widget(), "archive", 2_000);
+    orphans.look();
+    await clock.tick(5_000);
+    assert.deepEqual(left(), ["far", "as it went"]);
+    assert.deepEqual(
+      notices.map((notice) => /are left: \d/.exec(notice)?.[0]),
+      ["are left: 1", "are left: 1"],
+    );
+    orphans.look();
+    assert.equal(clock.pending, 0);
+  });
+
+  it("leaves a child that no owner reference covers, whenever it was created, if no watch has shown that its owner went", async () => {
+    child("far", widget(), "archive", 3_600_000);
+    lead();
+    goes();
+    orphans.look();
+    await clock.tick(5_000);
+    assert.deepEqual([left(), notices.length], [["far"], 1]);
+  });
+
+  for (const [what, change] of [
+    ["is gone", undefined],
+    ["is being deleted", { deletionTimestamp: "2026-01-01T00:00:00Z" }],
+    ["has another uid", { uid: "second-uid" }],
+  ] as const) {
+    it(`says nothing of a child elsewhere that ${what} when the watch still shows it as it was`, async () => {
+      const object = child("far", widget(), "archive");
+      if (change) cluster.put({ ...object, metadata: { ...object.metadata, ...change } });
+      else cluster.remove("ConfigMap", object.metadata);
+      lead();
+      reported();
+      await orphans.end();
+      assert.deepEqual([notices, cluster.steps], [[], []]);
+      child("really left", widget(), "archive");
+      await orphans.end();
+      assert.equal(notices.length, 1);
     });
   }
 
@@ -374,7 +425,7 @@ describe("Orphans", () => {
         assert.deepEqual(left(), ["unknown"]);
         assert.deepEqual(notices, []);
         isShown = false;
-        removed.add(UID);
+        removed.set(UID, cluster.time);
         orphans.look();
         await clock.tick(5_000);
         assert.deepEqual(left(), []);
