@@ -16,7 +16,7 @@ export function invalidStatus(flaw: string): ReconcileFailure {
 }
 
 /**
- * Checks that a part of an answer has no other keys than these.
+ * Checks that a part of an answer has no other keys than these. A key with the value null counts as left out.
  * @param path where the part is in the answer, with a dot at its end: "conditions[0]."; "" for the answer itself
  * @throws ReconcileFailure with reason `InvalidAnswer`
  */
@@ -25,7 +25,7 @@ export function checkKeys(
   known: readonly string[],
   path: string,
 ): void {
-  const unknown = Object.keys(part).find((key) => !known.includes(key));
+  const unknown = Object.keys(part).find((key) => part[key] !== null && !known.includes(key));
   if (unknown !== undefined) {
     throw invalid(`an unknown key ${quote(path + unknown)}; the keys here are ${known.join(", ")}`);
   }

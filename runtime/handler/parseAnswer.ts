@@ -83,7 +83,7 @@ export function unknownId(line: string, id: unknown): ReconcileFailure {
 export function parseAnswer(value: Readonly<Record<string, unknown>>, event: HandlerEvent): HandlerAnswer {
   const flaw = flawOf(value);
   if (flaw !== undefined) throw invalid(`an answer that ${flaw}`);
-  if ("error" in value) return errorAnswer(value);
+  if (value["error"] != null) return errorAnswer(value);
   checkKeys(value, KNOWN_KEYS[event], "");
   return event === "reconcile" ? reconcileAnswer(value) : finalizeAnswer(value);
 }
@@ -153,7 +153,7 @@ function common(
     if (status["conditions"] != null) {
       throw invalid('"status.conditions" is Argosy\'s to write; return your own conditions as "conditions"');
     }
-    if (status[MEMORY_FIELD] !== undefined) {
+    if (status[MEMORY_FIELD] != null) {
       throw invalid(
         `"status.${MEMORY_FIELD}" is the engine's own; leave it out, even if you copy the status from the object`,
       );

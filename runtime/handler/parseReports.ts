@@ -26,7 +26,7 @@ export function conditionsAnswered(list: unknown): readonly AnsweredCondition[] 
   return entriesOf(list, "conditions", MOST_CONDITIONS)?.map((entry, index) => {
     const path = `conditions[${index}]`;
     for (const key of ["lastTransitionTime", "observedGeneration"]) {
-      if (key in entry) throw invalid(`${path}.${key}, which Argosy keeps: leave it out`);
+      if (entry[key] != null) throw invalid(`${path}.${key}, which Argosy keeps: leave it out`);
     }
     checkKeys(entry, ["type", "status", "reason", "message"], `${path}.`);
     const { type, status, reason, message } = entry;

@@ -84,6 +84,7 @@ const ROWS: readonly Row[] = [
       { error: { message: "x", more: 1 } },
       [{ finalized: true, children: [] }, FINALIZE],
     ],
+    accepted: [also({ error: null }), [{ finalized: true, children: null }, FINALIZE]],
   },
   {
     part: "a string",
@@ -264,6 +265,7 @@ const ROWS: readonly Row[] = [
       { error: { message: "x", permanent: 1 } },
       { error: { message: "x" }, children: [] },
     ],
+    accepted: [also({ error: null })],
   },
 ];
 

@@ -78,7 +78,7 @@ const reported = fc.array(
   fc.record({ type: fc.constantFrom("Normal", "Warning"), reason: word, note: fc.stringMatching(/\S/) }),
   { maxLength: 8 },
 );
-const status = object.filter((fields) => fields["conditions"] == null && fields["argosy"] === undefined);
+const status = object.filter((fields) => fields["conditions"] == null && fields["argosy"] == null);
 const answers = {
   reconcile: fc.record(
     { children: fc.array(child), status, conditions, events: reported, requeueAfterSeconds: waits },
@@ -195,6 +195,32 @@ describe("parseAnswer", () => {
     const nothing = { status: null, conditions: null, events: null, requeueAfterSeconds: null };
     const answer = parseAnswer({ children: [], ...nothing }, "reconcile");
     assert.deepStrictEqual(answer, { children: [] });
+  });
+
+  it("takes each form of an answer from a program whose one type writes the keys of all forms, with null in those that are unset", () => {
+    const nothing = { status: null, conditions: null, events: null, state: null, requeueAfterSeconds: null };
+    const unset = { children: null, finalized: null, error: null, ...nothing };
+    const error = { message: "no room" };
+    const forms: readonly (readonly [HandlerAnswer, HandlerEvent])[] = [
+      [{ children: [] }, "reconcile"],
+      [{ finalized: true }, "finalize"],
+      [{ error }, "reconcile"],
+      [{ error }, "finalize"],
+    ];
+    for (const [form, event] of forms)
+      assert.deepStrictEqual(parseAnswer({ ...unset, ...form }, event), form);
+    const unsetError = { ...error, retryAfterSeconds: null, permanent: null };
+    assert.deepStrictEqual(parseAnswer({ error: unsetError }, "reconcile"), { error });
+  });
+
+  it("takes null in the fields that are Argosy's own, as programs write them that have types for the whole status", () => {
+    const condition = { ...CONDITION, lastTransitionTime: null, observedGeneration: null };
+    const status = { conditions: null, argosy: null };
+    assert.deepStrictEqual(parseAnswer({ children: [], status, conditions: [condition] }, "reconcile"), {
+      children: [],
+      status,
+      conditions: [CONDITION],
+    });
   });
 
   it("counts the bytes of a state as they are written, integers of 64 bits too", () => {
