@@ -6,8 +6,8 @@ const GONE_MS = 10 * 60_000;
 
 /** Finds out which namespaces are gone for good, so that an event for one of them does not hold up the events for the others. */
 export class GoneNamespaces {
-  /** When each of them was first seen to be gone. */
-  private readonly since = new Map<string, number>();
+  /** When each of them was seen to be gone. */
+  private readonly gone = new Map<string, { readonly first: number; readonly last: number }>();
 
   /** @param now a monotonic clock, in milliseconds */
   constructor(
@@ -16,7 +16,8 @@ export class GoneNamespaces {
   ) {}
 
   /**
-   * Whether a namespace has been gone for ten minutes, as far as this process knows.
+   * Whether a namespace has been gone for ten minutes, as far as this process knows. If nobody has looked for as long, the namespace
+   * may have been there meanwhile.
    * @throws ApiError, ApiUnreachableError
    */
   async has(namespace: string): Promise<boolean> {
@@ -24,13 +25,15 @@ export class GoneNamespaces {
       this.forget(namespace);
       return false;
     }
-    const since = this.since.get(namespace) ?? this.now();
-    this.since.set(namespace, since);
-    return this.now() - since >= GONE_MS;
+    const now = this.now();
+    const { first, last } = this.gone.get(namespace) ?? { first: now, last: now };
+    const since = now - last > GONE_MS ? now : first;
+    this.gone.set(namespace, { first: since, last: now });
+    return now - since >= GONE_MS;
   }
 
   /** The namespace was there. */
   forget(namespace: string): void {
-    this.since.delete(namespace);
+    this.gone.delete(namespace);
   }
 }

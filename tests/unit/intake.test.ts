@@ -12,7 +12,12 @@ import {
 import { MOST_EVENT_BYTES, startIntakeServer } from "../../runtime/events/intakeServer";
 import type { HttpListener } from "../../runtime/http/listen";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type {
+  JsonObject,
+  KubernetesObject,
+  ManagedFieldsEntry,
+  Manifest,
+} from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 
 const OPERATOR = { installation: "argosy", name: "deploys", formerNames: ["releases", "shop.deploys"] };
@@ -44,7 +49,11 @@ class FakeCluster {
   readonly objects = new Map<string, Manifest>();
   readonly managers = new Set<string | undefined>();
   /** The schema of `spec` in the CRD, and when the CRD was written to. */
-  readonly crd = { schema: undefined as JsonObject | undefined, time: "2026-01-01T00:00:00Z" };
+  readonly crd = {
+    schema: undefined as JsonObject | undefined,
+    time: "2026-01-01T00:00:00Z",
+    others: [] as ManagedFieldsEntry[],
+  };
   readonly namespaces = new Set(["shop"]);
   readonly now = () => Date.parse("2026-01-01T00:59:59Z");
   /** What the next requests of each verb and plural fail with. */
@@ -66,10 +75,11 @@ class FakeCluster {
     if (resource.plural === "namespaces" && this.namespaces.has(name))
       return { apiVersion: "v1", kind: "Namespace", metadata: { name, uid: name, resourceVersion: "1" } };
     if (resource.plural === "customresourcedefinitions") {
-      const { schema, time } = this.crd;
+      const { schema, time, others } = this.crd;
       const openAPIV3Schema = { type: "object", properties: schema ? { spec: schema } : {} };
       const versions = [{ name: "v2" }, { name: "v1", schema: { openAPIV3Schema } }];
-      const managedFields = [{ manager: "pulumi", operation: "Apply", time }];
+      const fieldsV1 = { "f:spec": { "f:group": {}, "f:versions": {} } };
+      const managedFields = [{ manager: "pulumi", operation: "Apply", time, fieldsV1 }, ...others];
       const metadata = { name, uid: "crd-uid", resourceVersion: "1", managedFields };
       return { apiVersion: "a", kind: "b", metadata, spec: { versions } } as unknown as KubernetesObject;
     }
@@ -252,6 +262,13 @@ describe("the intake", () => {
       assert.equal(await intake.take(SUBJECT, eventOf({ text: "too long" })), "refused");
     });
 
+    it("refuses an event at once if somebody else writes other parts of the CRD: no other intake is coming", async () => {
+      cluster.crd.time = "2025-12-31T23:59:59Z";
+      const fieldsV1 = { "f:spec": { "f:conversion": { "f:webhook": {} } } };
+      cluster.crd.others.push({ manager: "injector", time: "2026-01-01T00:59:00Z", fieldsV1 });
+      assert.equal(await intake.take(SUBJECT, eventOf({ text: "too long" })), "refused");
+    });
+
     it("takes a schema that the API server has stored for the same", async () => {
       cluster.crd.schema = schema;
       const written = {
@@ -407,6 +424,17 @@ describe("the intake", () => {
       refuseNext();
       assert.equal(await chosen.take(SUBJECT, eventOf({ team: "gone", id: 2 })), "postponed");
       assert.deepStrictEqual(cluster.notes, []);
+    });
+
+    it("waits ten minutes again if nobody has asked for more than ten: the namespace may have been there meanwhile", async () => {
+      for (; now <= 600_000; now += 60_000) await take(chosen);
+      assert.equal(cluster.notes.length, 1);
+      now += 600_000;
+      assert.equal(await take(chosen), "postponed");
+      now += 599_999;
+      assert.equal(await take(chosen), "postponed");
+      now += 1;
+      assert.equal(await take(chosen), "refused");
     });
   });
 
