@@ -17,7 +17,7 @@ import { startServers } from "./servers";
  * How long reconciles in progress may go on when the pod should end, in seconds. Another runner leads meanwhile, and
  * only the objects of these reconciles wait.
  */
-const LONGEST_WAIT_SECONDS = 105;
+const LONGEST_WAIT_SECONDS = 100;
 /** How long submitted Workflows that are being answered may still take when the pod ends, in milliseconds. */
 const RUNS_GRACE_MS = 2_000;
 

@@ -287,7 +287,7 @@ describe("a resident runner's pod", () => {
 
   it("waits for a reconcile that runs, up to two minutes", () => {
     const grace = (timeoutSeconds: number) => podOf({ timeoutSeconds }).pod.terminationGracePeriodSeconds;
-    assert.deepStrictEqual([1, 30, 105, 106, 3600].map(grace), [16, 45, 120, 120, 120]);
+    assert.deepStrictEqual([1, 30, 100, 101, 3600].map(grace), [21, 50, 120, 120, 120]);
   });
 
   it("goes where the placement says, with all images from the mirror", () => {

@@ -14,7 +14,7 @@ const ROLLOUT_SECONDS = 300;
 /** The longest that a roll-out or a drain waits for one pod to end. In seconds. */
 const LONGEST_END_SECONDS = 120;
 /** How long a runner needs to end beside the answer that it waits for, in seconds. */
-const ENDING_SECONDS = 15;
+const ENDING_SECONDS = 20;
 
 /** The labels by which an operator's resident runners are selected. */
 export function runnerLabels(operator: Operator): Record<string, string> {
