@@ -15,8 +15,8 @@ export const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition
 const LONGEST_ROLL_OUT_MS = 3_600_000;
 
 /**
- * Whether the versions of a CRD were written a short time ago and give `spec` another schema than the intake's file does. Then an intake that maps
- * the event by the new definition is about to begin.
+ * Whether the versions of a CRD were written a short time ago and give `spec` another schema than the intake's file does. Then an
+ * intake that maps the event by the new definition is about to begin.
  * @param now by the API server's clock, in milliseconds since 1970
  */
 export function isAhead(crd: KubernetesObject, { apiVersion, schema }: IntakeEvent, now: number): boolean {
