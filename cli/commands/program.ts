@@ -185,8 +185,8 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     summary: "say whether changes of the CRDs break stored objects or clients",
     description:
       "Says what the changes of the operators' CustomResourceDefinitions since a git ref mean for stored objects and for " +
-      "clients: each change is breaking or safe. The program of the ref is run with the packages that are installed now. " +
-      "The exit code is 3 if a change is breaking.",
+      "clients: each change is breaking or safe. The program of the ref is run with the packages that are installed now, " +
+      "except for those of the repository itself. The exit code is 3 if a change is breaking.",
     argument: ["<ref>", "the git ref to compare with: a branch, a tag or a commit"],
     options: [...stackOptions(), jsonOption()],
     run: (options, [ref = ""]) =>
@@ -198,7 +198,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     description:
       "Lists the rights of the accounts of a program, or of one operator, from the manifests that pulumi up would deploy. " +
       "With --against, it lists the rights that were gained or lost since a git ref, whose program is run with the packages " +
-      "that are installed now. The exit code is 3 if a right was gained.",
+      "that are installed now, except for those of the repository itself. The exit code is 3 if a right was gained.",
     argument: ["[operator]", "only the accounts of this operator (default: all)"],
     options: [
       new Option("--against <ref>", "the git ref to compare with: a branch, a tag or a commit"),

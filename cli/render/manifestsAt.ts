@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { displayPath } from "../../definition/problems";
+import { isRecord } from "../../runtime/json/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { asCommandError, CommandError } from "../commandError";
 import { isProject } from "../project";
@@ -14,7 +15,8 @@ const run = promisify(execFile);
 /**
  * The manifests of the program at a git ref. The files of the whole repository at this ref are in a temporary folder. There, the
  * program and each folder above it have today's node_modules: those of an npm workspace belong to a folder above. A package of the
- * workspace itself is that of the ref. The repository and its working tree do not change.
+ * workspace itself is that of the ref if git has the files by which it is loaded. Otherwise it is today's, and this is said on
+ * standard error. The repository and its working tree do not change.
  *
  * @param root the program's folder: that of the repository, or one within it
  * @param ref a branch, a tag, a commit, or anything else that git takes for one: "HEAD~1"
@@ -43,7 +45,12 @@ export async function manifestsAt(
       progress(`${ref} has no program in ${displayPath(program)}, so everything is new.`);
       return [];
     }
-    for (const folder of andAbove(program)) linkModules(folder, copy);
+    const unlike = new Set(andAbove(program).flatMap((folder) => linkModules(folder, copy)));
+    if (unlike.size > 0)
+      progress(
+        `${ref} lacks files of ${[...unlike].join(", ")}, which git ignores or keeps in a submodule. Today's files are used ` +
+          "instead, so their changes are not compared.",
+      );
     return await render(copy.of(program)).catch((error: unknown) => {
       throw asErrorAt(error, ref, copy.of(repository));
     });
@@ -68,19 +75,52 @@ function andAbove(folder: string): string[] {
 
 /**
  * Gives the copy of a folder today's node_modules, as links. A package that is a folder of the repository, as in an npm workspace,
- * is a part of the program: its link leads to the copy, which has node_modules of its own.
+ * is a part of the program: its link leads to the copy, which has node_modules of its own, if the copy can be loaded.
+ *
+ * @returns the packages of the repository whose copy cannot be loaded
  */
-function linkModules(folder: string, copy: Copy): void {
+function linkModules(folder: string, copy: Copy): string[] {
   const modules = path.join(folder, "node_modules");
   // A repository may contain its packages.
-  if (!existsSync(modules) || existsSync(copy.of(modules))) return;
-  for (const name of packagesIn(modules)) {
+  if (!existsSync(modules) || existsSync(copy.of(modules))) return [];
+  return packagesIn(modules).flatMap((name) => {
     const [place, link] = [realpathSync(path.join(modules, name)), path.join(copy.of(modules), name)];
-    const isOfRef = isSource(place, copy.repository) && existsSync(copy.of(place));
+    const isInRef = isSource(place, copy.repository) && existsSync(copy.of(place));
+    const isOfRef = isInRef && isLoadable(copy.of(place), place);
     mkdirSync(path.dirname(link), { recursive: true });
     symlinkSync(isOfRef ? copy.of(place) : place, link);
-    if (isOfRef) linkModules(place, copy);
+    if (isOfRef) return linkModules(place, copy);
+    return isInRef ? [name] : [];
+  });
+}
+
+/** Whether the copy of a package has all files and folders by which it is loaded, as far as the package has them today. */
+function isLoadable(copy: string, today: string): boolean {
+  const files = ["package.json", ...entriesOf(path.join(copy, "package.json"))];
+  return files
+    .flatMap((file) => [file, path.dirname(file)])
+    .every((place) => existsSync(path.join(copy, place)) || !existsSync(path.join(today, place)));
+}
+
+/** The files that `main` and `exports` of a package.json name, for whatever condition. */
+function entriesOf(file: string): string[] {
+  if (!existsSync(file)) return [];
+  const content = parsed(readFileSync(file, "utf8"));
+  return isRecord(content) ? textsIn([content.main, content.exports]) : [];
+}
+
+/** The value of a JSON text. Undefined if it is not JSON, which is reported when the package is loaded. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 /** The packages in a folder of node_modules, also those of scopes: "@acme/operators". */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
 import { CommandError } from "../../cli/commandError";
@@ -143,6 +143,49 @@ describe("manifestsAt", () => {
     assert.deepEqual(await ask("unreleased"), ["three"]);
   });
 
+  it("takes a package of the repository from the ref if git has the files by which it is loaded, and otherwise says so", async () => {
+    const packages = {
+      committed: { main: "lib/index.js", exports: { ".": "./lib/index.js", "./gone": "./gone/index.js" } },
+      plain: {},
+      built: { main: "dist" },
+      beside: { main: "./index.js" },
+      "@acme/modules": { exports: { ".": { types: "./index.d.ts", import: "./dist/index.js" } } },
+      "@acme/parts": { exports: { "./package.json": "./package.json", "./*": ["./dist/*.js"] } },
+      submodule: {},
+    };
+    const allowed = ["-c", "protocol.file.allow=always"];
+    git(...allowed, "submodule", "--quiet", "add", root, "packages/submodule");
+    for (const [name, content] of Object.entries(packages)) {
+      addLink(path.join(root, "packages", name), path.join(root, "node_modules", name));
+      addFiles(root, { [`packages/${name}/package.json`]: JSON.stringify({ name, ...content }) });
+    }
+    addFiles(root, {
+      ".gitignore": "node_modules\ndist\n/packages/beside/*.js\n",
+      "packages/committed/lib/index.js": "",
+      "packages/beside/index.js": "",
+      ...Object.fromEntries(
+        ["built", "@acme/modules", "@acme/parts"].map((name) => [`packages/${name}/dist/index.js`, ""]),
+      ),
+    });
+    commit("packages");
+    addFiles(root, { "packages/young/package.json": "{}" });
+    addLink(path.join(root, "packages/young"), path.join(root, "node_modules/young"));
+    const ofRef = async (folder: string): Promise<Manifest[]> =>
+      ["young", ...Object.keys(packages)]
+        .filter((name) => realpathSync(path.join(folder, "node_modules", name)).startsWith(folder))
+        .map((name) => ({ apiVersion: "v1", kind: "A", metadata: { name } }));
+    const { result, stderr } = await captured(() => manifestsAt(root, "packages", ofRef));
+    assert.deepEqual(
+      result.map(({ metadata }) => metadata.name),
+      ["committed", "plain"],
+    );
+    assert.equal(
+      stderr,
+      "packages lacks files of @acme/modules, @acme/parts, beside, built, submodule, which git ignores or keeps in a submodule. " +
+        "Today's files are used instead, so their changes are not compared.\n",
+    );
+  });
+
   it("says that git is missing", async () => {
     const { PATH } = process.env;
     process.env.PATH = path.join(root, "nothing");
@@ -214,11 +257,16 @@ describe("argosy verdict", function () {
     assert.deepEqual([result, stderr], [0, ""]);
   });
 
-  it("takes the packages of a workspace from the ref, with their own packages", async () => {
+  /** Installs packages/operators as npm does in a workspace. */
+  function installOperators(): void {
     rmSync(path.join(root, "node_modules"));
-    for (const name of readdirSync(path.join(ROOT, "node_modules")))
-      addLink(path.join(ROOT, "node_modules", name), path.join(root, "node_modules", name));
+    for (const each of readdirSync(path.join(ROOT, "node_modules")))
+      addLink(path.join(ROOT, "node_modules", each), path.join(root, "node_modules", each));
     addLink("../../packages/operators", path.join(root, "node_modules/@acme/operators"));
+  }
+
+  it("takes the packages of a workspace from the ref, with their own packages", async () => {
+    installOperators();
     const handlers =
       'require("path").join(require.resolve("@acme/operators/package.json"), "..", "handlers")';
     const files = {
@@ -240,6 +288,27 @@ describe("argosy verdict", function () {
     assert.equal(stderr, "");
     assert.match(stdout, /status/);
     assert.equal(result, 3);
+  });
+
+  it("takes a compiled package of a workspace as it is today", async () => {
+    installOperators();
+    const files = program("handlers");
+    addFiles(root, {
+      ...files,
+      "index.ts": files["index.ts"].replace('"./handlers"', 'require("@acme/operators").handlers'),
+      ".gitignore": "node_modules\ndist\n",
+      "packages/operators/package.json": '{ "name": "@acme/operators", "main": "dist/index.js" }',
+      "packages/operators/dist/index.js":
+        'exports.handlers = require("node:path").join(__dirname, "../handlers");',
+      "packages/operators/handlers/a/crd.yaml": widgetCrd(),
+      "packages/operators/handlers/a/operator.yaml": OPERATOR,
+      "packages/operators/handlers/a/main.sh": "cat",
+    });
+    commit("compiled");
+    addFiles(root, { "packages/operators/handlers/a/crd.yaml": WITH_STATUS });
+    const { result, stderr } = await argosy("compiled");
+    assert.match(stderr, /^compiled lacks files of @acme\/operators, /);
+    assert.equal(result, 0);
   });
 
   it("names the files of the ref that have a mistake, and the packages that are missing", async () => {
