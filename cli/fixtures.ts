@@ -123,14 +123,9 @@ async function ask({
   const situation = { ...now, object };
   try {
     const actual = await answerTo(situation, operator, pool);
-    const { differences, ...met } = judged(step, actual);
     const isAskedAgain = fixture.repeatable && now.event === "reconcile" && !("error" in actual);
     const again = isAskedAgain ? await answerTo(situation, operator, pool) : actual;
-    const changes = compare(actual, again, "whole").differences;
-    const found = [...differences, ...changes.map((line) => `asked a second time: ${line}`)];
-    const answered = { ...result, passed: found.length === 0, actual, differences: found };
-    // An answer that changes each time would not be the expected one again.
-    return changes.length > 0 ? answered : { ...answered, ...met };
+    return { ...result, actual, ...judged(step, actual, again) };
   } catch (error) {
     if (!(error instanceof ReconcileFailure)) throw error;
     const failure = [error.message, error.log].join("\n").trim();
@@ -138,16 +133,27 @@ async function ask({
   }
 }
 
-/** Compares an answer with the expectation of a step, and decides whether it may be expected instead. */
+/**
+ * Compares an answer with the expectation of a step, and with the second answer to the same question. Decides whether the answer
+ * may be expected instead: it is no error that nobody has expected, and the second answer is the same.
+ */
 function judged(
   { answer, expect }: FixtureStep,
   actual: HandlerAnswer,
-): Pick<FixtureResult, "differences" | "expectation"> {
+  again: HandlerAnswer,
+): Pick<FixtureResult, "passed" | "differences" | "expectation"> {
   const expected = answer ?? expect;
-  if (!expected) return { differences: [NOTHING_EXPECTED], expectation: { field: "answer", value: actual } };
-  const { differences, met } = compare(expected, actual, answer ? "whole" : "part");
-  if (differences.length === 0 || met === undefined) return { differences };
-  return { differences, expectation: { field: answer ? "answer" : "expect", value: met } };
+  const field = expected && !answer ? "expect" : "answer";
+  const { differences, met } = compare(expected ?? {}, actual, field === "expect" ? "part" : "whole");
+  const changes = compare(actual, again, "whole").differences.map((line) => `asked a second time: ${line}`);
+  const mayBeExpected = met !== undefined && changes.length === 0;
+  const found = [
+    ...(expected ? [] : [mayBeExpected ? `${NOTHING_EXPECTED}, ${UPDATE_IT}` : NOTHING_EXPECTED]),
+    ...(expected || met === undefined ? differences : []),
+    ...changes,
+  ];
+  if (found.length === 0 || !mayBeExpected) return { passed: found.length === 0, differences: found };
+  return { passed: false, differences: found, expectation: { field, value: met } };
 }
 
 /**
@@ -169,8 +175,8 @@ export function knownObject(
   return { object: { apiVersion, kind: customResource.kind, ...object }, flaw };
 }
 
-const NOTHING_EXPECTED =
-  "The fixture has no answer and no expect. Write one of them, or let argosy test --update write the answer";
+const NOTHING_EXPECTED = "The fixture has no answer and no expect. Write one of them";
+const UPDATE_IT = "or let argosy test --update write the answer";
 
 /** Children that a step names but that do not exist. */
 function missingChildren(

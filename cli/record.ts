@@ -191,7 +191,8 @@ function tell(
   ];
   print(`${style("green", "✎")} ${file}: ${parts.join(", ")}${event === "finalize" ? ", to finalize" : ""}`);
   if (fakes.size > 0) print(`  ${numbered(fakes.size, "value", "values")} of Secrets were replaced by fakes`);
-  if (extent !== "lean") print("  it contains uid and times, because the handler's answer depends on them");
+  if (extent !== "lean")
+    print("  it contains uid and times, because the handler's answer may depend on them");
   if (isError) print("  the handler returns an error, and the fixture expects that error");
   if (!result.passed) print(`  ${style("red", "the fixture does not pass:")}\n${whyNot(result)}`);
   print(isRun ? `  run it: argosy test ${operator.name}` : `  argosy test runs only ${fixturesOf(operator)}`);

@@ -67,11 +67,9 @@ export async function draft(
       break;
     }
     writeFileSync(file(NAME), text(extent));
-    const { expectation } = result;
-    if (expectation) {
-      const value = clean(expectation.value);
-      updateFixtures(folder, [{ ...result, expectation: { ...expectation, value } }]);
-    }
+    // A new fixture loses nothing if its answer is an error, or differs each time. Its result says so.
+    if (result.actual)
+      updateFixtures(folder, [{ ...result, expectation: { field: "answer", value: clean(result.actual) } }]);
     const written = readFileSync(file(NAME), "utf8");
     return { text: written, extent, result: await ask(written) };
   } finally {

@@ -22,12 +22,14 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 /** Answers what the object's spec says, and makes children of the password that it uses. */
 const HANDLER = `
 const { createInterface } = require("node:readline");
+let count = 0;
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, object, children, used, event } = JSON.parse(line);
   const { name, uid } = object.metadata;
   if (event === "finalize") return console.log(JSON.stringify({ id, finalized: true }));
   if (object.spec.fails) return console.log(JSON.stringify({ id, error: { message: "no size for " + name } }));
   if (object.spec.crashes) process.exit(3);
+  if (object.spec.counts) return console.log(JSON.stringify({ id, children: [], status: { seen: ++count } }));
   const password = used.credentials && Buffer.from(used.credentials.data.password, "base64").toString();
   const made = password ? [
     { apiVersion: "v1", kind: "Secret", metadata: { name: name + "-url" }, stringData: { url: "db://app:" + password + "@db" } },
@@ -182,6 +184,16 @@ describe("argosy record", function () {
     assert.match(told, /the fixture does not pass:\n +the handler ended with exit code 3/);
     assert.deepEqual(Object.keys(fixture()), ["object"]);
     assert.match(await argosy(1, "test", "recorded"), /✘ recorded fixtures\/live\.yaml/);
+  });
+
+  it("records an answer that differs each time, and says how", async () => {
+    await bench.applied("live", { counts: true } as object);
+    const told = await record(1, named("live"));
+    assert.match(
+      told,
+      /the fixture does not pass:\n +asked a second time: status: \.seen: expected 1, got 2\n/,
+    );
+    assert.deepEqual(fixture().answer, { children: [], status: { seen: 1 } });
   });
 
   it("records the request to finalize of an object that is being deleted", async () => {

@@ -44,18 +44,20 @@ describe("argosy test", () => {
     const { result, stdout } = await run({ update: true });
     assert.equal(result, 1, stdout);
     assert.match(stdout, /✘ widget fixtures\/a\.yaml[\s\S]*asked a second time: .*\.size: expected 1, got 2/);
+    assert.match(stdout, /The fixture has no answer and no expect\. Write one of them$/m);
     assert.match(stdout, /^0 passed, 1 failed$/m);
     assert.equal(fixture(), before);
   });
 
-  it("writes no exception of a handler with --update over an expectation, and fails", async () => {
+  it("writes no exception of a handler with --update where none is expected, and fails", async () => {
     addFiles(root, { "widget/main.js": "export const reconcile = () => { throw new Error('a typo'); };\n" });
-    for (const expectation of ["answer: { children: [] }", "expect: { status: { size: 3 } }"]) {
+    for (const expectation of ["answer: { children: [] }", "expect: { status: { size: 3 } }", ""]) {
       addFiles(root, { "widget/fixtures/a.yaml": `object: { metadata: { name: a } }\n${expectation}\n` });
       const before = fixture();
       const { result, stdout } = await run({ update: true });
       assert.equal(result, 1, stdout);
-      assert.match(stdout, /✘ widget fixtures\/a\.yaml\n.*error: expected nothing, got: .*a typo/);
+      assert.match(stdout, /✘ widget fixtures\/a\.yaml\n[\s\S]*error: expected nothing, got: .*a typo/);
+      assert.doesNotMatch(stdout, /--update/);
       assert.equal(fixture(), before);
     }
   });
