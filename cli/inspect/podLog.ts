@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { PODS } from "../../runtime/kubernetes/client";
-import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError, isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { resourcePath } from "../../runtime/kubernetes/resource";
 import type { HttpTransport } from "../../runtime/kubernetes/transport";
@@ -71,11 +71,21 @@ export async function readLog(
   try {
     const response = await transport.open({ method: "GET", path, accept: "*/*", signal });
     const lines = new LineSplitter();
-    for await (const chunk of response) for (const line of lines.push(chunk as Buffer)) tell(line);
+    for await (const chunk of chunksOf(response, `GET ${path}`))
+      for (const line of lines.push(chunk)) tell(line);
   } catch (error) {
     if (signal?.aborted) return;
     // 400: the container has not started. 404: the pod no longer exists.
     if (!isApiError(error, 400) && !isApiError(error, 404)) throw error;
+  }
+}
+
+/** The chunks of an answer. @throws ApiUnreachableError if the connection breaks */
+async function* chunksOf(response: AsyncIterable<Buffer>, request: string): AsyncIterable<Buffer> {
+  try {
+    yield* response;
+  } catch (error) {
+    throw new ApiUnreachableError(request, error as Error);
   }
 }
 
@@ -97,7 +107,8 @@ export interface FollowOptions {
 /**
  * Follows the logs of all existing and new containers until the signal aborts. If a stream ends, for example after two minutes
  * without a line, it is resumed after its last line. What cannot be read is tried again.
- * @throws ApiError if the account has no right to read
+ * @throws ApiError if the account has no right to read, or is not recognized; anything that is neither an ApiError nor an
+ *   ApiUnreachableError
  */
 export async function followLogs(
   transport: HttpTransport,
@@ -105,17 +116,17 @@ export async function followLogs(
   { signal, tail, lookMs = LOOK_MS, onTrouble }: FollowOptions,
   onLine: (line: PodLine) => void,
 ): Promise<void> {
-  const refused = new AbortController();
-  const ended = AbortSignal.any([refused.signal, ...(signal ? [signal] : [])]);
+  const failed = new AbortController();
+  const ended = AbortSignal.any([failed.signal, ...(signal ? [signal] : [])]);
   const followed = new Set<string>();
   /** The time of the last line of each container. */
   const shown = new Map<string, string>();
   const troubled = new Set<string>();
   const fail = (what: string, error: unknown) => {
-    if (isApiError(error, 403)) refused.abort(error);
+    if (!mayPass(error)) return failed.abort(error);
     if (ended.aborted || troubled.has(what)) return;
     troubled.add(what);
-    onTrouble(what, error as Error);
+    onTrouble(what, error);
   };
   const follow = async (source: LogSource, key: string) => {
     const since = shown.get(key);
@@ -130,7 +141,7 @@ export async function followLogs(
       });
     } catch (error) {
       // If the API server does not answer, the next look says so. A container that writes nothing is silent as well.
-      if (error instanceof ApiError) fail(what, error);
+      if (!(error instanceof ApiUnreachableError)) fail(what, error);
     } finally {
       followed.delete(key);
     }
@@ -150,5 +161,11 @@ export async function followLogs(
     }
     await sleep(lookMs, undefined, { signal: ended }).catch(() => {});
   }
-  refused.signal.throwIfAborted();
+  failed.signal.throwIfAborted();
+}
+
+/** Whether the same request may succeed later, although nobody grants a right or logs in. */
+function mayPass(error: unknown): error is ApiError | ApiUnreachableError {
+  if (error instanceof ApiUnreachableError) return true;
+  return error instanceof ApiError && error.code !== 401 && error.code !== 403;
 }

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { followLogs, type PodLine, readLog, sourcesOf } from "../../cli/inspect/podLog";
 import { formatLine } from "../../cli/logs";
 import { plain } from "../../cli/terminal";
-import { ApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";
 import { refuse, TestApiServer } from "./support/testApiServer";
@@ -92,14 +92,14 @@ describe("the log of a container", () => {
     };
     let looks = 0;
     const look = async () => {
-      if (++looks % 2 === 0) throw new Error("no answer");
+      if (++looks % 2 === 0) throw new ApiUnreachableError("GET /", new Error("no answer"));
       return [SOURCE];
     };
     api.answer = (_, response) => refuse(response, 502, { message: "the kubelet does not answer" });
     const following = followLogs(transport, look, options, ({ text }) => void shown.push(text));
     await eventually(() => assert.ok(api.calls.length > 2 && looks > 4));
     const trouble = "the log of one/runner: the kubelet does not answer";
-    const pods = "the operator's pods: no answer";
+    const pods = "the operator's pods: GET /: no answer";
     assert.equal(told.filter((each) => each === trouble).length, 1);
     assert.ok(told.filter((each) => each === pods).length > 1, "told again after a look that succeeded");
     api.answer = (_, response) => void response.write(line(1, "a"));
@@ -108,20 +108,59 @@ describe("the log of a container", () => {
     await following;
   });
 
-  it("is not followed without the right to read it", async () => {
+  it("is followed over a stream that breaks", async () => {
+    const open: ServerResponse[] = [];
+    api.answer = (_, response) => {
+      open.push(response);
+      response.write(line(open.length, String(open.length)));
+    };
+    const shown: string[] = [];
+    const options = { tail: 1, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
+    const following = followLogs(
+      transport,
+      async () => [SOURCE],
+      options,
+      ({ text }) => void shown.push(text),
+    );
+    await eventually(() => assert.deepEqual(shown, ["1"]));
+    api.cut();
+    await eventually(() => assert.deepEqual(shown, ["1", "2"]));
+    abort.abort();
+    await following;
+  });
+
+  it("is not followed without the right to read it, or by a user that the cluster does not recognize", async () => {
     const options = { tail: 1, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
     const look = async () => [SOURCE];
-    api.answer = (_, response) => refuse(response, 403, { message: "you may not" });
-    await assert.rejects(
-      followLogs(transport, look, options, () => {}),
-      /you may not/,
-    );
-    const refused = async () => {
-      throw new ApiError(403, { message: "no pods for you" }, "GET /");
+    for (const code of [401, 403]) {
+      api.answer = (_, response) => refuse(response, code, { message: "you may not" });
+      await assert.rejects(
+        followLogs(transport, look, options, () => {}),
+        /you may not/,
+      );
+      const refused = async () => {
+        throw new ApiError(code, { message: "no pods for you" }, "GET /");
+      };
+      await assert.rejects(
+        followLogs(transport, refused, options, () => {}),
+        /no pods for you/,
+      );
+    }
+  });
+
+  it("is not followed after a mistake of our own", async () => {
+    const options = { tail: 1, signal: abort.signal, lookMs: 5, onTrouble: () => assert.fail() };
+    api.answer = (_, response) => void response.write(line(1, "a"));
+    const mistake = () => {
+      throw new TypeError("undefined is not a line");
     };
     await assert.rejects(
-      followLogs(transport, refused, options, () => {}),
-      /no pods for you/,
+      followLogs(transport, async () => [SOURCE], options, mistake),
+      /undefined is not a line/,
+    );
+    await assert.rejects(
+      followLogs(transport, mistake, options, () => {}),
+      /undefined is not a line/,
     );
   });
 
