@@ -184,13 +184,13 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
   },
   EventContradicts: {
     happened: "An event from outside came again with the same id but with different content.",
-    look: "The Event is on the CRD and names the id. In operator.yaml, the id of the event in on lists the fields that form it.",
+    look: 'The Event is on the CRD and names the id. In operator.yaml, the id in the entry of the event under "on" lists the fields that form it.',
     remedy:
       "Add the fields that differ to id in operator.yaml, or let the sender use a new id for new content.",
   },
   EventRefused: {
     happened: "No object could be created from an event from outside.",
-    look: "The Event is on the CRD and names the field. In operator.yaml, when, id and create of the event in on define its object.",
+    look: 'The Event is on the CRD and names the field. In operator.yaml, when, id and create in the entry of the event under "on" define its object.',
     remedy:
       "Correct create in operator.yaml, or the event that the sender sends. Try it with a fixture and argosy test.",
   },
