@@ -11,13 +11,13 @@ import { notingUnseen } from "../preflight/unseen";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 import { makesIn } from "./made";
-import { onceForEachRun } from "./thisRun";
+import { isWholeProgram, onceForEachRun } from "./thisRun";
 
 /** How long an `up` waits for an answer: without one it may delete what it should not. */
 const UP_PATIENCE_MS = 60_000;
 
 /** A check of a component in its cluster. It is told the program, and what all components of the program make in this cluster. */
-export type Check = (look: Look, program: ExpectedProgram) => Promise<Findings>;
+type Check = (look: Look, program: ExpectedProgram) => Promise<Findings>;
 
 /**
  * Looks into the cluster before a component and its objects are registered. The first component in each cluster also checks that the
@@ -28,6 +28,7 @@ export type Check = (look: Look, program: ExpectedProgram) => Promise<Findings>;
  * @throws ConfigurationError that says what the cluster does not allow
  */
 export async function checkInCluster(component: string, cluster: Cluster, check: Check): Promise<void> {
+  const makesAt = makesIn(cluster);
   const connection = await cluster.connection;
   // No message is awaited: Pulumi sends one after another, and an earlier one may be about a component that waits for this.
   if (!connection) return sayUnchecked(component, cluster);
@@ -44,7 +45,7 @@ export async function checkInCluster(component: string, cluster: Cluster, check:
   const { found, unseen } = await lookInCluster(
     connection,
     (look, server) => {
-      const program = { program: thisProgram(), makes: makesIn(cluster, server) };
+      const program = { program: thisProgram(), isWhole: isWholeProgram(), makes: makesAt(server) };
       return notingUnseen(look, async (noting) =>
         together(await Promise.all(checks.map((each) => each(noting, program)))),
       );
@@ -63,7 +64,7 @@ export async function checkInCluster(component: string, cluster: Cluster, check:
 
 /** Whether objects are really created and deleted. A test with mocks has no engine. */
 function isUp(): boolean {
-  return !pulumi.runtime.isDryRun() && pulumi.runtime.hasEngine();
+  return !pulumi.runtime.isDryRun() && pulumi.runtime.getEngine() !== undefined;
 }
 
 /** Once for each provider, since a component and its parts have the same one. */

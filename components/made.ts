@@ -38,13 +38,20 @@ const POLL_MS = 50;
 
 /**
  * Says whether a component of this program makes an object in this cluster. A component counts unless its cluster is certainly
- * another one: two addresses differ.
- * @param server the address of the cluster's API server
+ * another one: two addresses differ. Called before the component waits for anything, since later the run may be forgotten: see
+ * `onceForEachRun`.
+ * @returns the answer for a cluster whose API server has this address
  */
-export function makesIn(cluster: Cluster, server: string | undefined): Makes {
+export function makesIn(cluster: Cluster): (server: string | undefined) => Makes {
   const here = madeIn(cluster);
-  here.server = server;
   const all = clusters();
+  return (server) => {
+    here.server = server;
+    return makesAt(server, here, all);
+  };
+}
+
+function makesAt(server: string | undefined, here: Made, all: ReadonlyMap<unknown, Made>): Makes {
   const isMade = (key: string) =>
     [...all.values()].some(
       (made) =>

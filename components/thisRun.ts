@@ -33,8 +33,11 @@ const OUTSIDE = {};
 
 /** The runs of this process by their addresses, the oldest first. */
 const runs = new Map<string, object>();
-/** A process may run one program after another, by Pulumi's Automation API. What the earlier ones have kept is not needed. */
-const MOST_RUNS = 20;
+/**
+ * A process may run many programs by Pulumi's Automation API, one after another or at the same time. What the ended ones have kept is
+ * not needed.
+ */
+const MOST_RUNS = 1_000;
 
 function runAt(addresses: string): object {
   const run = runs.get(addresses) ?? {};
@@ -42,4 +45,9 @@ function runAt(addresses: string): object {
   const [oldest] = runs.keys();
   if (runs.size > MOST_RUNS && oldest !== undefined) runs.delete(oldest);
   return run;
+}
+
+/** Whether this process runs the whole program: the stack is here. A plugin is only asked for one component after another. */
+export function isWholeProgram(): boolean {
+  return pulumi.runtime.getStackResource() !== undefined;
 }

@@ -7,6 +7,8 @@ import { ifGivenUp, isGoing, makerOf } from "./makers";
 export interface ExpectedProgram {
   /** The program as "project/stack". */
   readonly program: string;
+  /** Whether this process runs the whole program. A plugin runs one component after another, each for a program elsewhere. */
+  readonly isWhole: boolean;
   /** Whether a component of the program makes the object of this kind and name, now or a little later. */
   readonly makes: Makes;
 }
@@ -18,40 +20,76 @@ export type Makes = (
 
 /**
  * Checks that the program still makes the namespaces and the CRDs of Argo that bear its mark. Pulumi would delete all others, and
- * with them what users have put into these namespaces, and every object of Argo's kinds in the whole cluster.
+ * with them what users have put into these namespaces, and every object of Argo's kinds in the whole cluster. A process that does not
+ * see the whole program cannot prove a loss, because another component may come after this one: the loss is a warning.
  */
-export async function checkLosses(look: Look, { program, makes }: ExpectedProgram): Promise<Findings> {
+export async function checkLosses(
+  look: Look,
+  { program, isWhole, makes }: ExpectedProgram,
+): Promise<Findings> {
   const all = (await look.platformObjects()) ?? [];
   const ours = all.filter((object) => makerOf(object) === program && !isGoing(object));
   const made = await Promise.all(ours.map(makes));
   const lost = ours.filter((_, index) => !made[index]);
-  return {
-    problems: [
-      ...HALVES.filter((half) => lost.some((object) => isDefinitionOf(half, object))).map(lossOfDefinitions),
-      ...lost.filter(({ kind }) => kind === "Namespace").map(lossOfNamespace),
-    ],
-  };
+  const losses = [
+    ...HALVES.filter((half) => lost.some((object) => isDefinitionOf(half, object))).map(lossOfDefinitions),
+    ...lost.filter(({ kind }) => kind === "Namespace").map(lossOfNamespace),
+  ];
+  return isWhole ? { problems: losses.map(refusalOf) } : { problems: [], warnings: losses.map(warningOf) };
 }
 
-const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them';
+/** Objects that Pulumi deletes if no platform of the program makes them, in words. */
+interface Loss {
+  /** What the stack has done: "created the namespace argosy". */
+  readonly done: string;
+  /** What is deleted: "it, with everything in it". */
+  readonly lost: string;
+  /** What a platform does that keeps the objects: "creates it". */
+  readonly keeps: string;
+  /** How the program makes the objects again. */
+  readonly undo: string;
+  /** How the objects may be deleted. */
+  readonly giveUp: string;
+}
 
 function isDefinitionOf({ product }: Half, { kind, metadata }: KubernetesObject): boolean {
   return kind === "CustomResourceDefinition" && metadata.labels?.["app.kubernetes.io/name"] === product;
 }
 
-function lossOfDefinitions({ argument, title, product }: Half): string {
+function lossOfDefinitions({ argument, title, product }: Half): Loss {
   const selector = `app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions`;
+  return {
+    done: `installed the CRDs of ${title}`,
+    lost: "them, with all their objects in the whole cluster",
+    keeps: `has ${argument} "install"`,
+    undo: `Set ${argument} to "install" again.`,
+    giveUp: `If they may be deleted: ${ifGivenUp(`crd --selector ${selector}`)}`,
+  };
+}
+
+function lossOfNamespace({ metadata: { name } }: KubernetesObject): Loss {
+  return {
+    done: `created the namespace ${name}`,
+    lost: "it, with everything in it",
+    keeps: "creates it",
+    undo: "Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers.",
+    giveUp: `If it may be deleted: ${ifGivenUp(`namespace ${name}`)}`,
+  };
+}
+
+const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them.';
+
+function refusalOf({ done, lost, keeps, undo, giveUp }: Loss): string {
   return (
-    `this stack has installed the CRDs of ${title}, and would now delete them, with all their objects in the whole cluster: no ` +
-    `platform of the program has ${argument} "install". Set it to "install" again. ${KEEPING}. If they may be deleted: ` +
-    ifGivenUp(`crd --selector ${selector}`)
+    `this stack has ${done}, and would now delete ${lost}: no platform of the program ${keeps}. ${undo} If the program creates such ` +
+    "a platform only after it has awaited an output of another component, create the platform first, and await the output after " +
+    `that. ${KEEPING} ${giveUp}`
   );
 }
 
-function lossOfNamespace({ metadata: { name } }: KubernetesObject): string {
+function warningOf({ done, lost, keeps, undo }: Loss): string {
   return (
-    `this stack has created the namespace ${name}, and would now delete it, with everything in it: no platform of the program ` +
-    "creates it. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. " +
-    `${KEEPING}. If it may be deleted: ${ifGivenUp(`namespace ${name}`)}`
+    `this stack has ${done}, and pulumi up deletes ${lost}, unless a platform of a later component of the program ${keeps}. If none ` +
+    `does: ${undo} ${KEEPING}`
   );
 }

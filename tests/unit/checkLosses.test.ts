@@ -8,6 +8,10 @@ const DEFINITIONS = {
   "app.kubernetes.io/managed-by": "argosy",
 };
 
+const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them.';
+const LATER =
+  "If the program creates such a platform only after it has awaited an output of another component, create the platform first, and await the output after that.";
+
 describe("checkLosses", () => {
   const object = (kind: string, name: string, program?: string, product?: string): KubernetesObject => ({
     ...found({
@@ -31,17 +35,32 @@ describe("checkLosses", () => {
     (await checkLosses(fakeLook(platformObjects ? { platformObjects } : {}), { ...SHOP, makes })).problems;
 
   it("refuses what bears the program's mark, and no component makes, with the ways to keep it or to give it up", async () => {
-    const sees = 'docs/configuration.md, "What cannot change later", says how to keep them.';
     const ofHalf = (title: string, argument: string, product: string) =>
-      `this stack has installed the CRDs of ${title}, and would now delete them, with all their objects in the whole cluster: no platform of the program has ${argument} "install". Set it to "install" again. ${sees} If they may be deleted: kubectl annotate crd --selector app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions argosy.dev/program-`;
+      `this stack has installed the CRDs of ${title}, and would now delete them, with all their objects in the whole cluster: no platform of the program has ${argument} "install". Set ${argument} to "install" again. ${LATER} ${KEEPING} If they may be deleted: kubectl annotate crd --selector app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions argosy.dev/program-`;
     const ofNamespace = (name: string) =>
-      `this stack has created the namespace ${name}, and would now delete it, with everything in it: no platform of the program creates it. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${sees} If it may be deleted: kubectl annotate namespace ${name} argosy.dev/program-`;
+      `this stack has created the namespace ${name}, and would now delete it, with everything in it: no platform of the program creates it. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${LATER} ${KEEPING} If it may be deleted: kubectl annotate namespace ${name} argosy.dev/program-`;
     assert.deepEqual(await problemsOf(objectsOf("shop/dev"), NONE), [
       ofHalf("Argo Events", "argoEvents", "argo-events"),
       ofHalf("Argo Workflows", "argoWorkflows", "argo-workflows"),
       ofNamespace("argosy"),
       ofNamespace("argosy-system"),
     ]);
+  });
+
+  it("warns only, if a later component that this process does not see may make it", async () => {
+    const look = fakeLook({ platformObjects: objectsOf("shop/dev") });
+    const findings = async (makes: Makes) => await checkLosses(look, { ...SHOP, isWhole: false, makes });
+    const lost = await findings(
+      async ({ metadata }) => !/^(argosy|sensors.argoproj.io)$/.test(metadata.name),
+    );
+    assert.deepEqual(lost, {
+      problems: [],
+      warnings: [
+        `this stack has installed the CRDs of Argo Events, and pulumi up deletes them, with all their objects in the whole cluster, unless a platform of a later component of the program has argoEvents "install". If none does: Set argoEvents to "install" again. ${KEEPING}`,
+        `this stack has created the namespace argosy, and pulumi up deletes it, with everything in it, unless a platform of a later component of the program creates it. If none does: Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${KEEPING}`,
+      ],
+    });
+    assert.deepEqual(await findings(async () => true), { problems: [], warnings: [] });
   });
 
   it("refuses nothing that the program makes", async () => {

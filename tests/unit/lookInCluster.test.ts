@@ -14,16 +14,7 @@ describe("lookInCluster", function () {
   beforeEach(() => api.calls.splice(0));
   after(() => api.stop());
 
-  const kubeconfig = () => {
-    const { server, certificateAuthority } = api.connection();
-    const authority = Buffer.from(String(certificateAuthority)).toString("base64");
-    return JSON.stringify({
-      "current-context": "c",
-      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-      clusters: [{ name: "c", cluster: { server, "certificate-authority-data": authority } }],
-      users: [{ name: "u", user: {} }],
-    });
-  };
+  const kubeconfig = () => api.kubeconfig();
   const lookForCrd = (answer: Answer, options?: LookOptions) => {
     api.answer = answer;
     return lookInCluster({ kubeconfig: kubeconfig() }, (look) => look.crd("gears.example.com"), options);

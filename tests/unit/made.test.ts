@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Cluster } from "../../components/cluster";
 import { makesIn, noteMade } from "../../components/made";
+import { fakeRuns } from "./support/fakeRuns";
 import { run } from "./support/program";
 
 describe("what the components of a program make", function () {
@@ -19,9 +20,9 @@ describe("what the components of a program make", function () {
       for (const name of ["here", "unknown", "same", "other"]) {
         noteMade(clusterOf(name), [namespace(`in-${name}`)]);
       }
-      makesIn(clusterOf("same"), SERVER);
-      makesIn(clusterOf("other"), "https://other.example.com");
-      const makes = makesIn(clusterOf("here"), SERVER);
+      makesIn(clusterOf("same"))(SERVER);
+      makesIn(clusterOf("other"))("https://other.example.com");
+      const makes = makesIn(clusterOf("here"))(SERVER);
       const found = ["in-here", "in-unknown", "in-same", "in-other", "nowhere"].map((name) =>
         makes(namespace(name)),
       );
@@ -32,17 +33,34 @@ describe("what the components of a program make", function () {
 
   it("counts if a component comes a little later", async () => {
     await run(async () => {
-      const makes = makesIn(clusterOf("here"), SERVER)(namespace("late"));
+      const makes = makesIn(clusterOf("here"))(SERVER)(namespace("late"));
       await pause(300);
       noteMade(clusterOf("here"), [namespace("late")]);
       assert.equal(await makes, true);
     });
   });
 
+  it("counts for a component that has asked before so many other runs that its own is forgotten", async () => {
+    const runs = fakeRuns();
+    try {
+      runs.enter("this");
+      const makes = makesIn(clusterOf("here"));
+      noteMade(clusterOf("here"), [namespace("argosy")]);
+      for (let other = 0; other < 2_000; other++) {
+        runs.enter(`other ${other}`);
+        noteMade(clusterOf("here"), []);
+      }
+      runs.enter("this");
+      assert.equal(await makes(SERVER)(namespace("argosy")), true);
+    } finally {
+      runs.restore();
+    }
+  });
+
   it("does not count in another run of a program", async () => {
     await run(() => noteMade(clusterOf("here"), [namespace("argosy")]));
     await run(async () => {
-      assert.equal(await makesIn(clusterOf("here"), SERVER)(namespace("argosy")), false);
+      assert.equal(await makesIn(clusterOf("here"))(SERVER)(namespace("argosy")), false);
     });
   });
 });

@@ -1,18 +1,16 @@
 import assert from "node:assert/strict";
-import * as pulumi from "@pulumi/pulumi";
 import { onceForEachRun } from "../../components/thisRun";
+import { fakeRuns } from "./support/fakeRuns";
 
 describe("what is kept for one run of a program", () => {
-  const { getMonitor, getEngine } = pulumi.runtime;
-  let address = "";
+  let runs: ReturnType<typeof fakeRuns>;
   beforeEach(() => {
-    const client = () => ({ getChannel: () => ({ getTarget: () => address }) });
-    Object.assign(pulumi.runtime, { getMonitor: client, getEngine: client });
+    runs = fakeRuns();
   });
-  afterEach(() => void Object.assign(pulumi.runtime, { getMonitor, getEngine }));
+  afterEach(() => runs.restore());
 
-  const at = <Result>(place: string, act: () => Result): Result => {
-    address = place;
+  const at = <Result>(address: string, act: () => Result): Result => {
+    runs.enter(address);
     return act();
   };
 
@@ -33,9 +31,9 @@ describe("what is kept for one run of a program", () => {
   it("is forgotten after many further runs in the same process", () => {
     const kept = onceForEachRun(() => ({}));
     const first = at("long ago", kept);
-    for (let run = 0; run < 10; run++) at(`later ${run}`, kept);
+    for (let run = 0; run < 500; run++) at(`later ${run}`, kept);
     assert.equal(at("long ago", kept), first);
-    for (let run = 10; run < 100; run++) at(`later ${run}`, kept);
+    for (let run = 500; run < 2_000; run++) at(`later ${run}`, kept);
     assert.notEqual(at("long ago", kept), first);
   });
 });

@@ -66,6 +66,18 @@ export class TestApiServer {
     return { server: `https://127.0.0.1:${port}`, certificateAuthority: this.identity.certificate, ...more };
   }
 
+  /** The text of a kubeconfig for it. */
+  kubeconfig(): string {
+    const { server, certificateAuthority } = this.connection();
+    const authority = Buffer.from(String(certificateAuthority)).toString("base64");
+    return JSON.stringify({
+      "current-context": "c",
+      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+      clusters: [{ name: "c", cluster: { server, "certificate-authority-data": authority } }],
+      users: [{ name: "u", user: {} }],
+    });
+  }
+
   /** A client of it. */
   client(): KubernetesClient {
     return new KubernetesClient(this.connection());

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { resetOptions } from "@pulumi/pulumi/runtime/settings";
+import { checkInCluster } from "../../components/checkInCluster";
+import type { Cluster } from "../../components/cluster";
+import { NOTHING } from "../../preflight/lookInCluster";
+import { logged } from "./support/componentRuns";
+import { run } from "./support/program";
+import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
+
+const NAMESPACES = "/api/v1/namespaces";
+
+describe("the check of a component in its cluster", function () {
+  this.timeout(30_000);
+  let api: TestApiServer;
+  before(async () => {
+    api = await TestApiServer.start();
+  });
+  beforeEach(() => api.calls.splice(0));
+  after(() => api.stop());
+
+  const clusterOf = (identity: string): Cluster => ({
+    provider: undefined,
+    identity,
+    connection: Promise.resolve({ kubeconfig: api.kubeconfig() }),
+  });
+  const check = () => checkInCluster("It", clusterOf("here"), async () => NOTHING);
+  const withNamespace =
+    (program: string): Answer =>
+    ({ path }, response) =>
+      json(response, {
+        metadata: {},
+        items:
+          path === NAMESPACES
+            ? [{ metadata: { name: "argosy", annotations: { "argosy.dev/program": program } } }]
+            : [],
+      });
+
+  describe("in a plugin, which creates one component after another for a program elsewhere", () => {
+    it("asks a busy cluster again in an up, as everywhere, and not in a preview", async () => {
+      api.answer = ({ path }, response) => {
+        const asked = api.calls.filter((call) => call.path === path).length;
+        if (path === NAMESPACES && asked === 1) refuse(response, 503);
+        else json(response, { metadata: {}, items: [] });
+      };
+      const asked = async (isPreview: boolean) => {
+        api.calls.splice(0);
+        await logged(() => inPlugin(check, isPreview));
+        return api.calls.filter(({ path }) => path === NAMESPACES).length;
+      };
+      assert.deepEqual([await asked(false), await asked(true)], [2, 1]);
+    });
+
+    it("warns of a loss, since a component that waits for this one may follow", async () => {
+      api.answer = withNamespace("shop/dev");
+      const lines = await logged(() => inPlugin(check));
+      assert.match(lines, /^It: this stack has created the namespace argosy, and pulumi up deletes it, /);
+    });
+  });
+
+  it("refuses a loss in a program, all of whose components are here", async () => {
+    api.answer = withNamespace("argosy/test");
+    await assert.rejects(run(check), /It: this stack has created the namespace argosy, and would now/);
+  });
+});
+
+/** Acts with what the SDK keeps for one call of a plugin, as its own provider/server.js does. The SDK does not declare the function. */
+const { withLocalStorage } = require("@pulumi/pulumi/runtime/state") as {
+  readonly withLocalStorage: <Result>(act: () => Result) => Result;
+};
+
+let runs = 0;
+
+/** Acts as the plugin does for the program shop/dev: with what Pulumi keeps for this call alone, and without a stack. */
+function inPlugin<Result>(act: () => Promise<Result>, isPreview = false): Promise<Result> {
+  return withLocalStorage(() => {
+    runs += 1;
+    resetOptions("shop", "dev", -1, "127.0.0.1:1", `127.0.0.1:${1 + runs}`, isPreview, "acme");
+    return act();
+  });
+}
