@@ -98,7 +98,16 @@ export function afterCheck(
   return { ...opts, dependsOn };
 }
 
-/** This program as one word: "project/stack". */
+/** This program as one word, which is Pulumi's own name of its stack: "organization/project/stack". */
 export function thisProgram(): string {
-  return `${pulumi.getProject()}/${pulumi.getStack()}`;
+  return `${organization()}/${pulumi.getProject()}/${pulumi.getStack()}`;
+}
+
+/** A backend without organizations calls its only one "organization". So does this, where there is no backend: under mocks. */
+function organization(): string {
+  try {
+    return pulumi.getOrganization();
+  } catch {
+    return "organization";
+  }
 }

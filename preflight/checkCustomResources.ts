@@ -13,7 +13,7 @@ export interface ExpectedCustomResource {
 /** The CRDs of a program's operators. */
 export interface ExpectedCustomResources {
   readonly customResources: readonly ExpectedCustomResource[];
-  /** The program that creates them, as "project/stack". */
+  /** The program that creates them, as "organization/project/stack". */
   readonly program: string;
   /** The namespace of the platform, in which their accounts are. */
   readonly namespace: string;

@@ -6,7 +6,7 @@ export interface ExpectedInstallation {
   readonly installation: string;
   /** The ClusterRole that represents the installation. */
   readonly clusterRole: string;
-  /** The program that creates it, as "project/stack". */
+  /** The program that creates it, as "organization/project/stack". */
   readonly program: string;
 }
 

@@ -5,7 +5,7 @@ import { ifGivenUp, isGoing, makerOf } from "./makers";
 
 /** A program, and what it is about to make. */
 export interface ExpectedProgram {
-  /** The program as "project/stack". */
+  /** The program as "organization/project/stack". */
   readonly program: string;
   /** Whether this process runs the whole program. A plugin runs one component after another, each for a program elsewhere. */
   readonly isWhole: boolean;

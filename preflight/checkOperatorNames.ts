@@ -7,7 +7,7 @@ export interface ExpectedOperators {
   readonly operators: readonly OperatorIdentity[];
   /** The namespace of the platform, in which their objects are. */
   readonly namespace: string;
-  /** The program that creates them, as "project/stack". */
+  /** The program that creates them, as "organization/project/stack". */
   readonly program: string;
   /** The service account by which an operator's name is known to be taken. */
   readonly accountOf: (operator: string) => string;

@@ -40,7 +40,7 @@ export function ifRenamed(maker: string, object: string, program: string): strin
   );
 }
 
-/** Where an object comes from that this program has not made: ", from the stack shop/dev". And how it becomes this program's. */
+/** Where an object comes from that this program has not made: ", from the stack acme/shop/dev". And how it becomes this program's. */
 export function notOurs(
   found: Marked,
   object: string,

@@ -293,14 +293,14 @@ describe("the program on a real API server", function () {
     const handlers = sample.definitions.map((each) => ({ ...each, installation: "billing" }));
     const look = () => run(operatorsProgram({ ...sample, definitions: handlers }, args), { preview: true });
     await look();
-    await marker("shop/prod");
+    await marker("acme/shop/prod");
     try {
       await assert.rejects(
         look(),
         /already has an operator "gear", of the installation "argosy" and the stack shop/,
       );
     } finally {
-      await marker("argosy/test");
+      await marker("organization/argosy/test");
     }
   });
 
@@ -316,18 +316,18 @@ describe("the program on a real API server", function () {
     const look = (more: Partial<OperatorsArgs> = {}) =>
       run(operatorsProgram(sample, { ...args, ...more }), { preview: true });
     await look();
-    await mark("shop/prod");
+    await mark("acme/shop/prod");
     try {
       await assert.rejects(
         look(),
-        /the operator gear has the CRD gears\.shop\.example\.com, .* exists in the cluster, from the stack shop\/prod\./,
+        /the operator gear has the CRD gears\.shop\.example\.com, .* exists in the cluster, from the stack acme\/shop\/prod\./,
       );
       const crd = ({ metadata }: { metadata: { annotations?: Record<string, string> } }) => {
         metadata.annotations = { ...metadata.annotations, "pulumi.com/patchForce": "true" };
       };
       await look({ transform: { crd } });
     } finally {
-      await mark("argosy/test");
+      await mark("organization/argosy/test");
     }
   });
 
@@ -358,12 +358,12 @@ describe("the program on a real API server", function () {
     const look = () => run(operatorsProgram(sample, args));
     await look();
     const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
-    const annotations = { "argosy.dev/program": "billing/prod" };
+    const annotations = { "argosy.dev/program": "acme/billing/prod" };
     const metadata = { name: installationNameOf("argosy") };
     await cluster.api.patch({ ...role, metadata }, { metadata: { annotations } });
     await assert.rejects(
       look(),
-      /Operators "argosy": installation is "argosy".*belongs to the stack billing\/prod\./,
+      /Operators "argosy": installation is "argosy".*belongs to the stack acme\/billing\/prod\./,
     );
   });
 

@@ -222,9 +222,9 @@ describe("bad input is refused before anything is registered:", () => {
 
     it("installed by another program of Argosy, and not by this one: that may be the stack before it was renamed", async () => {
       const there = (program: string) => ({ ...crds, "workflows.argoproj.io": by(program) });
-      assert.deepEqual(await problemsOf("install", "install", there("shop/dev")), []);
-      assert.deepEqual(await problemsOf("install", "install", there("billing/dev")), [
-        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack billing/dev). If billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=shop/dev, and change nothing in the program. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+      assert.deepEqual(await problemsOf("install", "install", there("acme/shop/dev")), []);
+      assert.deepEqual(await problemsOf("install", "install", there("acme/billing/dev")), [
+        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack acme/billing/dev). If acme/billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
       ]);
     });
 
@@ -233,7 +233,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.deepEqual(
         await problemsOf("install", "install", { ...crds, "workflows.argoproj.io": givenUp }),
         [
-          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If it is to belong to this stack, which has given it up or takes it over: kubectl annotate crd workflows.argoproj.io argosy.dev/program=shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If it is to belong to this stack, which has given it up or takes it over: kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
         ],
       );
     });
@@ -256,11 +256,11 @@ describe("bad input is refused before anything is registered:", () => {
       assert.deepEqual(await problemsOf("install", "share", there), [
         'argoWorkflows is "share", but Argo Workflows is being deleted (workflows.argoproj.io). Set it to "install", or install Argo Workflows first.',
       ]);
-      const look = fakeLook({ crds: { "workflows.argoproj.io": going(by("shop/dev")) } });
+      const look = fakeLook({ crds: { "workflows.argoproj.io": going(by("acme/shop/dev")) } });
       const ours = await checkPlatform(look, { ...named, argoEvents: "none", argoWorkflows: "install" });
       assert.deepEqual(ours.problems, []);
       assert.match(ours.warnings?.join("") ?? "", /^the CRD it is being deleted, .* pulumi up --refresh /);
-      const namespaces = { argosy: going(by("shop/dev")) };
+      const namespaces = { argosy: going(by("acme/shop/dev")) };
       assert.deepEqual(await namespaceProblems(namespaces), [
         "the namespace argosy is being deleted. Wait until it is gone, and run pulumi up --refresh.",
       ]);
@@ -273,10 +273,13 @@ describe("bad input is refused before anything is registered:", () => {
     };
 
     it("in namespaces that are there already, and that this program has not created", async () => {
-      assert.deepEqual(await namespaceProblems({ argosy: by("shop/dev"), "argosy-system": "absent" }), []);
-      assert.deepEqual(await namespaceProblems({ argosy: found(), "argosy-system": by("shop/prod") }), [
-        "createNamespaces is true, but the namespace argosy exists already. If it is to belong to this stack, which has given it up or takes it over: kubectl annotate namespace argosy argosy.dev/program=shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set createNamespaces to false, or name another namespace.",
-        "createNamespaces is true, but the namespace argosy-system exists already, from the stack shop/prod. If shop/prod is the former name of this stack: kubectl annotate --overwrite namespace argosy-system argosy.dev/program=shop/dev, and change nothing in the program. Otherwise, set createNamespaces to false, or name another namespace.",
+      assert.deepEqual(
+        await namespaceProblems({ argosy: by("acme/shop/dev"), "argosy-system": "absent" }),
+        [],
+      );
+      assert.deepEqual(await namespaceProblems({ argosy: found(), "argosy-system": by("acme/shop/prod") }), [
+        "createNamespaces is true, but the namespace argosy exists already. If it is to belong to this stack, which has given it up or takes it over: kubectl annotate namespace argosy argosy.dev/program=acme/shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set createNamespaces to false, or name another namespace.",
+        "createNamespaces is true, but the namespace argosy-system exists already, from the stack acme/shop/prod. If acme/shop/prod is the former name of this stack: kubectl annotate --overwrite namespace argosy-system argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set createNamespaces to false, or name another namespace.",
       ]);
     });
 

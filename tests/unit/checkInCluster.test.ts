@@ -51,14 +51,14 @@ describe("the check of a component in its cluster", function () {
     });
 
     it("warns of a loss, since a component that waits for this one may follow", async () => {
-      api.answer = withNamespace("shop/dev");
+      api.answer = withNamespace("acme/shop/dev");
       const lines = await logged(() => inPlugin(check));
       assert.match(lines, /^It: this stack has created the namespace argosy, and pulumi up deletes it, /);
     });
   });
 
   it("refuses a loss in a program, all of whose components are here", async () => {
-    api.answer = withNamespace("argosy/test");
+    api.answer = withNamespace("organization/argosy/test");
     await assert.rejects(run(check), /It: this stack has created the namespace argosy, and would now/);
   });
 });
@@ -70,7 +70,7 @@ const { withLocalStorage } = require("@pulumi/pulumi/runtime/state") as {
 
 let runs = 0;
 
-/** Acts as the plugin does for the program shop/dev: with what Pulumi keeps for this call alone, and without a stack. */
+/** Acts as the plugin does for the program acme/shop/dev: with what Pulumi keeps for this call alone, and without a stack. */
 function inPlugin<Result>(act: () => Promise<Result>, isPreview = false): Promise<Result> {
   return withLocalStorage(() => {
     runs += 1;

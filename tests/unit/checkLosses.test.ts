@@ -39,7 +39,7 @@ describe("checkLosses", () => {
       `this stack has installed the CRDs of ${title}, and would now delete them, with all their objects in the whole cluster: no platform of the program has ${argument} "install". Set ${argument} to "install" again. ${LATER} ${KEEPING} If they may be deleted: kubectl annotate crd --selector app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions argosy.dev/program-`;
     const ofNamespace = (name: string) =>
       `this stack has created the namespace ${name}, and would now delete it, with everything in it: no platform of the program creates it. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${LATER} ${KEEPING} If it may be deleted: kubectl annotate namespace ${name} argosy.dev/program-`;
-    assert.deepEqual(await problemsOf(objectsOf("shop/dev"), NONE), [
+    assert.deepEqual(await problemsOf(objectsOf("acme/shop/dev"), NONE), [
       ofHalf("Argo Events", "argoEvents", "argo-events"),
       ofHalf("Argo Workflows", "argoWorkflows", "argo-workflows"),
       ofNamespace("argosy"),
@@ -48,7 +48,7 @@ describe("checkLosses", () => {
   });
 
   it("warns only, if a later component that this process does not see may make it", async () => {
-    const look = fakeLook({ platformObjects: objectsOf("shop/dev") });
+    const look = fakeLook({ platformObjects: objectsOf("acme/shop/dev") });
     const findings = async (makes: Makes) => await checkLosses(look, { ...SHOP, isWhole: false, makes });
     const lost = await findings(
       async ({ metadata }) => !/^(argosy|sensors.argoproj.io)$/.test(metadata.name),
@@ -64,16 +64,16 @@ describe("checkLosses", () => {
   });
 
   it("refuses nothing that the program makes", async () => {
-    const all = objectsOf("shop/dev");
+    const all = objectsOf("acme/shop/dev");
     assert.deepEqual(await problemsOf(all, async () => true), []);
     const butOne: Makes = async ({ metadata }) => metadata.name !== "argosy-system";
     assert.equal((await problemsOf(all, butOne)).length, 1);
   });
 
   it("refuses nothing of others, nothing without a mark, and nothing that goes anyway", async () => {
-    assert.deepEqual(await problemsOf(objectsOf("shop/prod"), NONE), []);
+    assert.deepEqual(await problemsOf(objectsOf("acme/shop/prod"), NONE), []);
     assert.deepEqual(await problemsOf(objectsOf(undefined), NONE), []);
-    const going = objectsOf("shop/dev").map((each) => ({
+    const going = objectsOf("acme/shop/dev").map((each) => ({
       ...each,
       metadata: { ...each.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
     }));

@@ -176,12 +176,12 @@ describe("the components and the cluster", function () {
     const name = "argosy-installation-shop";
     const look = (program: string) =>
       fakeLook({ clusterRoles: { [name]: found({ annotations: { "argosy.dev/program": program } }) } });
-    const expected = { installation: "shop", clusterRole: name, program: "shop/dev" };
-    assert.deepEqual((await checkInstallation(look("shop/dev"), expected)).problems, []);
-    const { problems } = await checkInstallation(look("billing/prod"), expected);
+    const expected = { installation: "shop", clusterRole: name, program: "acme/shop/dev" };
+    assert.deepEqual((await checkInstallation(look("acme/shop/dev"), expected)).problems, []);
+    const { problems } = await checkInstallation(look("acme/billing/prod"), expected);
     assert.match(
       problems[0] ?? "",
-      /installation is "shop", which in this cluster belongs to the stack billing\/prod\. If billing\/prod is the former name of this stack: kubectl annotate --overwrite clusterrole argosy-installation-shop argosy\.dev\/program=shop\/dev, and change nothing in the program\. If that is another stack, give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
+      /installation is "shop", which in this cluster belongs to the stack acme\/billing\/prod\. If acme\/billing\/prod is the former name of this stack: kubectl annotate --overwrite clusterrole argosy-installation-shop argosy\.dev\/program=acme\/shop\/dev, and change nothing in the program\. If that is another stack, give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
     );
   });
 
@@ -199,17 +199,17 @@ describe("the components and the cluster", function () {
       });
     const problemsOf = async (maker: string | undefined, namespace = "argosy") => {
       const operators = ["cache", "press"].map((name) => ({ installation: "shop", name }));
-      const expected = { operators, namespace, program: "shop/dev" };
+      const expected = { operators, namespace, program: "acme/shop/dev" };
       const accountOf = (name: string) => `${name}-runner`;
       const clusterRoleOf = (installation: string) => `argosy-installation-${installation}`;
       return (await checkOperatorNames(look(maker), { ...expected, accountOf, clusterRoleOf })).problems;
     };
-    assert.deepEqual(await problemsOf("billing/prod"), [
-      'the platform in the namespace argosy already has an operator "cache", of the installation "billing" and the stack billing/prod. Give one of the two another name, or, if their kinds differ, give these operators a platform of their own.',
+    assert.deepEqual(await problemsOf("acme/billing/prod"), [
+      'the platform in the namespace argosy already has an operator "cache", of the installation "billing" and the stack acme/billing/prod. Give one of the two another name, or, if their kinds differ, give these operators a platform of their own.',
     ]);
-    assert.deepEqual(await problemsOf("shop/dev"), [], "this stack had that installation before");
+    assert.deepEqual(await problemsOf("acme/shop/dev"), [], "this stack had that installation before");
     assert.deepEqual(await problemsOf(undefined), [], "left behind");
-    assert.deepEqual(await problemsOf("billing/prod", "other"), []);
+    assert.deepEqual(await problemsOf("acme/billing/prod", "other"), []);
   });
 
   describe("has the CRD of an operator:", () => {
@@ -222,7 +222,7 @@ describe("the components and the cluster", function () {
     const check = (metadata: Partial<ObjectMeta>, takesExisting = false, serviceAccounts = NO_ACCOUNT) =>
       checkCustomResources(fakeLook({ crds: { [crd]: found(metadata) }, serviceAccounts }), {
         customResources: [{ operator, crd, takesExisting }],
-        program: "shop/dev",
+        program: "acme/shop/dev",
         namespace: "argosy",
         accountOf: (name) => `${name}-runner`,
       });
@@ -232,30 +232,30 @@ describe("the components and the cluster", function () {
     it("refused if it is another stack's or nobody's, unless its author takes it over", async () => {
       const remedy =
         'A kind has one operator in a cluster. Give this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, "Take over an existing CRD".';
-      assert.deepEqual((await check(mark("shop/prod"))).problems, [
-        `the operator gear has the CRD ${crd}, which already exists in the cluster, from the stack shop/prod. If shop/prod is the former name of this stack: kubectl annotate --overwrite crd ${crd} argosy.dev/program=shop/dev, and change nothing in the program. Otherwise: ${remedy}`,
+      assert.deepEqual((await check(mark("acme/shop/prod"))).problems, [
+        `the operator gear has the CRD ${crd}, which already exists in the cluster, from the stack acme/shop/prod. If acme/shop/prod is the former name of this stack: kubectl annotate --overwrite crd ${crd} argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise: ${remedy}`,
       ]);
       assert.deepEqual((await check({})).problems, [
         `the operator gear has the CRD ${crd}, which already exists in the cluster. ${remedy}`,
       ]);
-      for (const metadata of [mark("shop/prod"), {}, mark("shop/dev")]) {
+      for (const metadata of [mark("acme/shop/prod"), {}, mark("acme/shop/dev")]) {
         assert.deepEqual((await check(metadata, true)).problems, []);
       }
-      assert.deepEqual((await check(mark("shop/dev"))).problems, []);
+      assert.deepEqual((await check(mark("acme/shop/dev"))).problems, []);
     });
 
     it("without its mark it is this stack's if the operator is deployed, or if nobody can tell", async () => {
       assert.deepEqual((await check({}, false, account("shop.gear"))).problems, []);
       assert.deepEqual((await check({}, false, {})).problems, []);
       assert.equal((await check({}, false, account("other.gear"))).problems.length, 1);
-      assert.equal((await check(mark("shop/prod"), false, account("shop.gear"))).problems.length, 1);
+      assert.equal((await check(mark("acme/shop/prod"), false, account("shop.gear"))).problems.length, 1);
     });
 
     it("warned of if it is this stack's and is being deleted, since the operator finalizes its objects", async () => {
-      const { problems, warnings } = await check({ ...mark("shop/dev"), ...GOING });
+      const { problems, warnings } = await check({ ...mark("acme/shop/dev"), ...GOING });
       assert.deepEqual(problems, []);
       assert.match(warnings?.join("") ?? "", /is being deleted, .* pulumi up --refresh creates it again/);
-      assert.equal((await check({ ...mark("shop/prod"), ...GOING })).problems.length, 1);
+      assert.equal((await check({ ...mark("acme/shop/prod"), ...GOING })).problems.length, 1);
     });
   });
 
@@ -272,7 +272,7 @@ describe("the components and the cluster", function () {
     assert.equal(marker?.kind, "ClusterRole");
     // The API server answers an empty list with null: Pulumi would find a change at each `up`.
     assert.ok(marker && !("rules" in marker));
-    assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "argosy/test");
+    assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "organization/argosy/test");
   });
 
   it("has CRDs of operators that say whose they are", async () => {
@@ -280,7 +280,7 @@ describe("the components and the cluster", function () {
     const crds = manifests.filter(({ metadata }) => metadata.name.endsWith(".shop.example.com"));
     const programs = crds.map(({ metadata }) => metadata.annotations?.["argosy.dev/program"]);
     assert.ok(crds.length > 3);
-    assert.deepEqual(new Set(programs), new Set(["argosy/test"]));
+    assert.deepEqual(new Set(programs), new Set(["organization/argosy/test"]));
   });
 
   it("has namespaces and CRDs of the platform that say whose they are", async () => {

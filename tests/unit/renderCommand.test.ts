@@ -65,7 +65,10 @@ describe("the command render", () => {
     assert.deepEqual([status, stderr], [0, ""]);
     // Here every stack is called "test", and that is on what only one stack may install.
     const here = async (stack: string) =>
-      formatStream((await runStack(stack)).manifests).replaceAll(": argosy/test\n", `: argosy/${stack}\n`);
+      formatStream((await runStack(stack)).manifests).replaceAll(
+        ": organization/argosy/test\n",
+        `: organization/argosy/${stack}\n`,
+      );
     assert.ok(stdout.length > 100_000);
     assert.equal(stdout, await here("prod"));
     assert.equal(stdout, await here("prod"));

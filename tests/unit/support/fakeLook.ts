@@ -3,7 +3,7 @@ import type { Found, Look } from "../../../preflight/lookInCluster";
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
 
 /** The program that the checks are told, if no other component makes anything. */
-export const SHOP = { program: "shop/dev", isWhole: true, makes: async () => false };
+export const SHOP = { program: "acme/shop/dev", isWhole: true, makes: async () => false };
 
 /** An object of a cluster of which only the metadata counts. */
 export function found(metadata: Partial<ObjectMeta> = {}): KubernetesObject {
