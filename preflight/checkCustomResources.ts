@@ -1,6 +1,6 @@
 import { identityOf, OPERATOR_LABEL, type OperatorIdentity } from "../runtime/program";
 import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
-import { ifGoing, ifRenamed, makerOf } from "./makers";
+import { ifGoing, ifRenamed, ifUnmarked, makerOf } from "./makers";
 
 /** The CRD of an operator that a program is about to create. */
 export interface ExpectedCustomResource {
@@ -43,10 +43,11 @@ async function checkCustomResource(
     maker === program || (maker === undefined && (await mayBeDeployed(look, operator, namespace, accountOf)));
   if (isOurs || takesExisting) return ifGoing(found);
   const complaint = `the operator ${operator.name} has the CRD ${crd}, which already exists in the cluster`;
-  const renamed = maker === undefined ? "" : `${ifRenamed(maker, `crd ${crd}`, program)} Otherwise: `;
+  const object = `crd ${crd}`;
+  const way = maker === undefined ? ifUnmarked(object, program) : ifRenamed(maker, object, program);
   return {
     problems: [
-      `${complaint}${maker === undefined ? "" : `, from the stack ${maker}`}. ${renamed}A kind has one operator in a cluster. Give ` +
+      `${complaint}${maker === undefined ? "" : `, from the stack ${maker}`}. ${way} Otherwise: A kind has one operator in a cluster. Give ` +
         "this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, " +
         '"Take over an existing CRD".',
     ],

@@ -27,8 +27,10 @@ export async function checkLosses(
   look: Look,
   { program, isWhole, makes }: ExpectedProgram,
 ): Promise<Findings> {
-  const all = (await look.platformObjects()) ?? [];
-  const ours = all.filter((object) => makerOf(object) === program && !isGoing(object));
+  const all = await Promise.all([look.argoDefinitions(), look.namespaces()]);
+  const ours = all
+    .flatMap((objects) => objects ?? [])
+    .filter((object) => makerOf(object) === program && !isGoing(object));
   const made = await Promise.all(ours.map(makes));
   const lost = ours.filter((_, index) => !made[index]);
   const losses = [

@@ -87,7 +87,9 @@ async function checkNamespace(name: string, { program }: ExpectedPlatform, look:
   const found = await look.namespace(name);
   if (found === undefined || found === "absent") return NOTHING;
   if (isGoing(found)) {
-    const problem = `the namespace ${name} is being deleted. Wait until it is gone, and run pulumi up --refresh.`;
+    const problem =
+      `the namespace ${name} is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: docs/operations.md, ` +
+      '"If somebody deleted the controllers first".';
     return { problems: [problem] };
   }
   if (makerOf(found) === program) return NOTHING;

@@ -12,6 +12,7 @@ import {
   type ControllerConfiguration,
   readControllerConfiguration,
 } from "./controllerConfiguration";
+import { HALVES } from "./halves";
 import { connectionFromKubeconfig } from "./kubeconfig";
 
 /** How to reach a cluster, in the form of Pulumi's Kubernetes provider. */
@@ -59,8 +60,13 @@ export interface Look {
   serviceAccount(namespace: string, name: string): Promise<Found>;
   /** The ClusterRole of this name. */
   clusterRole(name: string): Promise<Found>;
-  /** All namespaces, and the CRDs that Argosy's platforms have installed, without their content. */
-  platformObjects(): Promise<readonly KubernetesObject[] | undefined>;
+  /** All namespaces, without their content. */
+  namespaces(): Promise<readonly KubernetesObject[] | undefined>;
+  /**
+   * The CRDs of Argo that Argosy's platforms have installed, without their content. For an account that may not list CRDs, those by
+   * which the halves of Argo are known, whoever has installed them.
+   */
+  argoDefinitions(): Promise<readonly KubernetesObject[] | undefined>;
   /** Whether there is a Secret of this name. Its content is not requested. */
   hasSecret(namespace: string, name: string): Promise<boolean | undefined>;
   /** Whether its API server keeps volumes of images. Nothing is written. */
@@ -96,14 +102,14 @@ export async function lookInCluster<T>(
   const client = new KubernetesClient(found);
   const ask = <Answer>(question: () => Promise<Answer>) => patiently(question, patienceMs);
   const look: Look = {
-    crd: (name) =>
-      ask(() => objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`)),
+    crd: (name) => ask(() => crdNamed(client, name)),
     namespace: (name) => ask(() => objectAt(client, `/api/v1/namespaces/${name}`)),
     serviceAccount: (namespace, name) =>
       ask(() => objectAt(client, `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`)),
     clusterRole: (name) =>
       ask(() => objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
-    platformObjects: () => ask(() => platformObjects(client)),
+    namespaces: () => ask(() => client.listAll(NAMESPACES, { metadataOnly: true })),
+    argoDefinitions: () => ask(() => argoDefinitions(client)),
     hasSecret: (namespace, name) => ask(() => hasSecret(client, namespace, name)),
     keepsImageVolumes: () => ask(() => keepsImageVolumes(client)),
     workflowControllers: () => ask(() => workflowControllers(client)),
@@ -121,7 +127,8 @@ const BLIND: Look = {
   namespace: unknown,
   serviceAccount: unknown,
   clusterRole: unknown,
-  platformObjects: unknown,
+  namespaces: unknown,
+  argoDefinitions: unknown,
   hasSecret: unknown,
   keepsImageVolumes: unknown,
   workflowControllers: unknown,
@@ -170,12 +177,18 @@ const DEFINITIONS: Resource = {
 /** The labels of Argo's CRDs that Argosy installs. A program may give its namespaces other labels. */
 const INSTALLED = "app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component=definitions";
 
-async function platformObjects(client: KubernetesClient): Promise<readonly KubernetesObject[]> {
-  const lists = await Promise.all([
-    client.listAll(NAMESPACES, { metadataOnly: true }),
-    client.listAll(DEFINITIONS, { metadataOnly: true, labelSelector: INSTALLED }),
-  ]);
-  return lists.flat();
+async function argoDefinitions(client: KubernetesClient): Promise<readonly KubernetesObject[]> {
+  try {
+    return await client.listAll(DEFINITIONS, { metadataOnly: true, labelSelector: INSTALLED });
+  } catch (error) {
+    if (!isApiError(error, 403)) throw error;
+    const read = await Promise.all(HALVES.map(({ crd }) => crdNamed(client, crd)));
+    return read.filter((found) => found !== "absent");
+  }
+}
+
+function crdNamed(client: KubernetesClient, name: string): Promise<KubernetesObject | "absent"> {
+  return objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);
 }
 
 const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };

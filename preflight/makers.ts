@@ -40,6 +40,14 @@ export function ifRenamed(maker: string, object: string, program: string): strin
   );
 }
 
+/**
+ * What to do about an object without a mark, if this program has made it: before there were marks, or somebody has removed the mark.
+ * @param object its kind and its name, as kubectl takes them
+ */
+export function ifUnmarked(object: string, program: string): string {
+  return `If this stack has made it: kubectl annotate ${object} ${PROGRAM_ANNOTATION}=${program}.`;
+}
+
 /** Where an object comes from that this program has not made: ", from the stack acme/shop/dev". And how it becomes this program's. */
 export function notOurs(
   found: Marked,

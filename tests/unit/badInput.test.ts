@@ -262,7 +262,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.match(ours.warnings?.join("") ?? "", /^the CRD it is being deleted, .* pulumi up --refresh /);
       const namespaces = { argosy: going(by("acme/shop/dev")) };
       assert.deepEqual(await namespaceProblems(namespaces), [
-        "the namespace argosy is being deleted. Wait until it is gone, and run pulumi up --refresh.",
+        'the namespace argosy is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: docs/operations.md, "If somebody deleted the controllers first".',
       ]);
     });
 

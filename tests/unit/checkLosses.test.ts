@@ -31,8 +31,15 @@ describe("checkLosses", () => {
     object("Namespace", "argosy-system", program),
   ];
   const NONE: Makes = async () => false;
-  const problemsOf = async (platformObjects: readonly KubernetesObject[] | undefined, makes: Makes) =>
-    (await checkLosses(fakeLook(platformObjects ? { platformObjects } : {}), { ...SHOP, makes })).problems;
+  const lookAt = (objects: readonly KubernetesObject[]) => {
+    const isNamespace = ({ kind }: KubernetesObject) => kind === "Namespace";
+    return {
+      allNamespaces: objects.filter(isNamespace),
+      argoDefinitions: objects.filter((each) => !isNamespace(each)),
+    };
+  };
+  const problemsOf = async (objects: readonly KubernetesObject[], makes: Makes) =>
+    (await checkLosses(fakeLook(lookAt(objects)), { ...SHOP, makes })).problems;
 
   it("refuses what bears the program's mark, and no component makes, with the ways to keep it or to give it up", async () => {
     const ofHalf = (title: string, argument: string, product: string) =>
@@ -48,7 +55,7 @@ describe("checkLosses", () => {
   });
 
   it("warns only, if a later component that this process does not see may make it", async () => {
-    const look = fakeLook({ platformObjects: objectsOf("acme/shop/dev") });
+    const look = fakeLook(lookAt(objectsOf("acme/shop/dev")));
     const findings = async (makes: Makes) => await checkLosses(look, { ...SHOP, isWhole: false, makes });
     const lost = await findings(
       async ({ metadata }) => !/^(argosy|sensors.argoproj.io)$/.test(metadata.name),
@@ -78,6 +85,14 @@ describe("checkLosses", () => {
       metadata: { ...each.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
     }));
     assert.deepEqual(await problemsOf(going, NONE), []);
-    assert.deepEqual(await problemsOf(undefined, NONE), [], "not seen");
+  });
+
+  it("refuses what it sees, also if it does not see the rest", async () => {
+    const { allNamespaces, argoDefinitions } = lookAt(objectsOf("acme/shop/dev"));
+    const lossesIn = async (seen: Parameters<typeof fakeLook>[0]) =>
+      (await checkLosses(fakeLook(seen), { ...SHOP, makes: NONE })).problems.length;
+    assert.equal(await lossesIn({ allNamespaces }), 2);
+    assert.equal(await lossesIn({ argoDefinitions }), 2);
+    assert.equal(await lossesIn({}), 0);
   });
 });

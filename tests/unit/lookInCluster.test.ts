@@ -48,22 +48,39 @@ describe("lookInCluster", function () {
     assert.equal(await lookInCluster(undefined, async (_, address) => address), undefined);
   });
 
+  const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const platformObjects = () =>
+    lookInCluster({ kubeconfig: kubeconfig() }, async (look) => {
+      const [namespaces, definitions] = await Promise.all([look.namespaces(), look.argoDefinitions()]);
+      const named = (objects: typeof namespaces) =>
+        objects?.map(({ kind, metadata }) => [kind, metadata.name]);
+      return { namespaces: named(namespaces), definitions: named(definitions) };
+    });
+
   it("finds all namespaces, and of the CRDs those that Argosy has installed", async () => {
     api.answer = ({ path }, response) =>
       json(response, { metadata: {}, items: [{ metadata: { name: path } }] });
-    const objects = await lookInCluster({ kubeconfig: kubeconfig() }, (look) => look.platformObjects());
-    const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    assert.deepEqual(
-      objects?.map(({ kind, metadata }) => [kind, metadata.name]),
-      [
-        ["Namespace", "/api/v1/namespaces"],
-        ["CustomResourceDefinition", CRDS],
-      ],
-    );
+    assert.deepEqual(await platformObjects(), {
+      namespaces: [["Namespace", "/api/v1/namespaces"]],
+      definitions: [["CustomResourceDefinition", CRDS]],
+    });
     const { query } = api.calls.find(({ path }) => path === CRDS) ?? {};
     assert.equal(
       query?.get("labelSelector"),
       "app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component=definitions",
     );
+  });
+
+  it("finds the CRDs by which Argo is known, for an account that may list nothing", async () => {
+    api.answer = ({ path }, response) => {
+      const name = path.split("/").at(-1);
+      if (path === CRDS || path === "/api/v1/namespaces") refuse(response, 403);
+      else if (name === "eventsources.argoproj.io") refuse(response, 404);
+      else json(response, { kind: "CustomResourceDefinition", metadata: { name } });
+    };
+    assert.deepEqual(await platformObjects(), {
+      namespaces: undefined,
+      definitions: [["CustomResourceDefinition", "workflows.argoproj.io"]],
+    });
   });
 });

@@ -34,6 +34,9 @@ describe("notingUnseen", () => {
     const { unseen } = await notingUnseen(fakeLook({}), (noting) =>
       Promise.all([checkPlatform(noting, platform), checkLosses(noting, SHOP)]),
     );
-    assert.deepEqual(unseen, ["the namespaces and the CRDs of Argo that this stack has made"]);
+    assert.deepEqual(unseen, [
+      "the CRDs of Argo that this stack has made",
+      "the namespaces that this stack has made",
+    ]);
   });
 });

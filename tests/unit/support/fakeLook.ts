@@ -21,7 +21,8 @@ export function fakeLook(cluster: {
   /** By "namespace/name". */
   readonly serviceAccounts?: Readonly<Record<string, Found>>;
   readonly clusterRoles?: Readonly<Record<string, Found>>;
-  readonly platformObjects?: readonly KubernetesObject[];
+  readonly allNamespaces?: readonly KubernetesObject[];
+  readonly argoDefinitions?: readonly KubernetesObject[];
   readonly hasSecret?: boolean;
   readonly keepsImageVolumes?: boolean;
   readonly workflowControllers?: readonly ControllerConfiguration[];
@@ -31,7 +32,8 @@ export function fakeLook(cluster: {
     namespace: async (name) => cluster.namespaces?.[name],
     serviceAccount: async (namespace, name) => cluster.serviceAccounts?.[`${namespace}/${name}`],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
-    platformObjects: async () => cluster.platformObjects,
+    namespaces: async () => cluster.allNamespaces,
+    argoDefinitions: async () => cluster.argoDefinitions,
     hasSecret: async () => cluster.hasSecret,
     keepsImageVolumes: async () => cluster.keepsImageVolumes,
     workflowControllers: async () => cluster.workflowControllers,
