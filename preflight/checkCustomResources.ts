@@ -47,8 +47,8 @@ async function checkCustomResource(
   const way = maker === undefined ? ifUnmarked(object, program) : ifRenamed(maker, object, program);
   return {
     problems: [
-      `${complaint}${maker === undefined ? "" : `, from the stack ${maker}`}. ${way} Otherwise: A kind has one operator in a cluster. Give ` +
-        "this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, " +
+      `${complaint}${maker === undefined ? "" : `, from the stack ${maker}`}. ${way} Otherwise: a kind has one operator in a ` +
+        "cluster. Give this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, " +
         '"Take over an existing CRD".',
     ],
   };
