@@ -297,7 +297,7 @@ describe("the program on a real API server", function () {
     try {
       await assert.rejects(
         look(),
-        /already has an operator "gear", of the installation "argosy" and the stack shop/,
+        /already has an operator "gear", of the installation "argosy" and the stack acme\/shop\/prod/,
       );
     } finally {
       await marker("organization/argosy/test");
