@@ -91,7 +91,7 @@ function refusalOf({ done, lost, keeps, undo, giveUp }: Loss): string {
 
 function warningOf({ done, lost, keeps, undo }: Loss): string {
   return (
-    `this stack has ${done}, and pulumi up deletes ${lost}, unless a platform of a later component of the program ${keeps}. If none ` +
-    `does: ${undo} ${KEEPING}`
+    `this stack has ${done}, and pulumi up deletes ${lost}, unless a platform of a later component of the program ${keeps}. If there ` +
+    `is no such platform, this is a loss. ${undo} ${KEEPING}`
   );
 }

@@ -63,8 +63,8 @@ describe("checkLosses", () => {
     assert.deepEqual(lost, {
       problems: [],
       warnings: [
-        `this stack has installed the CRDs of Argo Events, and pulumi up deletes them, with all their objects in the whole cluster, unless a platform of a later component of the program has argoEvents "install". If none does: Set argoEvents to "install" again. ${KEEPING}`,
-        `this stack has created the namespace argosy, and pulumi up deletes it, with everything in it, unless a platform of a later component of the program creates it. If none does: Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${KEEPING}`,
+        `this stack has installed the CRDs of Argo Events, and pulumi up deletes them, with all their objects in the whole cluster, unless a platform of a later component of the program has argoEvents "install". If there is no such platform, this is a loss. Set argoEvents to "install" again. ${KEEPING}`,
+        `this stack has created the namespace argosy, and pulumi up deletes it, with everything in it, unless a platform of a later component of the program creates it. If there is no such platform, this is a loss. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${KEEPING}`,
       ],
     });
     assert.deepEqual(await findings(async () => true), { problems: [], warnings: [] });
