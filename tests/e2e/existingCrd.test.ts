@@ -60,7 +60,7 @@ describe("a CRD that kubectl has applied, with an object", function () {
     it(`is neither taken nor changed by ${how}, and no runner works on its object`, async () => {
       const printed = await refused(command);
       assert.match(printed, /memcacheds\.cache\.example\.com.*already\s+exists/s);
-      assert.match(printed, /A\s+kind\s+has\s+one\s+operator\s+in\s+a\s+cluster/);
+      assert.match(printed, /a\s+kind\s+has\s+one\s+operator\s+in\s+a\s+cluster/);
       await assertTheirs();
       await session().api.assertGone(resident.child("heir"));
     });
