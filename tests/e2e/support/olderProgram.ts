@@ -7,6 +7,9 @@ const run = promisify(execFile);
 /** Names the revision that is upgraded from, where it shall not be the newest tag. */
 const FROM = "ARGOSY_E2E_FROM";
 
+/** The folders that the package is built from. */
+const SOURCES = ["components", "definition", "preflight", "runtime"];
+
 /**
  * The revision to upgrade from: what {@link FROM} says, else the newest tag before this commit, else the commit before
  * the one that last changed the package. Undefined where git's history lacks it: a shallow clone, or no clone at all.
@@ -16,7 +19,7 @@ export async function olderRevision(): Promise<string | undefined> {
   if (given) return commitOf(given);
   const tag = await git("describe", "--tags", "--abbrev=0", "HEAD^");
   if (tag) return commitOf(tag);
-  const last = await git("log", "-1", "--format=%H", "--", "components", "definition", "runtime");
+  const last = await git("log", "-1", "--format=%H", "--", ...SOURCES);
   return last === undefined ? undefined : commitOf(`${last}^`);
 }
 
