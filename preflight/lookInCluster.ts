@@ -1,10 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
   ApiUnreachableError,
+  builtIn,
   isApiError,
   isUndecided,
   KubernetesClient,
   type KubernetesObject,
+  type ObjectName,
   type Resource,
 } from "../runtime/program";
 import {
@@ -25,8 +27,11 @@ export interface Connection {
   readonly cluster?: string | undefined;
 }
 
+/** An object, or "absent". */
+type Known = KubernetesObject | "absent";
+
 /** An object, "absent", or undefined if this is not known. */
-export type Found = KubernetesObject | "absent" | undefined;
+export type Found = Known | undefined;
 
 /** The result of a look into a cluster. */
 export interface Findings {
@@ -102,12 +107,10 @@ export async function lookInCluster<T>(
   const client = new KubernetesClient(found);
   const ask = <Answer>(question: () => Promise<Answer>) => patiently(question, patienceMs);
   const look: Look = {
-    crd: (name) => ask(() => crdNamed(client, name)),
-    namespace: (name) => ask(() => objectAt(client, `/api/v1/namespaces/${name}`)),
-    serviceAccount: (namespace, name) =>
-      ask(() => objectAt(client, `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`)),
-    clusterRole: (name) =>
-      ask(() => objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
+    crd: (name) => ask(() => objectOf(client, DEFINITIONS, { name })),
+    namespace: (name) => ask(() => objectOf(client, NAMESPACES, { name })),
+    serviceAccount: (namespace, name) => ask(() => objectOf(client, SERVICE_ACCOUNTS, { namespace, name })),
+    clusterRole: (name) => ask(() => objectOf(client, CLUSTER_ROLES, { name })),
     namespaces: () => ask(() => client.listAll(NAMESPACES, { metadataOnly: true })),
     argoDefinitions: () => ask(() => argoDefinitions(client)),
     hasSecret: (namespace, name) => ask(() => hasSecret(client, namespace, name)),
@@ -158,22 +161,18 @@ async function patiently<Answer>(
   return Promise.race([answer(), pause(patienceMs, undefined, { ref: false })]);
 }
 
-async function objectAt(client: KubernetesClient, path: string): Promise<KubernetesObject | "absent"> {
-  try {
-    return await client.read<KubernetesObject>(path);
-  } catch (error) {
-    if (isApiError(error, 404)) return "absent";
-    throw error;
-  }
+async function objectOf(client: KubernetesClient, kind: Resource, name: ObjectName): Promise<Known> {
+  return (await client.get(kind, name)) ?? "absent";
 }
 
-const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
-const DEFINITIONS: Resource = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  namespaced: false,
-};
+const NAMESPACES = builtIn("v1", "Namespace");
+const SERVICE_ACCOUNTS = builtIn("v1", "ServiceAccount");
+const SECRETS = builtIn("v1", "Secret");
+const CONFIG_MAPS = builtIn("v1", "ConfigMap");
+const POD_TEMPLATES = builtIn("v1", "PodTemplate");
+const CLUSTER_ROLES = builtIn("rbac.authorization.k8s.io/v1", "ClusterRole");
+const DEFINITIONS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+
 /** The labels of Argo's CRDs that Argosy installs. A program may give its namespaces other labels. */
 const INSTALLED = "app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component=definitions";
 
@@ -182,46 +181,22 @@ async function argoDefinitions(client: KubernetesClient): Promise<readonly Kuber
     return await client.listAll(DEFINITIONS, { metadataOnly: true, labelSelector: INSTALLED });
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
-    const read = await Promise.all(HALVES.map(({ crd }) => crdNamed(client, crd)));
+    const read = await Promise.all(HALVES.map(({ crd }) => objectOf(client, DEFINITIONS, { name: crd })));
     return read.filter((found) => found !== "absent");
   }
 }
-
-function crdNamed(client: KubernetesClient, name: string): Promise<KubernetesObject | "absent"> {
-  return objectAt(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);
-}
-
-const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
 
 async function hasSecret(client: KubernetesClient, namespace: string, name: string): Promise<boolean> {
   const secrets = await client.listAll(SECRETS, { namespace, metadataOnly: true });
   return secrets.some(({ metadata }) => metadata.name === name);
 }
 
-const CONFIG_MAPS: Resource = {
-  apiVersion: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  namespaced: true,
-};
-
 async function workflowControllers(client: KubernetesClient): Promise<readonly ControllerConfiguration[]> {
   const listed = await client.listAll(CONFIG_MAPS, { metadataOnly: true });
   const named = listed.filter(({ metadata }) => CONFIG_MAP_NAME.test(metadata.name));
-  const read = await Promise.all(
-    named.map(({ metadata }) =>
-      objectAt(client, `/api/v1/namespaces/${metadata.namespace}/configmaps/${metadata.name}`),
-    ),
-  );
+  const read = await Promise.all(named.map(({ metadata }) => objectOf(client, CONFIG_MAPS, metadata)));
   return read.flatMap((found) => (found === "absent" ? undefined : readControllerConfiguration(found)) ?? []);
 }
-
-const POD_TEMPLATES: Resource = {
-  apiVersion: "v1",
-  kind: "PodTemplate",
-  plural: "podtemplates",
-  namespaced: true,
-};
 
 /** A template of a pod with such a volume, for a dry run. */
 const WITH_IMAGE_VOLUME = {

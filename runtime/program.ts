@@ -24,6 +24,7 @@ export { fingerprint } from "./json/fingerprint";
 export { isRecord } from "./json/json";
 export { KubernetesClient } from "./kubernetes/client";
 export { type ClusterConnection, tokenFromFile } from "./kubernetes/connection";
+export { builtIn } from "./kubernetes/discovery";
 export { ApiUnreachableError, isApiError, isUndecided } from "./kubernetes/errors";
 export {
   groupOf,
@@ -33,6 +34,7 @@ export {
   type KubernetesObject,
   type Manifest,
   type ObjectMeta,
+  type ObjectName,
 } from "./kubernetes/objects";
 export type { Resource } from "./kubernetes/resource";
 export { memoryResourceOf } from "./memory/memoryKind";
