@@ -1,4 +1,4 @@
-import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
+import { kindAndName, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
@@ -15,6 +15,11 @@ export interface ChildChange {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: string;
+}
+
+/** A child of an object that is gone. */
+export interface Orphan extends Child {
+  readonly creationTimestamp: string | undefined;
 }
 
 /** What a {@link ChildWriter} works with. */
@@ -117,23 +122,23 @@ export class ChildWriter {
    * @returns undefined if there is nothing to delete
    */
   async deleteOrphan(child: Child, scope: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
-    const found = await this.readOrphan(child, scope);
-    return found && this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
+    const orphan = await this.readOrphan(child, scope);
+    return orphan && this.delete(orphan, scope);
   }
 
   /**
-   * The child of an object that is gone as it is now. Undefined if it is gone or going, is not marked as that object's any more, or
-   * has another owner too. A child that lost its owner by `kubectl delete --cascade=orphan` is nobody's.
+   * The child of an object that is gone, in its present version. Undefined if it is gone or going, is not marked as that object's any
+   * more, or has another owner too. A child that lost its owner by `kubectl delete --cascade=orphan` is nobody's.
    */
-  async readOrphan(
-    child: Child,
-    { client }: Pick<WriteScope, "client">,
-  ): Promise<KubernetesObject | undefined> {
+  async readOrphan(child: Child, { client }: Pick<WriteScope, "client">): Promise<Orphan | undefined> {
     const found = await client.get(child.resource, child);
-    const { uid, deletionTimestamp, ownerReferences = [] } = found?.metadata ?? {};
-    if (!found || uid !== child.uid || deletionTimestamp || ownerReferences.length > 1) return undefined;
+    if (!found || found.metadata.uid !== child.uid) return undefined;
+    const { resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences = [] } = found.metadata;
+    if (deletionTimestamp || ownerReferences.length > 1) return undefined;
     const owner = provenOwner(found, this.options.ownerKind, this.managers);
-    return owner?.uid === child.facts.owner.uid ? found : undefined;
+    return owner?.uid === child.facts.owner.uid
+      ? { ...child, resourceVersion, creationTimestamp }
+      : undefined;
   }
 
   /**

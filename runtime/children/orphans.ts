@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError } from "../kubernetes/errors";
 import { named } from "../kubernetes/list";
-import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { formatName, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { WorkResult } from "../work/backoff";
@@ -9,13 +9,13 @@ import { dropOldest } from "../work/dropOldest";
 import { Schedule } from "../work/schedule";
 import { Workers } from "../work/workers";
 import type { Child, ChildStore } from "./childStore";
-import type { ChildWriter } from "./childWriter";
+import type { ChildWriter, Orphan } from "./childWriter";
 import { canReference, type Owner } from "./ownership";
 
 /** What {@link Orphans} work with. */
 export interface OrphansOptions {
   readonly store: Pick<ChildStore, "of" | "owners">;
-  readonly writer: Pick<ChildWriter, "deleteOrphan" | "readOrphan">;
+  readonly writer: Pick<ChildWriter, "delete" | "readOrphan">;
   /** The kind of the objects that own the children. */
   readonly ownerKind: Resource;
   readonly sight: Sight;
@@ -142,7 +142,10 @@ export class Orphans {
       if (!(await this.isGone(owner, client))) return { kind: "done" };
       failing = `${name} is gone, and its children could not be deleted`;
       const results = await Promise.allSettled(left.map((child) => this.deleteUnlessMeant(child, client)));
-      const meant = left.filter((_, at) => (results[at] as { value?: string }).value === "meant");
+      const meant = left.filter((_, index) => {
+        const result = results[index];
+        return result?.status === "fulfilled" && result.value;
+      });
       if (meant.length > 0) this.leave(owner, meant);
       const failed = results.find(({ status }) => status === "rejected");
       if (failed) throw (failed as PromiseRejectedResult).reason;
@@ -154,22 +157,21 @@ export class Orphans {
     }
   }
 
-  /** @returns "meant" if the child is meant to stay, and "gone" if it went or is nobody's */
-  private async deleteUnlessMeant(child: Child, client: KubernetesClient): Promise<"meant" | "gone"> {
+  /** @returns whether the child is meant to stay. If not, it is gone now, or nobody's */
+  private async deleteUnlessMeant(child: Child, client: KubernetesClient): Promise<boolean> {
     const { writer } = this.options;
-    if (!isCovered(child)) {
-      // The watch may be late: the finalizer may just have deleted the child.
-      const found = await writer.readOrphan(child, { client });
-      if (found && !this.isLate(found, child.facts.owner)) return "meant";
-    }
-    await writer.deleteOrphan(child, { client });
-    return "gone";
+    // The watch may be late: the finalizer may just have deleted the child.
+    const orphan = await writer.readOrphan(child, { client });
+    if (!orphan) return false;
+    if (!isCovered(orphan) && !this.isLate(orphan)) return true;
+    await writer.delete(orphan, { client });
+    return false;
   }
 
   /** Whether a child was created after its owner went. */
-  private isLate({ metadata }: KubernetesObject, owner: Owner): boolean {
+  private isLate({ creationTimestamp, facts: { owner } }: Orphan): boolean {
     const removedAt = this.options.sight.removedAt(owner.uid);
-    const created = Date.parse(metadata.creationTimestamp ?? "");
+    const created = Date.parse(creationTimestamp ?? "");
     return removedAt !== undefined && created > removedAt + CLOCK_LATE_MS;
   }
 

@@ -51,8 +51,8 @@ describe("Orphans", () => {
       store,
       writer: {
         readOrphan: (child, scope) => children.writer.readOrphan(child, scope),
-        deleteOrphan: (child, scope) =>
-          stuck.includes(child.name) ? new Promise(() => {}) : children.writer.deleteOrphan(child, scope),
+        delete: (child, scope) =>
+          stuck.includes(child.name) ? new Promise(() => {}) : children.writer.delete(child, scope),
       },
       ownerKind: WIDGETS,
       sight: {
