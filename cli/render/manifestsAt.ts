@@ -23,8 +23,8 @@ const run = promisify(execFile);
  * @param render returns the manifests of the program in a folder
  * @returns what `render` returns. None if there was no program in this folder yet. This is said on standard error, because a
  * program that was elsewhere is not compared
- * @throws CommandError if there is no git or no repository, if git refuses, if the ref is not known, or if `render` throws what its user can
- * correct. Then the message names files as git does: "v1.0:handlers/memcached/operator.yaml"
+ * @throws CommandError if there is no git or no repository, if git refuses, if the ref is not known, or if `render` throws what its
+ * user can correct. Then the message names files as git does: "v1.0:handlers/memcached/operator.yaml"
  */
 export async function manifestsAt(
   root: string,

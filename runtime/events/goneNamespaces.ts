@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 
-/** For how long a namespace must be gone, in milliseconds. Somebody may be creating it anew. */
+/** For how long a namespace must be gone, in milliseconds. Somebody may be about to create it again. */
 const GONE_MS = 10 * 60_000;
 
 /** Finds out which namespaces are gone for good, so that an event for one of them does not hold up the events for the others. */

@@ -96,7 +96,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
         apiGroups: [group],
         apiVersions: ["*"],
         operations: ["CREATE", "UPDATE", "DELETE"],
-        // A write of a subresource can change more than that: of a status the annotations, of `pods/ephemeralcontainers` the content.
+        // A write of a status can change annotations, and a write of `pods/ephemeralcontainers` the content.
         resources: resources.flatMap((resource) => [resource, `${resource}/*`]),
       })),
     },
