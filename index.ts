@@ -12,5 +12,5 @@ export = async () => {
     handlers: "./handlers",
     platform: parts === "operators" ? await platformOfStack(platformStack) : platform,
   });
-  return { platform: argosy.platform, customResources: argosy.customResources };
+  return { platform: argosy.platform, crdNames: argosy.crdNames };
 };

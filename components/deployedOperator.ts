@@ -38,7 +38,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
   /** Its CRD. Undefined for an operator that watches a kind that others own. */
   readonly customResourceDefinition: k8s.apiextensions.v1.CustomResourceDefinition | undefined;
   /** The name of its CRD, such as "memcacheds.cache.example.com". Undefined if it has no CRD. */
-  readonly customResource: string | undefined;
+  readonly crdName: string | undefined;
 
   constructor(name: string, args: DeployedOperatorArgs, opts: pulumi.ComponentResourceOptions) {
     const { operator, manifests, laterReplicas, needs, protect, program } = args;
@@ -58,7 +58,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
     this.handlerServiceAccount = parts["handler-account"] as k8s.core.v1.ServiceAccount | undefined;
     this.workflowTemplate = parts.template as k8s.apiextensions.CustomResource | undefined;
 
-    this.customResource = crd?.metadata.name;
+    this.crdName = crd?.metadata.name;
     this.customResourceDefinition =
       crd &&
       (register(
@@ -76,7 +76,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
         },
       ) as k8s.apiextensions.v1.CustomResourceDefinition);
     this.registerOutputs({
-      ...(this.customResource !== undefined && { customResource: this.customResource }),
+      ...(this.crdName !== undefined && { crdName: this.crdName }),
     });
   }
 }

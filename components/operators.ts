@@ -28,7 +28,7 @@ import { leaveOutUndefined } from "./undefinedProperties";
  *
  * const shop = new Operators("shop", { handlers: "./handlers" });
  *
- * export const customResources = shop.customResources;
+ * export const crdNames = shop.crdNames;
  * export const runner = shop.operators.memcached?.runner?.metadata.name;
  * ```
  *
@@ -55,7 +55,7 @@ export class Operators extends pulumi.ComponentResource {
   /** The deployed operators, by their names. */
   readonly operators: Readonly<Record<string, DeployedOperator>>;
   /** The names of the operators' CRDs, such as "memcacheds.cache.example.com". */
-  readonly customResources: readonly string[];
+  readonly crdNames: readonly string[];
 
   /**
    * @throws RunError, before any object is registered, that names everything that is wrong with the arguments and with the files of
@@ -103,11 +103,9 @@ export class Operators extends pulumi.ComponentResource {
     this.outsideEvents =
       sets.outside &&
       new OutsideEvents(`${name}-outside`, { ...sets.outside, needs: needed, protect }, onGround);
-    this.customResources = Object.values(this.operators).flatMap(
-      ({ customResource }) => customResource ?? [],
-    );
+    this.crdNames = Object.values(this.operators).flatMap(({ crdName }) => crdName ?? []);
     leaveOutUndefined(this);
-    this.registerOutputs({ platform, customResources: this.customResources });
+    this.registerOutputs({ platform, crdNames: this.crdNames });
   }
 }
 

@@ -62,8 +62,8 @@ export function isPlatform(value: unknown): value is Platform {
  *
  * module.exports = async () => {
  *   const platform = await platformOfStack("acme/platform/prod");
- *   const { customResources } = new Operators("shop", { handlers: "./handlers", installation: "shop", platform });
- *   return { customResources };
+ *   const { crdNames } = new Operators("shop", { handlers: "./handlers", installation: "shop", platform });
+ *   return { crdNames };
  * };
  * ```
  */

@@ -18,7 +18,7 @@ type Plain<Value> = Value extends string
 /** The outputs that the contract promises. */
 type State = { readonly [Name in keyof Outputs]: pulumi.Input<Outputs[Name]> | undefined };
 interface Outputs {
-  readonly customResources: string[];
+  readonly crdNames: string[];
   readonly platform: contract.ExistingPlatform;
   readonly runners: Record<string, string>;
   readonly argoServer: string;
@@ -58,12 +58,12 @@ async function build(
   return new Operators(componentName, { ...others, platform: existing }, options);
 }
 
-function stateOf({ customResources, platform, operators, argoPlatform }: Operators): State {
+function stateOf({ crdNames, platform, operators, argoPlatform }: Operators): State {
   const runners = Object.entries(operators).flatMap(([operator, { runner }]) =>
     runner ? [[operator, runner.metadata.name]] : [],
   );
   return {
-    customResources: [...customResources],
+    crdNames: [...crdNames],
     platform,
     runners: Object.fromEntries(runners),
     argoServer: argoPlatform?.argoServer?.metadata.name,

@@ -206,7 +206,7 @@ export interface OperatorsArgs {
  */
 export declare class Operators extends pulumi.ComponentResource {
   /** The names of the operators' CRDs, such as "memcacheds.cache.example.com". */
-  readonly customResources: pulumi.Output<string[]>;
+  readonly crdNames: pulumi.Output<string[]>;
   /** The platform that the operators run on. Export it as the output `platform` of the stack if other stacks use the platform. */
   readonly platform: pulumi.Output<ExistingPlatform>;
   /** The names of the runners' Deployments, by operator. Operators with execution "pod" have none. */

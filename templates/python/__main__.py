@@ -5,5 +5,5 @@ import pulumi
 
 operators = argosy.Operators("operators", handlers="./handlers")
 
-pulumi.export("customResources", operators.custom_resources)
+pulumi.export("crdNames", operators.crd_names)
 pulumi.export("platform", operators.platform)

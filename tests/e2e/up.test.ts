@@ -24,7 +24,7 @@ describe("pulumi up", () => {
   it("installs Argo and the operators, and ends when all of it works", async () => {
     const { outputs, summary } = await session().up();
     assert.equal(summary.result, "succeeded");
-    assert.deepEqual(outputs["customResources"]?.value, [
+    assert.deepEqual(outputs["crdNames"]?.value, [
       "memcacheds.cache.example.com",
       "reports.office.example.com",
     ]);

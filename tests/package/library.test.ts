@@ -23,8 +23,8 @@ const PROGRAMS = {
 import * as k8s from "@pulumi/kubernetes";
 
 const args: OperatorsArgs = ${ARGS};
-const { customResources }: Operators = new Operators("ops", args);
-export const names: readonly string[] = customResources;
+const { crdNames }: Operators = new Operators("ops", args);
+export const names: readonly string[] = crdNames;
 export const team = new k8s.core.v1.Namespace("team", { metadata: { name: "team" } }).metadata.name;
 `,
   "javascript.js": `const { Operators } = require("${PACKAGE_NAME}");

@@ -62,7 +62,7 @@ describe("a preview of the program", () => {
     assert.ok(isRecord(outputs));
     assert.deepEqual(outputs, {
       platform: samplePlatform(),
-      customResources: ["memcacheds.cache.example.com"],
+      crdNames: ["memcacheds.cache.example.com"],
     });
   });
 });

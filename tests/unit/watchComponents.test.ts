@@ -34,8 +34,8 @@ describe("Operators with one that watches a kind that others own", () => {
     const path = names.filter((name) => /^(EventBus|EventSource|Sensor|Service notify)/.test(name));
     assert.deepEqual([path, operators.eventPath], [[], undefined]);
     const { notify } = operators.operators;
-    assert.deepEqual([notify?.customResourceDefinition, notify?.customResource], [undefined, undefined]);
-    assert.deepEqual(operators.customResources, []);
+    assert.deepEqual([notify?.customResourceDefinition, notify?.crdName], [undefined, undefined]);
+    assert.deepEqual(operators.crdNames, []);
     assert.ok(notify?.runner);
     assert.ok(names.includes("CustomResourceDefinition memories.argosy.dev"), names.join("\n"));
     assert.ok(names.includes("Deployment notify-runner"));
@@ -50,7 +50,7 @@ describe("Operators with one that watches a kind that others own", () => {
     const files = { "crd.yaml": widgetCrd(), "main.py": "", "operator.yaml": widgetDefinition };
     addFiles(path.join(root, "widgets"), files);
     const { operators, manifests } = await made();
-    assert.deepEqual(operators.customResources, ["widgets.shop.example.com"]);
+    assert.deepEqual(operators.crdNames, ["widgets.shop.example.com"]);
     for (const kind of ["EventSource", "Sensor"]) {
       const found = manifests.find((manifest) => manifest.kind === kind);
       assert.ok(found, kind);
