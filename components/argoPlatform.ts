@@ -52,7 +52,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   /** The namespace of Argo's controllers. Undefined if the platform does not create it. */
   readonly controllerNamespace: k8s.core.v1.Namespace | undefined;
   /** The controller of Argo Events. Undefined if the platform does not create it. */
-  readonly eventsController: k8s.apps.v1.Deployment | undefined;
+  readonly argoEventsController: k8s.apps.v1.Deployment | undefined;
   /** The controller of Argo Workflows. Undefined if the platform does not create it. */
   readonly workflowController: k8s.apps.v1.Deployment | undefined;
   /** The Service of argo-server, which has the UI. Undefined if the platform does not create it. */
@@ -86,7 +86,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     const events = register("argo-events-crd", sets.eventsDefinitions, guarded);
     const workflows = register("argo-workflows-crd", sets.workflowsDefinitions, guarded);
     const here = after(child, namespaces);
-    const eventsController = register("argo-events", sets.eventsController, after(here, events));
+    const argoEventsController = register("argo-events", sets.argoEventsController, after(here, events));
     const onWorkflows = after(here, workflows);
     const workflowController = register("argo-workflows", sets.workflowController, onWorkflows);
     const server = register("argo-server", sets.server, onWorkflows);
@@ -97,7 +97,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     this.platform = platformOf(complete);
     this.namespace = namespaces.operators as k8s.core.v1.Namespace | undefined;
     this.controllerNamespace = namespaces.controllers as k8s.core.v1.Namespace | undefined;
-    this.eventsController = eventsController.controller as k8s.apps.v1.Deployment | undefined;
+    this.argoEventsController = argoEventsController.controller as k8s.apps.v1.Deployment | undefined;
     this.workflowController = workflowController.controller as k8s.apps.v1.Deployment | undefined;
     this.argoServer = server.service as k8s.core.v1.Service | undefined;
     this.viewer = viewer.account as k8s.core.v1.ServiceAccount | undefined;
@@ -116,7 +116,7 @@ function buildSets(args: CompletePlatformArgs) {
     namespaces: ours(buildNamespaces(args)),
     eventsDefinitions: ours(buildArgoEventsDefinitions(args)),
     workflowsDefinitions: ours(buildArgoWorkflowsDefinitions(args)),
-    eventsController: buildArgoEventsController(args),
+    argoEventsController: buildArgoEventsController(args),
     workflowController,
     server: buildArgoServer(args, workflowController.configuration as ConfigMap | undefined),
     viewer: buildViewer(args),

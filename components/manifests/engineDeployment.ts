@@ -34,7 +34,7 @@ export function buildEngineDeployment(
       ...place,
       part,
       container: {
-        image: imageOf("node", options),
+        image: imageOf("engine", options),
         command: engineCommand(command),
         env: [...placeEnvironment(), ...env, { name: "NODE_OPTIONS", value: heapOption(part, options) }],
         ports: [...ports, { name: "metrics", containerPort: RUNNER_PORTS.metrics }],

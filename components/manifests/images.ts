@@ -19,13 +19,13 @@ export const IMAGES = {
   workflowController: { repository: "quay.io/argoproj/workflow-controller", tag: "v4.1.2" },
   argoServer: { repository: "quay.io/argoproj/argocli", tag: "v4.1.2" },
   argoExecutor: { repository: "quay.io/argoproj/argoexec", tag: "v4.1.2-nonroot" },
-  nats: { repository: "docker.io/library/nats", tag: "2.10.29" },
-  natsConfigReloader: { repository: "docker.io/natsio/nats-server-config-reloader", tag: "0.14.0" },
-  natsMetricsExporter: { repository: "docker.io/natsio/prometheus-nats-exporter", tag: "0.14.0" },
-  /** The runner: Argosy's engine, from a ConfigMap. */
-  node: { repository: "docker.io/library/node", tag: "22.20.0-alpine3.22" },
+  eventBus: { repository: "docker.io/library/nats", tag: "2.10.29" },
+  eventBusReloader: { repository: "docker.io/natsio/nats-server-config-reloader", tag: "0.14.0" },
+  eventBusMetrics: { repository: "docker.io/natsio/prometheus-nats-exporter", tag: "0.14.0" },
+  /** Runs Argosy's engine, which comes from a ConfigMap: in runners, runs, resyncs, the keeper and the intake. */
+  engine: { repository: "docker.io/library/node", tag: "22.20.0-alpine3.22" },
   /** Statically linked, because its shell must run in every image that an author chooses. */
-  busybox: { repository: "docker.io/library/busybox", tag: "1.37.0-musl" },
+  handlerShell: { repository: "docker.io/library/busybox", tag: "1.37.0-musl" },
 } as const satisfies Record<string, Image>;
 
 /** An image of {@link IMAGES}, or the default image of functions in a language. */

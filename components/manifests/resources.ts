@@ -22,10 +22,10 @@ export const RESOURCES = {
   runner: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
   /** The engine in the pod of a run, and in that of a resync. */
   run: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
-  /** The container that puts a shell into a runner's pod. */
-  kit: { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } },
+  /** The container that puts a shell for the handler into a runner's pod. */
+  handlerShell: { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } },
   /** The same in a run's pod. It contains Argo's executor, with 17 MiB, and the handler waits for this container. */
-  runKit: { requests: { cpu: "50m", memory: "24Mi" }, limits: { memory: "64Mi" } },
+  runHandlerShell: { requests: { cpu: "50m", memory: "24Mi" }, limits: { memory: "64Mi" } },
 } as const satisfies Record<string, Resources>;
 
 /** A container whose resources a program may choose. The author of a handler chooses the handler's resources. */

@@ -85,13 +85,13 @@ export interface Images {
   workflowController?: string;
   argoServer?: string;
   argoExecutor?: string;
-  nats?: string;
-  natsConfigReloader?: string;
-  natsMetricsExporter?: string;
-  /** The runner. */
-  node?: string;
-  /** The image of the shell that is put beside a handler. */
-  busybox?: string;
+  eventBus?: string;
+  eventBusReloader?: string;
+  eventBusMetrics?: string;
+  /** Runs Argosy's engine: in runners, runs, resyncs, the keeper and the intake. */
+  engine?: string;
+  /** The shell of handlers whose own image may have none. */
+  handlerShell?: string;
   /** Functions in Python whose definition names no image. */
   python?: string;
   /** Functions in JavaScript and TypeScript whose definition names no image. */
@@ -115,10 +115,10 @@ export interface ContainerResources {
   runner?: Resources;
   /** The engine in the pod of a run, and in that of a resync. */
   run?: Resources;
-  /** The container that puts a shell into a runner's pod. */
-  kit?: Resources;
+  /** The container that puts a shell for the handler into a runner's pod. */
+  handlerShell?: Resources;
   /** The same in a run's pod. */
-  runKit?: Resources;
+  runHandlerShell?: Resources;
 }
 
 /** Requests and limits of a container, such as `memory: 128Mi`. */

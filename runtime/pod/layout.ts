@@ -17,7 +17,7 @@ export const POD_LAYOUT = {
   /**
    * An emptyDir with a static busybox, which another container puts there. It exists only beside an image that may have no shell.
    */
-  kit: "/argosy/kit",
+  handlerShell: "/argosy/handler-shell",
   /** An emptyDir in which the runner puts the handler's own token, if the operator declares `rules`. Runner only. */
   handlerToken: "/argosy/handler-token",
   /** The token that a Sensor must know, from a Secret. Intake only. */

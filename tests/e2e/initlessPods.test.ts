@@ -39,7 +39,7 @@ describe("pods of runs without an init container of Argo's", function () {
     assert.equal(initContainers, undefined);
     assert.deepEqual(
       containers.map(({ name }) => name),
-      ["supervisor", "kit", "main", "handler"],
+      ["supervisor", "handler-shell", "main", "handler"],
     );
     for (const { name, securityContext } of containers) {
       assert.deepEqual({ ...securityContext, ...CONTAINER_SECURITY }, securityContext, name);

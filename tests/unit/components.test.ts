@@ -290,7 +290,7 @@ describe("the components", function () {
           argoPlatform?.controllerNamespace?.metadata.name,
         ],
         controllers: [
-          argoPlatform?.eventsController?.metadata.name,
+          argoPlatform?.argoEventsController?.metadata.name,
           argoPlatform?.workflowController?.metadata.name,
         ],
         people: [argoPlatform?.viewer?.metadata.name, argoPlatform?.submitter?.metadata.name],

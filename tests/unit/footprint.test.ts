@@ -19,7 +19,7 @@ const OWN = {};
 function template(container: object, configMap = "engine-1") {
   const volumes = [
     { name: "engine", configMap: { name: configMap } },
-    { name: "kit", emptyDir: {} },
+    { name: "handler-shell", emptyDir: {} },
   ];
   return { templates: [{ name: "reconcile", volumes, containerSet: { containers: [container] } }] };
 }

@@ -22,9 +22,9 @@ function podOf(more: Partial<Operator> = {}, options = operatorOptions(), files?
   const { template, ...rollout } = buildRunner(made.operator, options, made.files).spec;
   const pod = template.spec as Required<PodSpec>;
   const [runner, handler] = pod.containers as readonly Required<Container>[];
-  const [kit] = pod.initContainers as readonly Required<Container>[];
-  assert.ok(runner && handler && kit);
-  return { pod, runner, handler, kit, rollout, template, ...made };
+  const [shell] = pod.initContainers as readonly Required<Container>[];
+  assert.ok(runner && handler && shell);
+  return { pod, runner, handler, shell, rollout, template, ...made };
 }
 
 const mountsOf = ({
@@ -40,7 +40,7 @@ const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
 
 describe("a resident runner's pod", () => {
   it("has the layout that the engine reads, and only the runner has a token", () => {
-    const { pod, runner, handler, kit } = podOf();
+    const { pod, runner, handler, shell } = podOf();
     assert.equal(pod.automountServiceAccountToken, false);
     assert.deepStrictEqual(mountsOf(runner), {
       "/argosy/engine": "engine, read only",
@@ -52,19 +52,19 @@ describe("a resident runner's pod", () => {
     assert.deepStrictEqual(mountsOf(handler), {
       "/argosy/engine": "engine, read only",
       "/argosy/handler": "handler, read only",
-      "/argosy/kit": "kit, read only",
+      "/argosy/handler-shell": "handler-shell, read only",
       "/argosy/pipes": "pipes",
       "/tmp": "handler-tmp",
     });
-    assert.deepStrictEqual(mountsOf(kit), { "/argosy/kit": "kit" });
+    assert.deepStrictEqual(mountsOf(shell), { "/argosy/handler-shell": "handler-shell" });
   });
 
   it("gives a handler with rules a token of its own, which the runner writes", () => {
-    const { pod, runner, handler, kit } = podOf({ rules: RULES });
+    const { pod, runner, handler, shell } = podOf({ rules: RULES });
     assert.equal(mountsOf(runner)[POD_LAYOUT.handlerToken], "handler-token");
     assert.equal(mountsOf(runner)[TOKEN], "runner-token, read only");
     assert.equal(mountsOf(handler)[TOKEN], "handler-token, read only");
-    assert.equal(mountsOf(kit)[TOKEN], "handler-token, read only");
+    assert.equal(mountsOf(shell)[TOKEN], "handler-token, read only");
     const volume = pod.volumes.find(({ name }) => name === "handler-token");
     assert.equal(volume?.emptyDir?.medium, "Memory");
   });
@@ -157,7 +157,7 @@ describe("a resident runner's pod", () => {
   });
 
   it("runs the engine, and the author's command by the shell that was put there", () => {
-    const { runner, handler, kit } = podOf({
+    const { runner, handler, shell } = podOf({
       handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
     });
     assert.deepStrictEqual(runner.command, [
@@ -167,14 +167,14 @@ describe("a resident runner's pod", () => {
       "resident",
     ]);
     assert.deepStrictEqual(handler.command, [
-      "/argosy/kit/busybox",
+      "/argosy/handler-shell/busybox",
       "sh",
       "/argosy/engine/handler.sh",
       "python3",
       "main.py",
     ]);
     assert.equal(handler.workingDir, "/argosy/handler");
-    assert.deepStrictEqual(kit.command, ["cp", "/bin/busybox", "/argosy/kit/busybox"]);
+    assert.deepStrictEqual(shell.command, ["cp", "/bin/busybox", "/argosy/handler-shell/busybox"]);
   });
 
   it("runs a function by the engine's own loop, whose answers have a descriptor of their own", () => {
@@ -200,7 +200,7 @@ describe("a resident runner's pod", () => {
       return {
         command: handler?.command?.slice(0, 3),
         brought: [pod.initContainers, pod.volumes, handler?.volumeMounts].map(
-          (parts) => parts?.some(({ name }) => name === "kit") ?? false,
+          (parts) => parts?.some(({ name }) => name === "handler-shell") ?? false,
         ),
       };
     };
@@ -211,7 +211,7 @@ describe("a resident runner's pod", () => {
     assert.deepStrictEqual(podWith({}), own);
     assert.deepStrictEqual(podWith({}, { python: ":3.13.1-slim" }), own);
     const brought = {
-      command: ["/argosy/kit/busybox", "sh", "/argosy/engine/handler.sh"],
+      command: ["/argosy/handler-shell/busybox", "sh", "/argosy/engine/handler.sh"],
       brought: [true, true, true],
     };
     assert.deepStrictEqual(podWith({}, { python: "gcr.io/distroless/python3:1" }), brought);

@@ -122,8 +122,8 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   const { set, specOf } = build({ execution: "pod", timeoutSeconds: 100 });
   const spec = specOf("template");
   const [template] = spec.templates;
-  const [kit, runner, handler] = template.containerSet?.containers ?? [];
-  assert.ok(kit && runner && handler);
+  const [shell, runner, handler] = template.containerSet?.containers ?? [];
+  assert.ok(shell && runner && handler);
 
   it("starts the pair side by side, the engine as the container whose outputs count", () => {
     assert.deepStrictEqual([runner.name, handler.name], ["main", "handler"]);
@@ -138,7 +138,10 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
 
   it("brings the handler's shell beside the engine's start: an init container would hold up both", () => {
     assert.equal(template.initContainers, undefined);
-    assert.deepStrictEqual([kit.name, kit.dependencies, handler.dependencies], ["kit", undefined, ["kit"]]);
+    assert.deepStrictEqual(
+      [shell.name, shell.dependencies, handler.dependencies],
+      ["handler-shell", undefined, ["handler-shell"]],
+    );
   });
 
   it("has one container less for a function in its default image, which has a shell", () => {
@@ -152,21 +155,21 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
         ["handler", undefined],
       ],
     );
-    assert.ok(!own.volumes?.some(({ name }) => name === "kit"));
+    assert.ok(!own.volumes?.some(({ name }) => name === "handler-shell"));
     assert.deepStrictEqual(JSON.parse(own.podSpecPatch ?? ""), {
       "$setElementOrder/containers": ["main", "handler", "wait"].map((name) => ({ name })),
     });
   });
 
   it("tells by itself that the handler's shell is there: Argo's executor would notice a second later", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "argosy-kit-"));
+    const folder = mkdtempSync(path.join(tmpdir(), "argosy-shell-"));
     try {
-      const [program = "", flag = "", line = ""] = kit.command;
+      const [program = "", flag = "", line = ""] = shell.command;
       const kitEnds = (source: string) => {
-        const here = line.replaceAll("/var/run/argo", folder).replaceAll("/argosy/kit", folder);
+        const here = line.replaceAll("/var/run/argo", folder).replaceAll("/argosy/handler-shell", folder);
         return spawnSync(program, [flag, here.replaceAll("/bin/busybox", source)], { encoding: "utf8" });
       };
-      const exitCode = path.join(folder, "ctr/kit/exitcode");
+      const exitCode = path.join(folder, "ctr/handler-shell/exitcode");
 
       const elsewhere = kitEnds(__filename);
       assert.deepStrictEqual([elsewhere.status, elsewhere.stderr], [0, ""], "were Argo's file elsewhere");
@@ -185,14 +188,16 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
 
   it("lets the handler's shell come first, and what Argo waits with last", () => {
     assert.deepStrictEqual(JSON.parse(template.podSpecPatch ?? ""), {
-      "$setElementOrder/containers": ["kit", "main", "handler", "wait"].map((name) => ({ name })),
+      "$setElementOrder/containers": ["handler-shell", "main", "handler", "wait"].map((name) => ({ name })),
     });
   });
 
   it("lets Argo's container come first in a pod without an init container, because all others wait for it", () => {
     const own = build({ execution: "pod" }, INITLESS).specOf("template").templates[0];
     assert.deepStrictEqual(JSON.parse(own.podSpecPatch ?? ""), {
-      "$setElementOrder/containers": ["supervisor", "kit", "main", "handler"].map((name) => ({ name })),
+      "$setElementOrder/containers": ["supervisor", "handler-shell", "main", "handler"].map((name) => ({
+        name,
+      })),
     });
   });
 
@@ -210,9 +215,9 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
         ({ name, volumeMounts }) =>
           `${name}: ${volumeMounts.find(({ mountPath }) => mountPath === TOKEN)?.name}`,
       );
-    assert.deepStrictEqual(covers({}), ["kit: no-token", "main: undefined", "handler: no-token"]);
+    assert.deepStrictEqual(covers({}), ["handler-shell: no-token", "main: undefined", "handler: no-token"]);
     assert.deepStrictEqual(covers({ rules: RULES }), [
-      "kit: handler-token",
+      "handler-shell: handler-token",
       "main: undefined",
       "handler: handler-token",
     ]);

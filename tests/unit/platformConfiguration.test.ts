@@ -90,9 +90,9 @@ describe("the events controller's configuration", () => {
     assert.deepStrictEqual(configuration("mirror.example.com").jetstream.versions, [
       {
         version: JETSTREAM_VERSION,
-        natsImage: `mirror.example.com/library/nats:${IMAGES.nats.tag}`,
-        configReloaderImage: `mirror.example.com/natsio/nats-server-config-reloader:${IMAGES.natsConfigReloader.tag}`,
-        metricsExporterImage: `mirror.example.com/natsio/prometheus-nats-exporter:${IMAGES.natsMetricsExporter.tag}`,
+        natsImage: `mirror.example.com/library/nats:${IMAGES.eventBus.tag}`,
+        configReloaderImage: `mirror.example.com/natsio/nats-server-config-reloader:${IMAGES.eventBusReloader.tag}`,
+        metricsExporterImage: `mirror.example.com/natsio/prometheus-nats-exporter:${IMAGES.eventBusMetrics.tag}`,
         startCommand: "/nats-server",
       },
     ]);

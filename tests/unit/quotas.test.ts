@@ -117,7 +117,7 @@ describe("quotas", function () {
       [
         "of what some container says nothing of, which the API server would refuse for good",
         { press: { limits: { cpu: "8" } } },
-        /limits\.cpu is given, but these containers of a run have no limits of cpu: argoExecutor, runKit, run, handler\. Give/,
+        /limits\.cpu is given, but these containers of a run have no limits of cpu: argoExecutor, runHandlerShell, run, handler\. Give/,
       ],
       ["of no pods", { press: { pods: 0 } }, /quotas\.press\.pods is 0, outside of 1 to/],
       ["of a figure that is unknown", { press: { cpu: "1" } }, /quotas\.press\.cpu is not a known field/],

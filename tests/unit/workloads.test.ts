@@ -66,7 +66,7 @@ describe("the options of what Argosy makes", function () {
         operators: { gear: everything("gear"), press: everything("press") },
       },
       resources: { runner: { limits: { memory: "1Gi" } } },
-      images: { node: DIGEST },
+      images: { engine: DIGEST },
     });
     const workloads = workloadsOf(manifests);
     assert.ok(workloads.length >= 10);
@@ -213,7 +213,7 @@ describe("the options of what Argosy makes", function () {
     assert.doesNotMatch(text, /"image":"(?!mirror)/);
 
     const replaced = await made({
-      images: { node: `registry.example.com:5000/node:1${DIGEST}`, busybox: ":2" },
+      images: { engine: `registry.example.com:5000/node:1${DIGEST}`, handlerShell: ":2" },
     });
     const runner = JSON.stringify(named(replaced.manifests, "Deployment", "gear-runner"));
     assert.match(runner, /"image":"registry\.example\.com:5000\/node:1@sha256:a{64}"/);
@@ -259,11 +259,11 @@ describe("the options of what Argosy makes", function () {
 
   it("are refused where they cannot be, each with a remedy", async () => {
     const cases: [Partial<WorkloadOptions>, RegExp][] = [
-      [{ images: { node: "" } }, /^images\.node is "", which is no image with a tag or a digest/],
-      [{ images: { node: "node" } }, /^images\.node is "node", which is no image/],
-      [{ images: { node: "localhost:5000/node" } }, /^images\.node/],
-      [{ images: { node: "@sha256:abc" } }, /^images\.node/],
-      [{ images: { nod: ":1" } as object }, /^images\.nod is unknown\. There are .*\bnode\b/],
+      [{ images: { engine: "" } }, /^images\.engine is "", which is no image with a tag or a digest/],
+      [{ images: { engine: "node" } }, /^images\.engine is "node", which is no image/],
+      [{ images: { engine: "localhost:5000/node" } }, /^images\.engine/],
+      [{ images: { engine: "@sha256:abc" } }, /^images\.engine/],
+      [{ images: { engin: ":1" } as object }, /^images\.engin is unknown\. There are .*\bengine\b/],
       [
         { resources: { sensor: { limits: { memory: "much" } } } },
         /^resources\.sensor\.limits\.memory is "much"/,
@@ -289,17 +289,17 @@ describe("the options of what Argosy makes", function () {
       for (const { key, complaint, remedy } of problems)
         assert.match(`${key} ${complaint}. ${remedy}`, expected);
     }
-    await assert.rejects(made({ images: { node: "node" }, pods: { operators: { geer: {} } } }), {
+    await assert.rejects(made({ images: { engine: "node" }, pods: { operators: { geer: {} } } }), {
       name: "ConfigurationError",
       message:
-        /^Operators "argosy": pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\n.*: images\.node is "node", which is no image/,
+        /^Operators "argosy": pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\n.*: images\.engine is "node", which is no image/,
     });
     const right: WorkloadOptions = {
       placement: everything("all"),
       images: {
-        node: DIGEST,
-        busybox: ":1.2",
-        nats: `registry.example.com:5000/a/nats:2${DIGEST}`,
+        engine: DIGEST,
+        handlerShell: ":1.2",
+        eventBus: `registry.example.com:5000/a/nats:2${DIGEST}`,
         python: "python:3",
       },
       resources: { sensor: { requests: { cpu: "1.5" }, limits: { memory: "2Gi", cpu: "2" } } },

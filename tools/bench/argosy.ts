@@ -14,7 +14,7 @@ import type { Peer } from "./peer";
 import type { Settings } from "./peers/argosy/main";
 
 /** The version of Node in the runner's pod. */
-const NODE_OF_POD = `v${IMAGES.node.tag.split("-", 1)[0]}`;
+const NODE_OF_POD = `v${IMAGES.engine.tag.split("-", 1)[0]}`;
 
 /**
  * Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children.

@@ -75,7 +75,7 @@ export function buildHandlerContainer(
     name: "handler",
     image: handlerImageOf(operator, options),
     command: [
-      ...(needsKit(operator, options) ? [`${POD_LAYOUT.kit}/busybox`] : []),
+      ...(needsHandlerShell(operator, options) ? [`${POD_LAYOUT.handlerShell}/busybox`] : []),
       "sh",
       `${POD_LAYOUT.engine}/handler.sh`,
       ...(form === "pod" ? [`--patience=${PENDING_SECONDS}`] : []),
@@ -87,7 +87,7 @@ export function buildHandlerContainer(
     env: handlerEnvironment(operator),
     resources: handlerResources(operator),
     securityContext: CONTAINER_SECURITY,
-    volumeMounts: handlerMounts(operator, form, needsKit(operator, options)),
+    volumeMounts: handlerMounts(operator, form, needsHandlerShell(operator, options)),
   };
 }
 
@@ -95,40 +95,47 @@ export function buildHandlerContainer(
  * Whether another container must put a shell there for the author's image. A function in a default image does not need that, and
  * a pod with one container less starts sooner. A `PATH` of the author's own may hide the image's tools.
  */
-export function needsKit(operator: Operator, options: OperatorOptions): boolean {
+export function needsHandlerShell(operator: Operator, options: OperatorOptions): boolean {
   return !hasFunctionImage(operator, options) || "PATH" in { ...operator.env, ...operator.secretEnv };
 }
 
-/** The name of {@link buildKitContainer}'s container. */
-export const KIT = "kit";
+/** The name of {@link buildHandlerShellContainer}'s container. */
+export const HANDLER_SHELL = "handler-shell";
 
-const KIT_COPY = ["cp", "/bin/busybox", `${POD_LAYOUT.kit}/busybox`];
+const SHELL_COPY = ["cp", "/bin/busybox", `${POD_LAYOUT.handlerShell}/busybox`];
 /**
  * The command that tells Argo's executors that the container has ended. It writes the file that the container's own executor
  * would write. That executor notices the end of the program only once a second. The executor of the handler's container, which
  * waits for this container, watches the file (argo-workflows, workflow/executor/osspecific/signal_linux.go and
  * cmd/argoexec/commands/emissary.go). If another version of Argo has the file elsewhere, the start takes a second longer.
  */
-const KIT_ENDS = `{ echo 0 >/var/run/argo/ctr/${KIT}/exitcode; } 2>/dev/null; exit 0`;
+const SHELL_ENDS = `{ echo 0 >/var/run/argo/ctr/${HANDLER_SHELL}/exitcode; } 2>/dev/null; exit 0`;
 
 /**
  * The container that puts a shell there for any image of the author's. It ends before the handler's container begins its work.
  */
-export function buildKitContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
+export function buildHandlerShellContainer(
+  operator: Operator,
+  options: OperatorOptions,
+  form: PodForm,
+): Container {
   return {
-    name: KIT,
-    image: imageOf("busybox", options),
-    command: form === "pod" ? ["sh", "-c", `${KIT_COPY.join(" ")} || exit; ${KIT_ENDS}`] : KIT_COPY,
-    resources: resourcesOf(form === "pod" ? "runKit" : "kit", options),
+    name: HANDLER_SHELL,
+    image: imageOf("handlerShell", options),
+    command: form === "pod" ? ["sh", "-c", `${SHELL_COPY.join(" ")} || exit; ${SHELL_ENDS}`] : SHELL_COPY,
+    resources: resourcesOf(form === "pod" ? "runHandlerShell" : "handlerShell", options),
     securityContext: CONTAINER_SECURITY,
-    volumeMounts: [{ name: "kit", mountPath: POD_LAYOUT.kit }, ...tokenMounts(operator, form)],
+    volumeMounts: [
+      { name: "handler-shell", mountPath: POD_LAYOUT.handlerShell },
+      ...tokenMounts(operator, form),
+    ],
   };
 }
 
 function engineContainer(name: string, command: EngineCommand, options: OperatorOptions): Container {
   return {
     name,
-    image: imageOf("node", options),
+    image: imageOf("engine", options),
     command: engineCommand(command),
     resources: resourcesOf("run", options),
     securityContext: CONTAINER_SECURITY,

@@ -136,7 +136,7 @@ function neededOf(operator: Operator, options: Options, key: string): { amount: 
   const [field, resource] = partsOf(key);
   const containers = {
     argoExecutor: resourcesOf("argoExecutor", options),
-    runKit: resourcesOf("runKit", options),
+    runHandlerShell: resourcesOf("runHandlerShell", options),
     run: resourcesOf("run", options),
     handler: handlerResources(operator),
   };

@@ -5,7 +5,12 @@ import { runnerNameOf, sensorPodLabels } from "../names";
 import { POD_SECURITY, placementFields, podMetadata } from "../pods";
 import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
-import { buildHandlerContainer, buildKitContainer, buildRunnerContainer, needsKit } from "./containers";
+import {
+  buildHandlerContainer,
+  buildHandlerShellContainer,
+  buildRunnerContainer,
+  needsHandlerShell,
+} from "./containers";
 import type { OperatorOptions } from "./options";
 import { buildVolumes } from "./volumes";
 
@@ -63,7 +68,7 @@ function strategyOf(operator: Operator): NonNullable<Deployment["spec"]["strateg
 }
 
 function buildPod(operator: Operator, options: OperatorOptions, files: OperatorFiles): PodSpec {
-  const hasKit = needsKit(operator, options);
+  const hasHandlerShell = needsHandlerShell(operator, options);
   return {
     serviceAccountName: runnerNameOf(operator.name),
     // The runner's token comes from a volume that only the runner mounts.
@@ -73,12 +78,12 @@ function buildPod(operator: Operator, options: OperatorOptions, files: OperatorF
     securityContext: POD_SECURITY,
     // A running reconcile is ended properly, unless it takes too long for a node to wait.
     terminationGracePeriodSeconds: Math.min(operator.timeoutSeconds + ENDING_SECONDS, LONGEST_END_SECONDS),
-    ...(hasKit && { initContainers: [buildKitContainer(operator, options, "resident")] }),
+    ...(hasHandlerShell && { initContainers: [buildHandlerShellContainer(operator, options, "resident")] }),
     containers: [
       buildRunnerContainer(operator, options, "resident"),
       buildHandlerContainer(operator, options, "resident"),
     ],
-    volumes: buildVolumes(operator, options, files, "resident", hasKit),
+    volumes: buildVolumes(operator, options, files, "resident", hasHandlerShell),
     ...(replicasOf(operator, options) > 1 && { topologySpreadConstraints: [spread(operator)] }),
     ...placementFields("runner", options, operator.name),
   };

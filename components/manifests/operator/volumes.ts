@@ -19,21 +19,21 @@ const TOKEN_SECONDS = 3600;
 
 /**
  * The volumes of an operator's pod that its containers mount.
- * @param hasKit whether a container puts a shell there for the handler's
+ * @param hasHandlerShell whether a container puts a shell there for the handler's
  */
 export function buildVolumes(
   operator: Operator,
   options: OperatorOptions,
   files: OperatorFiles,
   form: PodForm,
-  hasKit: boolean,
+  hasHandlerShell: boolean,
 ): Volume[] {
   return [
     ...engineVolumes(files),
     handlerVolume(files, filesImageOf(operator, options)),
     // Named pipes take no room. The volume is for a few small files, in memory since nothing here may outlive the pod.
     { name: "pipes", emptyDir: { medium: "Memory", sizeLimit: "4Mi" } },
-    ...(hasKit ? [{ name: "kit", emptyDir: { sizeLimit: "8Mi" } }] : []),
+    ...(hasHandlerShell ? [{ name: "handler-shell", emptyDir: { sizeLimit: "8Mi" } }] : []),
     { name: "handler-tmp", emptyDir: {} },
     ...(form === "resident" ? [TOKEN_VOLUME] : []),
     ...tokenVolumes(operator, form),
@@ -69,11 +69,13 @@ export function runnerMounts(operator: Operator, form: PodForm): VolumeMount[] {
 }
 
 /** The handler's mounts. The runner's token is never among them. */
-export function handlerMounts(operator: Operator, form: PodForm, hasKit: boolean): VolumeMount[] {
+export function handlerMounts(operator: Operator, form: PodForm, hasHandlerShell: boolean): VolumeMount[] {
   return [
     { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
     { name: "handler", mountPath: POD_LAYOUT.handler, readOnly: true },
-    ...(hasKit ? [{ name: "kit", mountPath: POD_LAYOUT.kit, readOnly: true }] : []),
+    ...(hasHandlerShell
+      ? [{ name: "handler-shell", mountPath: POD_LAYOUT.handlerShell, readOnly: true }]
+      : []),
     { name: "pipes", mountPath: POD_LAYOUT.pipes },
     { name: "handler-tmp", mountPath: "/tmp" },
     ...tokenMounts(operator, form),

@@ -18,11 +18,11 @@ import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "
 import type { OperatorFiles } from "./configMaps";
 import {
   buildHandlerContainer,
-  buildKitContainer,
+  buildHandlerShellContainer,
   buildResyncContainer,
   buildRunnerContainer,
-  KIT,
-  needsKit,
+  HANDLER_SHELL,
+  needsHandlerShell,
 } from "./containers";
 import type { OperatorOptions } from "./options";
 import { runLimitKeyOf, runPriorityClassOf } from "./quota";
@@ -80,12 +80,15 @@ function podSeconds(operator: Operator): number {
 
 /** A run in a pod of its own. */
 function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
-  const hasKit = needsKit(operator, options);
+  const hasHandlerShell = needsHandlerShell(operator, options);
   const containers = [
     // First, so that it has ended when the handler's container begins, which waits for it.
-    ...(hasKit ? [buildKitContainer(operator, options, "pod")] : []),
+    ...(hasHandlerShell ? [buildHandlerShellContainer(operator, options, "pod")] : []),
     buildRunnerContainer(operator, options, "pod"),
-    { ...buildHandlerContainer(operator, options, "pod"), ...(hasKit && { dependencies: [KIT] }) },
+    {
+      ...buildHandlerContainer(operator, options, "pod"),
+      ...(hasHandlerShell && { dependencies: [HANDLER_SHELL] }),
+    },
   ];
   return {
     ...podFields(operator, "run", options),
@@ -130,7 +133,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         // These are not the Workflow's volumes. Only volumes of the Workflow that a template mounts as a whole get into the pod,
         // and Argo does not look at the mounts of a single container of a set (argo-workflows,
         // workflow/controller/workflowpod.go).
-        volumes: buildVolumes(operator, options, files, "pod", hasKit),
+        volumes: buildVolumes(operator, options, files, "pod", hasHandlerShell),
       },
     ],
   };

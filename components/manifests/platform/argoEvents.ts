@@ -74,7 +74,7 @@ export function buildArgoEventsController(options: PlatformOptions): ManifestSet
 }
 
 /** The JetStream version that the events controller's configuration knows, for `spec.jetstream.version` of an EventBus. */
-export const JETSTREAM_VERSION: string = IMAGES.nats.tag;
+export const JETSTREAM_VERSION: string = IMAGES.eventBus.tag;
 
 /** The events controller's configuration (argo-events, pkg/reconciler/config.go). */
 export function buildArgoEventsConfiguration(options: PlatformOptions): ConfigMap {
@@ -88,9 +88,9 @@ export function buildArgoEventsConfiguration(options: PlatformOptions): ConfigMa
         versions: [
           {
             version: JETSTREAM_VERSION,
-            natsImage: imageOf("nats", options),
-            configReloaderImage: imageOf("natsConfigReloader", options),
-            metricsExporterImage: imageOf("natsMetricsExporter", options),
+            natsImage: imageOf("eventBus", options),
+            configReloaderImage: imageOf("eventBusReloader", options),
+            metricsExporterImage: imageOf("eventBusMetrics", options),
             startCommand: "/nats-server",
           },
         ],

@@ -1,6 +1,6 @@
 # The handler's side of the pair, beside pipeTransport.ts:
 #
-#   [/argosy/kit/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--function] PROGRAM ARGUMENT...
+#   [/argosy/handler-shell/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--function] PROGRAM ARGUMENT...
 #
 # It runs in the author's image. That may hold no shell and no tool: then a busybox is there, and every tool is of it. If
 # there is none, the tools are the image's. The shell starts the author's program when the runner asks, each time on new
@@ -19,8 +19,8 @@
 argosy_root=${0%/engine/*}
 argosy_pipes=$argosy_root/pipes
 # Stands before each tool. Empty: the image has the tools.
-argosy_kit=$argosy_root/kit/busybox
-[ -x "$argosy_kit" ] || argosy_kit=
+argosy_shell=$argosy_root/handler-shell/busybox
+[ -x "$argosy_shell" ] || argosy_shell=
 # A runner that has not come by then has failed for good, or this container is begun again and waits again.
 argosy_patience_seconds=600
 # Whether the program is the loop around a function. It reads requests from descriptor 4 and writes answers to descriptor 3. Its
@@ -42,9 +42,9 @@ report() {
 # Publishes a new session and waits for a runner. SIGTERM ends this shell only now: while there is a runner it has a
 # last object to finish, and says itself when it has.
 open_session() {
-  $argosy_kit rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
-  argosy_session=$($argosy_kit mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
-  $argosy_kit mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
+  $argosy_shell rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
+  argosy_session=$($argosy_shell mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
+  $argosy_shell mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
   # Open for reading and writing: that waits for nobody, and nothing ends while there is no runner yet.
   exec 4<>"$argosy_session/control" 5<>"$argosy_session/reports"
   # Until the watchdog is known, a signal is only remembered: to leave would be to leave it behind.
@@ -52,7 +52,7 @@ open_session() {
   argosy_leaving=
   trap 'argosy_leaving=yes' TERM INT
   echo "${argosy_session##*/}" >"$argosy_session/name"
-  $argosy_kit mv "$argosy_session/name" "$argosy_pipes/session"
+  $argosy_shell mv "$argosy_session/name" "$argosy_pipes/session"
   # A runner that had no work has gone before we were there. It looks for our session once more after it has left word.
   [ ! -e "$argosy_pipes/closed" ] || leave
   give_up_later &
@@ -63,20 +63,20 @@ open_session() {
   trap '' TERM INT
   kill -USR1 "$argosy_watchdog"
   wait "$argosy_watchdog" 2>/dev/null
-  $argosy_kit rm -f "$argosy_pipes/session"
+  $argosy_shell rm -f "$argosy_pipes/session"
   # From here on the runner alone holds the other end.
   exec 3<"$argosy_session/control" 4<&-
 }
 
 leave() {
   [ -z "$argosy_watchdog" ] || kill -USR1 "$argosy_watchdog" 2>/dev/null
-  $argosy_kit rm -rf "$argosy_pipes/closed" "$argosy_pipes/session" "$argosy_session"
+  $argosy_shell rm -rf "$argosy_pipes/closed" "$argosy_pipes/session" "$argosy_session"
   exit 0
 }
 
 give_up_later() {
   exec 4<&- 5<&-
-  attend $argosy_kit sleep "$argosy_patience_seconds"
+  attend $argosy_shell sleep "$argosy_patience_seconds"
   wait "$argosy_attended" 2>/dev/null
   kill -TERM $$
 }
@@ -87,13 +87,13 @@ close_session() {
   for argosy_supervisor in $argosy_supervisors; do kill -USR1 "$argosy_supervisor" 2>/dev/null; done
   wait
   argosy_supervisors=' '
-  $argosy_kit rm -rf "$argosy_session"
+  $argosy_shell rm -rf "$argosy_session"
   exec 5<&-
 }
 
 # start ID PROGRAM ARGUMENT...
 start() {
-  if ! argosy_error=$($argosy_kit mkfifo -m 600 "$argosy_session/$1.in" "$argosy_session/$1.out" "$argosy_session/$1.err" 2>&1); then
+  if ! argosy_error=$($argosy_shell mkfifo -m 600 "$argosy_session/$1.in" "$argosy_session/$1.out" "$argosy_session/$1.err" 2>&1); then
     report failed "$1" $argosy_error
     return
   fi
@@ -121,8 +121,8 @@ supervise() {
 # everything that a shell runs in the background.
 run() {
   trap - TERM USR1
-  [ -z "$argosy_is_function" ] || exec $argosy_kit setsid "$@" </dev/null >&6 2>&6 3>&5 4<&4 5>&- 6>&-
-  exec $argosy_kit setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
+  [ -z "$argosy_is_function" ] || exec $argosy_shell setsid "$@" </dev/null >&6 2>&6 3>&5 4<&4 5>&- 6>&-
+  exec $argosy_shell setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
 }
 
 # Runs a command in the background of a subshell. From now on SIGUSR1, which always ends that, ends both.
@@ -152,7 +152,7 @@ kill_group() {
 tell_of_runner() {
   argosy_word=${argosy_root%/argosy}/var/run/argo/ctr/main
   [ -d "$argosy_word" ] || return
-  $argosy_kit sleep 5
+  $argosy_shell sleep 5
   [ -e "$argosy_word/exitcode" ] || echo 137 >"$argosy_word/exitcode"
 }
 
@@ -168,7 +168,7 @@ forget() {
 }
 
 # The author's program, not an applet of busybox that has its name.
-argosy_program=$($argosy_kit which "$1") || argosy_program=$1
+argosy_program=$($argosy_shell which "$1") || argosy_program=$1
 shift
 set -- "$argosy_program" "$@"
 

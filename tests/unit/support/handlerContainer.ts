@@ -49,10 +49,10 @@ export class HandlerContainer {
   ) {
     const { command, isFunction } = "command" in program ? program : { command: program, isFunction: false };
     this.words = [...(isFunction ? ["--function"] : []), ...command];
-    for (const name of ["engine", "pipes", "kit", "handler"]) mkdirSync(path.join(this.root, name));
+    for (const name of ["engine", "pipes", "handler-shell", "handler"]) mkdirSync(path.join(this.root, name));
     const source = path.join(__dirname, "../../../runtime/pod/handlerContainer/handler.sh");
     copyFileSync(source, path.join(this.root, "engine/handler.sh"));
-    if (kind.busybox) symlinkSync(kind.busybox, path.join(this.root, "kit/busybox"));
+    if (kind.busybox) symlinkSync(kind.busybox, path.join(this.root, "handler-shell/busybox"));
   }
 
   /** Begins the shell, or begins it again. */

@@ -91,7 +91,7 @@ export function everySet(options: PlatformOptions): Record<string, ManifestSet> 
     namespaces: buildNamespaces(options),
     eventsDefinitions: buildArgoEventsDefinitions(options),
     workflowsDefinitions: buildArgoWorkflowsDefinitions(options),
-    eventsController: buildArgoEventsController(options),
+    argoEventsController: buildArgoEventsController(options),
     workflowController: buildWorkflowController(options),
     server: serverOf(options),
     viewer: buildViewer(options),

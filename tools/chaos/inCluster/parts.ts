@@ -20,7 +20,7 @@ export interface Parts {
   readonly sensor: Pods;
   readonly eventBus: Pods;
   readonly keeper: Pods;
-  readonly eventsController: Pods;
+  readonly argoEventsController: Pods;
   readonly workflowController: Pods;
   readonly runners: Pods;
   readonly leader: Pods;
@@ -62,7 +62,7 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
     sensor: soon(labelled(NAMESPACE, EVENT_PATH, "sensor")),
     eventBus: soon(labelled(NAMESPACE, EVENT_PATH, "event-bus")),
     keeper: soon(labelled(NAMESPACE, EVENT_PATH, "keeper")),
-    eventsController: soon(labelled(CONTROLLER_NAMESPACE, "argo-events", "controller")),
+    argoEventsController: soon(labelled(CONTROLLER_NAMESPACE, "argo-events", "controller")),
     workflowController: soon(labelled(CONTROLLER_NAMESPACE, "argo-workflows", "controller")),
     runners: soon(runners),
     leader: soon(runnersThat(true)),

@@ -9,12 +9,12 @@ const PATIENCE_MS = 120_000;
 
 /** The faults of pods that are possible on every cluster: they are killed, or there are none for a while. */
 export function podFaults(administrator: Administrator, parts: Parts, execution: Execution): Fault[] {
-  const controllers = together(parts.eventsController, parts.workflowController);
+  const controllers = together(parts.argoEventsController, parts.workflowController);
   const shared: Readonly<Record<string, Pods>> = {
     "event source": parts.eventSource,
     sensor: parts.sensor,
     "event bus, storage lost": parts.eventBus,
-    "events controller": parts.eventsController,
+    "events controller": parts.argoEventsController,
     "workflow controller": parts.workflowController,
     "both controllers": controllers,
   };
