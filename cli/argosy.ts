@@ -11,7 +11,7 @@ const COMMANDS: readonly Entry[] = [...PROGRAM_COMMANDS, ...CLUSTER_COMMANDS];
 const HELP = `
 argosy <command> --help shows the options of a command.
 
-Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 something would change or break.`;
+Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 the command worked and found something: a problem or a change.`;
 
 /**
  * The command `argosy`. Errors are printed.

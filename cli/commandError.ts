@@ -4,12 +4,12 @@ import { CommanderError } from "commander";
 export const EXIT_CODES = {
   /** The command succeeded. */
   fine: 0,
-  /** The command failed, or it found a problem. */
+  /** The command failed. */
   failed: 1,
   /** Its arguments, or its working folder, are wrong. Nothing was done. */
   usage: 2,
-  /** The command found that something would change, or break. */
-  wouldChange: 3,
+  /** The command worked, and found something: a problem, or that something would change or break. */
+  found: 3,
 } as const;
 
 /** A command that ends in a foreseen way. Its message is printed without a stack. An empty message is not printed. */

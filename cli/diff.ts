@@ -88,7 +88,7 @@ export function show(preview: ObjectPreview, { json, details }: PreviewCommandOp
 export function conclude(found: readonly ObjectPreview[], { json }: PreviewCommandOptions): number {
   if (!json) print(formatTotal(found));
   if (found.some(({ result }) => result === "failed")) return EXIT_CODES.failed;
-  return found.some(({ result }) => result === "changed") ? EXIT_CODES.wouldChange : EXIT_CODES.fine;
+  return found.some(({ result }) => result === "changed") ? EXIT_CODES.found : EXIT_CODES.fine;
 }
 
 interface Choice {

@@ -18,7 +18,7 @@ export interface DoctorOptions extends ClusterOptions {
 
 /**
  * `argosy doctor`: the problems on this machine, in the program and in the cluster, with remedies.
- * @returns the exit code: 1 if there is a problem. A missing part that not everybody needs is a warning, and does not count
+ * @returns the exit code: 3 if there is a problem. A missing part that not everybody needs is a warning, and does not count
  */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const findings = [
@@ -30,7 +30,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   for (const finding of findings) {
     print(options.json ? JSON.stringify(finding) : formatFinding(finding, style));
   }
-  return findings.some(({ state }) => state === "missing") ? EXIT_CODES.failed : EXIT_CODES.fine;
+  return findings.some(({ state }) => state === "missing") ? EXIT_CODES.found : EXIT_CODES.fine;
 }
 
 /** The findings about the cluster. A cluster that the user names must exist. The cluster of the current context need not. */

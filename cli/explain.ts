@@ -14,7 +14,7 @@ export interface ExplainOptions extends ClusterOptions, NamespaceOptions {
 
 /**
  * `argosy explain KIND/NAME`: why an object is not Ready, since when, and what to do; or what holds up its deletion.
- * @returns the exit code: 1 if the object is not in order
+ * @returns the exit code: 3 if the object is not in order
  */
 export async function explain(text: string, options: ExplainOptions): Promise<number> {
   return withCluster(options, async (client) => {
@@ -29,6 +29,6 @@ export async function explain(text: string, options: ExplainOptions): Promise<nu
         ? JSON.stringify(explanation)
         : formatExplanation(explanation, known.now, styleFor(process.stdout)),
     );
-    return explanation.fine ? EXIT_CODES.fine : EXIT_CODES.failed;
+    return explanation.fine ? EXIT_CODES.fine : EXIT_CODES.found;
   });
 }

@@ -107,7 +107,7 @@ async function showOnce(
       readLog(transport, source, { tail, follow: false }, (line) => void lines.push(line)),
     ),
   );
-  for (const line of lines.sort((one, other) => one.time.localeCompare(other.time))) show(line);
+  for (const line of lines.sort((one, other) => (one.time ?? "").localeCompare(other.time ?? ""))) show(line);
 }
 
 /** The fields of a line that the engine wrote. Undefined for any other line. */
@@ -126,7 +126,7 @@ function objectIn(text: string): unknown {
 }
 
 /** A line for people. Lines that the engine did not write stay as they are. */
-export function formatLine({ container, time, text }: PodLine, style: Style): string {
+export function formatLine({ container, time = "", text }: PodLine, style: Style): string {
   const fields = fieldsIn(text);
   const at = style("dim", time.slice(11, 19) || "        ");
   if (!fields) return `${at}  ${style("dim", `${container}|`)} ${safe(text)}`;

@@ -1,8 +1,9 @@
-import { type JsonObject, kindAndName } from "../runtime/kubernetes/objects";
+import type { JsonObject } from "../runtime/kubernetes/objects";
 import { annotated, PAUSED_ANNOTATION } from "../runtime/names";
 import { EXIT_CODES } from "./commandError";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
+import { formatReference, referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
 import { print, progress } from "./terminal";
 
@@ -36,7 +37,7 @@ async function annotate(
       const patch: JsonObject = { metadata: { annotations: { [PAUSED_ANNOTATION]: value } } };
       await client.mergePatch(target.resource, target.name, patch);
       const changed = wasPaused !== (value !== null);
-      const object = kindAndName(target.resource.kind, target.name);
+      const object = referenceTo(target.resource, target.name);
       if (value !== null && target.operators.length === 0)
         progress(
           `No installed operator handles objects of the kind ${target.resource.kind}. Only argosy dev respects this pause.`,
@@ -45,7 +46,7 @@ async function annotate(
       print(
         options.json
           ? JSON.stringify({ object, state, changed })
-          : `${object}: ${changed ? state : `was ${value === null ? "not paused" : "paused"} already`}`,
+          : `${formatReference(object)}: ${changed ? state : `was ${value === null ? "not paused" : "paused"} already`}`,
       );
     }
     return EXIT_CODES.fine;

@@ -10,11 +10,13 @@ import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { type KubernetesObject, kindAndName } from "../runtime/kubernetes/objects";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { deployedAs } from "./diff";
+import type { DeployedOperator } from "./diff/deployed";
 import { liveObject } from "./diff/liveObject";
 import type { FixtureResult } from "./fixtures";
 import { installedOperatorsSeen } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
 import type { NamespaceOptions } from "./inspect/target";
+import { referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
 import { findHandlers } from "./project";
 import { type Draft, draft } from "./record/draft";
@@ -42,6 +44,8 @@ export interface RecordOptions extends ClusterOptions, NamespaceOptions {
 /** A question for a fixture, and its origin. */
 interface Source {
   readonly operator: Operator;
+  /** As the cluster knows it. */
+  readonly deployed: DeployedOperator;
   readonly question: LiveQuestion;
   readonly fakes: Fakes;
   /** Where the object was found, for the file's first line. */
@@ -87,7 +91,7 @@ async function fromObject(
     );
   const deployed = deployedAs(operator, installed, options);
   const question = await liveQuestion(client, deployed, object, isGoing ? "finalize" : "reconcile");
-  return sourceOf(client, operator, deployed.home, question, nameOf(object));
+  return sourceOf(client, operator, deployed, question, nameOf(object));
 }
 
 async function fromRun(
@@ -104,7 +108,7 @@ async function fromRun(
     const event = object.metadata.deletionTimestamp ? "finalize" : "reconcile";
     const used = request.used as Used;
     const question = { event, object, children: [], used, due: [], notes: [] } as const;
-    return sourceOf(client, operator, deployed.home, question, from);
+    return sourceOf(client, operator, deployed, question, from);
   }
   progress(
     "A run does not contain the request. The object has not changed since then (the generation is the same). Its status, " +
@@ -113,13 +117,13 @@ async function fromRun(
   if (Object.keys(operator.schedules ?? {}).length > 0 && request.due.length === 0)
     progress("The run does not contain the schedules that were due. Add them by hand: due: [{ name, at }].");
   const question = await liveQuestion(client, deployed, object, request.event, request.due);
-  return sourceOf(client, operator, deployed.home, question, from);
+  return sourceOf(client, operator, deployed, question, from);
 }
 
 async function sourceOf(
   client: KubernetesClient,
   operator: Operator,
-  home: string,
+  deployed: DeployedOperator,
   question: LiveQuestion,
   from: string,
 ): Promise<Source> {
@@ -129,13 +133,17 @@ async function sourceOf(
       `Secret ${name} of secretEnv does not exist, or this account cannot read it. Before you commit the file, check that it ` +
         "contains no value of this Secret.",
     );
-  const secrets = [...secretsIn(question), ...(await secretsOfEnvironment(client, operator, home, unread))];
+  const secrets = [
+    ...secretsIn(question),
+    ...(await secretsOfEnvironment(client, operator, deployed.home, unread)),
+  ];
   for (const secret of secrets) fakes.learn(secret);
   for (const note of question.notes) progress(note);
-  return { operator, question, fakes, from };
+  return { operator, deployed, question, fakes, from };
 }
 
-async function write({ operator, question, fakes, from }: Source, options: RecordOptions): Promise<number> {
+async function write(source: Source, options: RecordOptions): Promise<number> {
+  const { operator, question, fakes, from } = source;
   const fixtures = path.join(operator.folder, "fixtures");
   const file = options.out
     ? path.resolve(options.out)
@@ -153,7 +161,7 @@ async function write({ operator, question, fakes, from }: Source, options: Recor
   if (options.force) rewriteFile(file, made.text);
   else writeFileSync(file, made.text, { flag: "wx" });
   const isRun = path.dirname(file) === fixtures && /\.ya?ml$/.test(file);
-  tell({ operator, question, fakes, from }, made, displayPath(file), isRun, options);
+  tell(source, made, displayPath(file), isRun, options);
   return made.result.passed ? EXIT_CODES.fine : EXIT_CODES.failed;
 }
 
@@ -169,7 +177,7 @@ function checkFree(file: string, { force }: RecordOptions): void {
 }
 
 function tell(
-  { operator, question, fakes }: Source,
+  { operator, deployed, question, fakes }: Source,
   { result, extent }: Draft,
   file: string,
   isRun: boolean,
@@ -179,8 +187,10 @@ function tell(
   const count = Object.values(used).flat().filter(Boolean).length;
   const isError = result.actual !== undefined && "error" in result.actual;
   if (json) {
-    const told = { operator: operator.name, file, object: nameOf(object), event, children: children.length };
-    print(JSON.stringify({ ...told, used: count, fakes: fakes.size, passed: result.passed }));
+    const { name, installation } = deployed.operator;
+    const told = { operator: name, installation, object: referenceTo(object, object.metadata), event, file };
+    const counts = { childCount: children.length, usedCount: count, fakeCount: fakes.size };
+    print(JSON.stringify({ ...told, ...counts, passed: result.passed }));
     return;
   }
   const style = styleFor(process.stdout);

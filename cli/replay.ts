@@ -1,13 +1,15 @@
 import { RUN_PARAMETERS } from "../runtime/argo/runParameters";
 import { isOver, parameterOf, specOf, WORKFLOW_LABELS, WORKFLOWS } from "../runtime/argo/workflows";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { type KubernetesObject, kindAndName, type Manifest } from "../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../runtime/names";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
+import { installedOperatorsSeen, kindsOf } from "./inspect/installed";
 import { findRun, type Run, runOf } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
+import { formatReference, referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
 import { indent, print, progress, styleFor } from "./terminal";
 import { until } from "./until";
@@ -32,9 +34,10 @@ export async function replay(of: string, options: ReplayOptions): Promise<number
   return withCluster(options, async (client) => {
     if (of.includes("/")) return reconcile(client, of, options);
     const submitted = await submitAgain(client, await findRun(client, of));
-    if (!options.wait) return tell(runOf(submitted), options);
+    const kindOf = kindsOf(await installedOperatorsSeen(client));
+    if (!options.wait) return tell(runOf(submitted, kindOf), options);
     progress(`submitted ${submitted.metadata.name}, which ends when its operator has finished`);
-    return tell(runOf(await ended(client, submitted, options.timeout)), options);
+    return tell(runOf(await ended(client, submitted, options.timeout), kindOf), options);
   });
 }
 
@@ -45,11 +48,11 @@ async function reconcile(client: KubernetesClient, text: string, options: Replay
   await client.mergePatch(target.resource, target.name, {
     metadata: { annotations: { [RECONCILE_AT_ANNOTATION]: at } },
   });
-  const object = kindAndName(target.resource.kind, target.name);
+  const object = referenceTo(target.resource, target.name);
   print(
     options.json
       ? JSON.stringify({ object, reconcileAt: at })
-      : `${object}: its operator will reconcile it at once`,
+      : `${formatReference(object)}: its operator will reconcile it at once`,
   );
   return EXIT_CODES.fine;
 }

@@ -1,5 +1,6 @@
 import type { Manifest } from "../runtime/kubernetes/objects";
 import { EXIT_CODES, UsageError } from "./commandError";
+import { formatReference } from "./objectReference";
 import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
 import { manifestsAt } from "./render/manifestsAt";
@@ -32,7 +33,7 @@ export async function rights(operator: string | undefined, options: RightsOption
   const style = styleFor(process.stdout);
   if (against === undefined) {
     const found = ofOperator(rightsIn(now), [now], operator);
-    print(json ? JSON.stringify(found) : formatRights(found, style));
+    print(json ? JSON.stringify({ rights: found }) : formatRights(found, style));
     return EXIT_CODES.fine;
   }
   const before = await manifestsAt(folder, against, rendered);
@@ -44,7 +45,7 @@ export async function rights(operator: string | undefined, options: RightsOption
     if (gained.length > 0) print(`${style("bold", "gained")}\n${formatRights(gained, style, "+ ")}`);
     if (lost.length > 0) print(`${style("bold", "lost")}\n${formatRights(lost, style, "- ")}`);
   }
-  return gained.length > 0 ? EXIT_CODES.wouldChange : EXIT_CODES.fine;
+  return gained.length > 0 ? EXIT_CODES.found : EXIT_CODES.fine;
 }
 
 /** The rights of one operator. It may exist only before or only after the change. */
@@ -58,20 +59,21 @@ function ofOperator(
   if (accounts.length === 0) {
     throw new UsageError(`The program has no operator ${operator}. argosy rights shows every account.`);
   }
-  return all.filter(({ account }) => accounts.includes(account));
+  return all.filter(({ account }) => accounts.includes(formatReference(account)));
 }
 
 /** A block for each account, a line for each of its rights. */
 function formatRights(all: readonly Right[], style: Style, mark = ""): string {
-  const where = ({ namespace }: Right) => (namespace === "" ? "everywhere" : `in ${namespace}`);
+  const where = ({ namespace }: Right) => (namespace === undefined ? "everywhere" : `in ${namespace}`);
   const what = ({ resource, names }: Right) =>
     names.length === 0 ? resource : `${resource} (${names.join(", ")})`;
   const widths = [where, what].map((column) => Math.max(0, ...all.map((right) => column(right).length)));
   const lines: string[] = [];
   let account = "";
   for (const right of all) {
-    if (right.account !== account) lines.push(style("bold", right.account));
-    ({ account } = right);
+    const of = formatReference(right.account);
+    if (of !== account) lines.push(style("bold", of));
+    account = of;
     const columns = [where, what].map((column, index) => column(right).padEnd(widths[index] ?? 0));
     lines.push(`  ${mark}${columns.join("  ")}  ${right.verbs.join(", ")}`);
   }

@@ -1,6 +1,7 @@
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
+import { installedOperatorsSeen, kindsOf } from "./inspect/installed";
 import { HOW_LONG_KEPT, listRuns, type Run } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
@@ -42,13 +43,16 @@ async function runsOf(
   of: string | undefined,
   options: RunsOptions,
 ): Promise<Run[]> {
-  if (of === undefined) return listRuns(client, {});
-  if (!of.includes("/")) {
+  const installed = await installedOperatorsSeen(client);
+  if (of === undefined || !of.includes("/")) {
+    const all = await listRuns(client, {}, kindsOf(installed));
     // Runs of every installation, unless the name includes one: "argosy.memcached".
-    return (await listRuns(client, {})).filter(
-      ({ operator }) => operator === of || operator.endsWith(`.${of}`),
+    return all.filter(
+      ({ operator, installation }) =>
+        of === undefined || of === operator || of === `${installation}.${operator}`,
     );
   }
-  const target = await findTarget(client, of, options);
-  return listRuns(client, { uid: (await readTarget(client, target)).metadata.uid });
+  const target = await findTarget(client, of, options, installed);
+  const { metadata } = await readTarget(client, target);
+  return listRuns(client, { uid: metadata.uid }, () => target.resource);
 }

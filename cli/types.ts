@@ -22,7 +22,7 @@ const NEEDS_LANGUAGE =
 export interface TypesOptions {
   readonly handlers?: string;
   readonly project?: string;
-  /** Write nothing, and fail if a file differs from the result. */
+  /** Write nothing, and say which files differ from the result. */
   readonly check?: true;
   /** The language for a handler that is a program. */
   readonly in?: string;
@@ -40,8 +40,7 @@ export interface TypesFile {
  * left out, unless it is named: the others need their types all the same.
  *
  * @param names only these operators. All if there are none
- * @returns the exit code: 1 if a file is missing or outdated, with
- * --check
+ * @returns the exit code: 3 if a file is missing or outdated, with --check
  * @throws UsageError for a language that has no types, and for an operator that does not exist, or that is named and whose language is not known
  */
 export async function types(names: readonly string[], options: TypesOptions): Promise<number> {
@@ -64,7 +63,7 @@ export async function types(names: readonly string[], options: TypesOptions): Pr
       print(`written  ${displayPath(file)}`);
     }
   }
-  return isCurrent ? EXIT_CODES.fine : EXIT_CODES.failed;
+  return isCurrent ? EXIT_CODES.fine : EXIT_CODES.found;
 }
 
 /**

@@ -28,7 +28,7 @@ export async function verdict(
     );
   const now = await rendered(folder);
   const comparisons = compareCrdSets(await manifestsAt(folder, ref, rendered), now);
-  if (json) print(JSON.stringify(comparisons));
+  if (json) print(JSON.stringify({ crds: comparisons }));
   else for (const line of formatCrdVerdict(comparisons)) print(line);
-  return anyCrdBreaks(comparisons) ? EXIT_CODES.wouldChange : EXIT_CODES.fine;
+  return anyCrdBreaks(comparisons) ? EXIT_CODES.found : EXIT_CODES.fine;
 }

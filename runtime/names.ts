@@ -83,6 +83,12 @@ export function identityOf({ installation, name }: OperatorIdentity): string {
   return `${installation}.${name}`;
 }
 
+/** The operator of which {@link identityOf} made the word. Undefined for any other word. */
+export function identityIn(word: string): OperatorIdentity | undefined {
+  const [, installation, name] = /^([^.]+)\.([^.]+)$/.exec(word) ?? [];
+  return installation === undefined || name === undefined ? undefined : { installation, name };
+}
+
 /** What every field manager of every operator begins with. */
 export const MANAGER_PREFIX = "argosy/";
 
@@ -111,15 +117,16 @@ export function finalizersOf(operator: OperatorIdentity): string[] {
   return [finalizerOf(operator), elsewhereFinalizerOf(operator)];
 }
 
+const LEASE_PREFIX = "argosy-";
+
 /** The Lease by which the replicas of an operator's runner agree on a leader. */
 export function leaseNameOf(operator: OperatorIdentity): string {
-  return `argosy-${identityOf(operator)}`;
+  return `${LEASE_PREFIX}${identityOf(operator)}`;
 }
 
 /** The operator whose Lease has this name. Undefined if it is not the name of an operator's Lease. */
 export function operatorOfLease(lease: string): OperatorIdentity | undefined {
-  const [, installation, name] = /^argosy-([^.]+)\.([^.]+)$/.exec(lease) ?? [];
-  return installation === undefined || name === undefined ? undefined : { installation, name };
+  return lease.startsWith(LEASE_PREFIX) ? identityIn(lease.slice(LEASE_PREFIX.length)) : undefined;
 }
 
 /** The identities that an operator had before it was renamed, in the order in which its definition gives them. */

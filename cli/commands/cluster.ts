@@ -80,7 +80,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     summary: "find problems on this machine and in the cluster, with remedies",
     description:
       "Checks this machine, the program's operators and the cluster of the kubeconfig: missing parts, operators without a " +
-      "leader, and deletions that are held up. Each problem comes with a remedy. The exit code is 1 if there is a problem.",
+      "leader, and deletions that are held up. Each problem comes with a remedy. The exit code is 3 if there is a problem.",
     options: [
       ...operatorsOptions(),
       ...clusterOptions(),
@@ -104,7 +104,7 @@ export const CLUSTER_COMMANDS: readonly Entry[] = [
     description:
       "Explains why an object in a cluster is not Ready: since when, which attempt is next, the end of the handler's log " +
       "with file and line, and the runs of the object. Or explains what holds up its deletion. It also says what to do. " +
-      "The exit code is 1 if the object is not Ready.",
+      "The exit code is 3 if the object is not Ready.",
     argument: ["<object>", "KIND/NAME, for example memcached/sessions"],
     check: checkObjectNames,
     options: objectOptions(),

@@ -137,7 +137,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       "with TypedDicts for Python, <kind>-types.d.ts for TypeScript and JavaScript.",
     argument: ["[operators...]", "only these operators (default: all)"],
     options: [
-      new Option("--check", "write nothing, and fail if a file is missing or outdated"),
+      new Option("--check", "write nothing; the exit code is 3 if a file is missing or outdated"),
       new Option("--in <language>", "the language for handlers that are programs: python or typescript"),
       ...operatorsOptions(),
     ],

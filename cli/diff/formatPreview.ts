@@ -1,7 +1,7 @@
 import { writeJson } from "../../runtime/json/json";
 import type { FieldChange } from "../../runtime/kubernetes/changedFields";
-import { formatName, kindAndName } from "../../runtime/kubernetes/objects";
 import { safe } from "../inspect/formatRun";
+import { formatReference, type ObjectReference } from "../objectReference";
 import { indent, lastLines, type Style } from "../terminal";
 import type { ChildFate, ChildPreview, ObjectPreview } from "./preview";
 
@@ -30,11 +30,11 @@ const MOST_WORDS = 12;
 
 /** What would change for an object, for people: a line for each child, and with `details` one for each field. */
 export function formatPreview(preview: ObjectPreview, style: Style, details = false): string {
-  const { kind, namespace, name, result, children, failure } = preview;
-  const title = style("bold", kindAndName(kind, { namespace, name }));
+  const { object, result, children, failure } = preview;
+  const title = style("bold", formatReference(object));
   if (result === "paused" || result === "deleting" || result === "expired")
     return `${title}: ${style("dim", NOT_ASKED[result])}`;
-  const rows = children.map((child) => ({ child, name: `${child.kind} ${nameIn(child, namespace)}` }));
+  const rows = children.map((child) => ({ child, name: nameIn(child.object, object.namespace) }));
   const width = Math.max(0, ...rows.map((row) => row.name.length));
   const lines = rows.flatMap(({ child, name: each }) => {
     const [sign, colour] = SIGNS[child.fate];
@@ -43,7 +43,8 @@ export function formatPreview(preview: ObjectPreview, style: Style, details = fa
     return details ? [line, ...child.fields.map((field) => `      ${formatField(field)}`)] : [line];
   });
   if (failure) {
-    const words = failure.log.trim() === "" ? [] : [indent(safe(lastLines(failure.log, MOST_WORDS)), "    ")];
+    const { log = "" } = failure;
+    const words = log.trim() === "" ? [] : [indent(safe(lastLines(log, MOST_WORDS)), "    ")];
     lines.push(`  ${style("red", "✘")} ${failure.reason}: ${safe(failure.message)}`, ...words);
   } else if (lines.length === 0) return `${title}: ${style("dim", "nothing would change")}`;
   return [title, ...lines].join("\n");
@@ -64,12 +65,12 @@ export function formatTotal(previews: readonly Pick<ObjectPreview, "result">[]):
 }
 
 /** The child's name. The namespace is named only if it is not that of the object. */
-function nameIn({ namespace, name }: ChildPreview, home: string | undefined): string {
-  return namespace === home ? name : formatName({ namespace, name });
+function nameIn({ namespace, ...child }: ObjectReference, home: string | undefined): string {
+  return formatReference(namespace === home ? child : { ...child, namespace });
 }
 
 function summaryOf({ fate, fields, after = [] }: ChildPreview): string {
-  if (fate === "waits") return `waits for ${after.join(", ")}`;
+  if (fate === "waits") return `waits for ${after.map(({ kind, name }) => `${kind} ${name}`).join(", ")}`;
   if (fate === "created" || fate === "deleted" || fields.length === 0) return "";
   const named = fields.slice(0, MOST_FIELDS).map(({ path }) => path);
   const more = fields.length - named.length;

@@ -1,4 +1,4 @@
-import { shortName } from "../../runtime/children/childOrder";
+import { childKey } from "../../runtime/children/childOrder";
 import type { ChildChange } from "../../runtime/children/childWriter";
 import { type DesiredChild, desiredChildren } from "../../runtime/children/desiredChildren";
 import type { Operator } from "../../runtime/definition/definition";
@@ -19,6 +19,7 @@ import { Timeline } from "../../runtime/reconcile/timeline";
 import { type ChildrenScope, type Written, writeChildren } from "../../runtime/reconcile/writeChildren";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { StillListingError } from "../../runtime/watch/scopes";
+import { type ObjectReference, referenceTo } from "../objectReference";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { type ListedChildren, listChildren } from "./listedChildren";
 import { Observation, type ObservationOptions } from "./observation";
@@ -30,14 +31,11 @@ export type ChildFate = "created" | "changed" | "recreated" | "adopted" | "delet
 /** A child that would not stay as it is. */
 export interface ChildPreview {
   readonly fate: ChildFate;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
+  readonly object: ObjectReference;
   /** The fields that would change. For a new child, all fields of the handler's answer. */
   readonly fields: readonly FieldChange[];
-  /** The children that it waits for: "Job migrate". */
-  readonly after?: readonly string[];
+  /** The children that it waits for. */
+  readonly after?: readonly ObjectReference[];
 }
 
 /** A reason why only a preview fails: the API server cannot try a write. */
@@ -49,9 +47,8 @@ export type PreviewFailureReason = FailureReason | typeof DRY_RUN_REFUSED;
 /** What a handler would change for one object. */
 export interface ObjectPreview {
   readonly operator: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
+  readonly installation: string;
+  readonly object: ObjectReference;
   /**
    * "paused", "deleting", "expired": the handler is not asked, since its operator would do nothing by its answer. "failed": there
    * is no valid answer, or a child is refused. The changes before that are in `children`.
@@ -61,7 +58,8 @@ export interface ObjectPreview {
   readonly failure?: {
     readonly reason: PreviewFailureReason;
     readonly message: string;
-    readonly log: string;
+    /** The end of what the handler wrote to standard error. */
+    readonly log?: string;
   };
 }
 
@@ -110,13 +108,8 @@ export class Previews {
    */
   async of(object: KubernetesObject, children: ListedChildren): Promise<ObjectPreview> {
     const { operator, resource } = this.options;
-    const { name, namespace } = object.metadata;
-    const about = {
-      operator: operator.name,
-      kind: resource.kind,
-      ...(namespace !== undefined && { namespace }),
-      name,
-    };
+    const { name, installation } = operator;
+    const about = { operator: name, installation, object: referenceTo(resource, object.metadata) };
     const idle = whyIdle(object, operator);
     if (idle) return { ...about, result: idle, children: [] };
     const tried = new TriedObject(this.options, object, children, this.source, this.checkStatus);
@@ -140,6 +133,7 @@ class TriedObject {
   private readonly client: DryRunClient;
   private readonly mask: SecretMask;
   private readonly observation: Observation;
+  private desired: readonly DesiredChild[] = [];
   private written: Written | undefined;
 
   constructor(
@@ -162,7 +156,7 @@ class TriedObject {
       const { operator, childResources } = this.options;
       const answered = await this.ask(await this.observation.children(), memory);
       ({ log } = answered);
-      const desired = desiredChildren(
+      this.desired = desiredChildren(
         answered.children.map((child) => this.mask.restored(child)),
         this.object,
         operator,
@@ -171,7 +165,7 @@ class TriedObject {
       this.written = await writeChildren(
         this.observation.writing,
         this.object,
-        desired,
+        this.desired,
         memory,
         this.scope(),
       );
@@ -187,10 +181,11 @@ class TriedObject {
     if (!this.written) return [];
     const { changes, progress } = this.written;
     const done = changes.flatMap((change) => this.previewOf(change) ?? []);
+    const { reached } = progress;
     const waiting = progress.waiting.map((child): ChildPreview => {
-      const { reached } = progress;
-      const after = (child.after ?? []).filter((key) => !reached.has(key)).map(shortName);
-      return { fate: "waits", ...identityIn(child), fields: [], after };
+      const awaited = (child.after ?? []).filter((key) => !reached.has(key));
+      const after = this.desired.filter((each) => awaited.includes(childKey(each))).map(referenceOf);
+      return { fate: "waits", object: referenceOf(child), fields: [], after };
     });
     return [...done, ...waiting];
   }
@@ -242,14 +237,14 @@ class TriedObject {
     const fate = verb === "patched" ? "changed" : verb;
     const { apiVersion } = write.resource;
     const fields = this.mask.fields(fieldsOf(fate, write), isSecretKind({ apiVersion, kind }));
-    return { fate, apiVersion, kind, ...(namespace !== undefined && { namespace }), name, fields };
+    return { fate, object: referenceTo({ apiVersion, kind }, { namespace, name }), fields };
   }
 
   private failureOf(error: unknown, log: string): ObjectPreview["failure"] {
     const told = (reason: PreviewFailureReason, message: string, words: string) => ({
       reason,
       message: this.mask.text(message),
-      log: this.mask.text(words),
+      ...(words !== "" && { log: this.mask.text(words) }),
     });
     if (isRefusedDryRun(error) || (error instanceof Error && isRefusedDryRun(error.cause))) {
       const why =
@@ -275,7 +270,6 @@ function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): Fiel
   return changedFields({}, { metadata: rest, ...content }).filter(({ path }) => !OWN_MARKS.test(path));
 }
 
-function identityIn({ resource: { apiVersion, kind }, manifest: { metadata } }: DesiredChild) {
-  const { namespace, name } = metadata;
-  return { apiVersion, kind, ...(namespace !== undefined && { namespace }), name };
+function referenceOf({ resource, manifest }: DesiredChild): ObjectReference {
+  return referenceTo(resource, manifest.metadata);
 }

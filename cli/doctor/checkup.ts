@@ -1,3 +1,5 @@
+import type { ObjectReference } from "../objectReference";
+
 /** The result of a check: all is well, there may be a problem, or there is a problem. */
 export type State = "ok" | "warning" | "missing";
 
@@ -10,6 +12,11 @@ export interface Finding {
   readonly seen: string;
   /** The remedy, if anything needs to be done. */
   readonly remedy?: string | undefined;
+  /** The name of the operator that the finding is about. */
+  readonly operator?: string | undefined;
+  readonly installation?: string | undefined;
+  /** The object that the finding is about. */
+  readonly object?: ObjectReference | undefined;
 }
 
 /** A check without a problem. */

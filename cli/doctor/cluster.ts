@@ -4,10 +4,11 @@ import { WORKFLOWS } from "../../runtime/argo/workflows";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import { formatName } from "../../runtime/kubernetes/objects";
+import { formatName, type ObjectName } from "../../runtime/kubernetes/objects";
 import { finalizersOf } from "../../runtime/names";
 import { type InstalledOperator, installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
+import { referenceTo } from "../objectReference";
 import { type Finding, fine, missing, warning } from "./checkup";
 
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
@@ -89,24 +90,25 @@ async function examineOperator(
   operator: InstalledOperator,
   now: Date,
 ): Promise<Finding[]> {
-  const what = `operator ${operator.name}`;
-  const { home } = operator;
+  const { name, installation, home, customResource } = operator;
+  const what = `operator ${name}`;
   const look = async (): Promise<Finding[]> => {
     const runner = await checkRunner(client, operator, what);
     const held = await heldObjects(client, operator, now);
     return [
       runner,
-      ...held.map((object) =>
-        missing(
+      ...held.map((object) => ({
+        ...missing(
           what,
-          `the deletion of ${object} is held up`,
-          `See why: argosy explain ${operator.customResource.kind.toLowerCase()}/${object.split("/").at(-1)}${object.includes("/") ? ` --namespace ${object.split("/")[0]}` : ""}`,
+          `the deletion of ${formatName(object)} is held up`,
+          `See why: argosy explain ${customResource.kind.toLowerCase()}/${object.name}${object.namespace ? ` --namespace ${object.namespace}` : ""}`,
         ),
-      ),
+        object: referenceTo(resourceOf(customResource), object),
+      })),
     ];
   };
   const found = await readable(`${what} in ${home}`, look);
-  return isFinding(found) ? [found] : found;
+  return (isFinding(found) ? [found] : found).map((each) => ({ ...each, operator: name, installation }));
 }
 
 async function checkRunner(
@@ -141,16 +143,16 @@ async function heldObjects(
   client: KubernetesClient,
   operator: InstalledOperator,
   now: Date,
-): Promise<string[]> {
+): Promise<ObjectName[]> {
   const own = finalizersOf(operator);
-  const held: string[] = [];
+  const held: ObjectName[] = [];
   const resource = resourceOf(operator.customResource);
   await client
     .list(resource, { metadataOnly: true }, (page) => {
       for (const { metadata } of page) {
         const { deletionTimestamp, finalizers = [] } = metadata;
         if (deletionTimestamp === undefined || !isOld(deletionTimestamp, now)) continue;
-        if (finalizers.some((each) => own.includes(each))) held.push(formatName(metadata));
+        if (finalizers.some((each) => own.includes(each))) held.push(metadata);
       }
     })
     .catch((error: unknown) => {
@@ -178,12 +180,15 @@ async function examineNamespaces(client: KubernetesClient, now: Date): Promise<F
           each.status === "True" &&
           /^Namespace(FinalizersRemaining|ContentRemaining|Deletion)/.test(each.type),
       );
-      return missing(
-        `namespace ${name}`,
-        `is being deleted, and the deletion does not end${why ? `: ${why.message}` : ""}`,
-        "Find out what holds up the objects in it. docs/operations.md says what to do if Argo's controllers were deleted " +
-          "first.",
-      );
+      return {
+        ...missing(
+          `namespace ${name}`,
+          `is being deleted, and the deletion does not end${why ? `: ${why.message}` : ""}`,
+          "Find out what holds up the objects in it. docs/operations.md says what to do if Argo's controllers were deleted " +
+            "first.",
+        ),
+        object: referenceTo(NAMESPACES, { name }),
+      };
     });
 }
 

@@ -3,14 +3,17 @@ import { type Memory, memoryIn, memoryOf } from "../../runtime/memory/memory";
 import {
   annotated,
   ENGINE_CONDITIONS,
+  identityIn,
   identityOf,
   MANAGER_PREFIX,
   OPERATOR_LABEL,
+  type OperatorIdentity,
   PAUSED_ANNOTATION,
 } from "../../runtime/names";
 import { hasLabels } from "../../runtime/watch/watched";
 import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { entryOf } from "../errors/catalogue";
+import { type ObjectReference, referenceTo } from "../objectReference";
 import { type Hold, holdsOf, WAITS } from "./holds";
 import type { InstalledOperator } from "./installed";
 import type { Known, ObjectEvent } from "./known";
@@ -19,7 +22,7 @@ import type { Run } from "./runs";
 
 /** The state of an object, and the reasons for it. */
 export interface Explanation {
-  readonly object: string;
+  readonly object: ObjectReference;
   /** Whether the object is in order. */
   readonly fine: boolean;
   /** The whole explanation in a sentence. */
@@ -34,7 +37,9 @@ export interface Explanation {
   readonly nextTry?: string | undefined;
   readonly lastWords?: string | undefined;
   readonly place?: Place | undefined;
+  /** The operator's name. */
   readonly operator?: string | undefined;
+  readonly installation?: string | undefined;
   readonly leader?: string | undefined;
   /** Conditions of the handler's own. */
   readonly conditions: readonly Condition[];
@@ -50,7 +55,7 @@ export function explain(known: Known): Explanation {
   const { object, operators, events, runs, memoryRead = true } = known;
   const { metadata, kind } = object;
   const operator = operatorOf(known);
-  const identity = operator ? identityOf(operator) : managerOf(object);
+  const identity = operator ?? managerOf(object);
   // The status of an object that others own belongs to them, and may have their own Ready condition.
   const conditions = conditionsIn(operator?.watch ? known.memory : object["status"]);
   const ready = conditions.find(({ type }) => type === "Ready");
@@ -58,10 +63,10 @@ export function explain(known: Known): Explanation {
   const holds = metadata.deletionTimestamp === undefined ? [] : holdsOf(known);
   const failed = ready !== undefined && ready.status === "False" && !WAITS[ready.reason];
   const failures = failed ? failuresOf(events, ready) : undefined;
-  const lastRun = failed ? runs.find(({ phase, log }) => phase !== "Succeeded" && log !== "") : undefined;
+  const lastRun = failed ? runs.find(({ phase, log }) => phase !== "Succeeded" && log !== undefined) : undefined;
   const base = {
-    object: `${kind} ${[metadata.namespace, metadata.name].filter(Boolean).join("/")}`,
-    ...(identity && { operator: identity }),
+    object: referenceTo(object, metadata),
+    ...(identity && { operator: identity.name, installation: identity.installation }),
     leader: known.leader,
     conditions: conditions.filter(({ type }) => !ENGINE_CONDITIONS.includes(type)),
     holds,
@@ -70,7 +75,7 @@ export function explain(known: Known): Explanation {
     ...(ready && { reason: ready.reason, message: ready.message, since: ready.lastTransitionTime }),
     ...(failed && {
       attempt: (failures?.count ?? 1) + 1,
-      lastWords: lastRun?.log.trimEnd(),
+      lastWords: lastRun?.log?.trimEnd(),
       place: placeIn(lastRun?.log ?? ready.message),
     }),
   };
@@ -123,11 +128,11 @@ export function explain(known: Known): Explanation {
     }
     if (operator && known.leaseRead && !known.leader && operator.execution === "resident") {
       return say(
-        `${what} No runner of ${identity} leads.`,
+        `${what} No runner of ${identityOf(operator)} leads.`,
         `See why: kubectl -n ${operator.home} describe pods --selector app.kubernetes.io/name=${operator.name}`,
       );
     }
-    return say(what, `See what the runner says: argosy logs ${identity?.split(".").at(-1)}`);
+    return say(what, `See what the runner says: argosy logs ${identity?.name}`);
   }
   if (ready.status === "True") {
     const advice = operator?.execution === "pod" ? [`The next resync looks at it${dueIn(known)}.`] : [];
@@ -160,18 +165,19 @@ function operatorOf({ object, operators, memory }: Known): InstalledOperator | u
   const here = operators.filter(
     ({ namespaces }) => namespaces === "all" || namespace === undefined || namespaces.includes(namespace),
   );
-  const manager = memory?.metadata.labels?.[OPERATOR_LABEL] ?? managerOf(object);
-  return here.find((each) => identityOf(each) === manager) ?? here[0];
+  const label = memory?.metadata.labels?.[OPERATOR_LABEL];
+  const manager = label === undefined ? managerOf(object) : identityIn(label);
+  return here.find((each) => manager && identityOf(each) === identityOf(manager)) ?? here[0];
 }
 
-/** The identity of the operator that last wrote the status. */
-function managerOf({ metadata }: KubernetesObject): string | undefined {
+/** The operator that last wrote the status. */
+function managerOf({ metadata }: KubernetesObject): OperatorIdentity | undefined {
   const entries = (metadata.managedFields ?? []).filter(
     ({ manager = "", subresource }) => subresource === "status" && manager.startsWith(MANAGER_PREFIX),
   );
   // A renamed operator leaves the entry of its former name, with the time of its last change.
   const [newest] = entries.sort((one, other) => (other.time ?? "").localeCompare(one.time ?? ""));
-  return newest?.manager?.slice(MANAGER_PREFIX.length);
+  return identityIn(newest?.manager?.slice(MANAGER_PREFIX.length) ?? "");
 }
 
 interface Failures {
@@ -189,9 +195,11 @@ function failuresOf(
 ): Failures | undefined {
   // An Event's time has fractions of a second, and a condition's has none: as a text, 05.5Z comes before 05Z.
   const since = Date.parse(lastTransitionTime);
-  const alike = events.filter((event) => event.reason === reason && Date.parse(event.lastAt) >= since);
+  const alike = events.filter(
+    ({ reason: told, lastAt }) => told === reason && lastAt !== undefined && Date.parse(lastAt) >= since,
+  );
   const [newest] = alike;
-  if (!newest) return undefined;
+  if (newest?.lastAt === undefined) return undefined;
   return { count: alike.reduce((sum, { count }) => sum + count, 0), lastAt: newest.lastAt };
 }
 

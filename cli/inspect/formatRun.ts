@@ -1,13 +1,15 @@
+import { formatName } from "../../runtime/kubernetes/objects";
 import { clean } from "../../runtime/text/clean";
 import { formatDuration, type Style } from "../terminal";
 import type { Run } from "./runs";
 
 /** A run in a line: a mark, its name, its object, its time and its result. */
 export function formatRun(run: Run, now: Date, style: Style): string {
-  const { name, object, phase, startedAt, message, trace } = run;
+  const { name, object, phase, startedAt, message = "", traceId } = run;
   const [line = ""] = message.split("\n");
-  const traced = trace === "" ? "" : `  ${style("dim", `trace ${trace}`)}`;
-  return `${markOf(phase, style)} ${safe(name)}  ${safe(object)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}${traced}`;
+  const about = object ? formatName(object) : "";
+  const traced = traceId === undefined ? "" : `  ${style("dim", `trace ${traceId}`)}`;
+  return `${markOf(phase, style)} ${safe(name)}  ${safe(about)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}${traced}`;
 }
 
 /** Text from others, without control characters of terminals. */
@@ -16,8 +18,8 @@ export function safe(text: string): string {
 }
 
 /** "3 min 5 s ago" */
-export function ago(time: string, now: Date): string {
-  const passed = now.getTime() - Date.parse(time);
+export function ago(time: string | undefined, now: Date): string {
+  const passed = now.getTime() - Date.parse(time ?? "");
   return Number.isNaN(passed) ? "at an unknown time" : `${formatDuration(Math.max(0, passed))} ago`;
 }
 

@@ -1,9 +1,12 @@
+import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
 import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { identityOf } from "../../runtime/names";
 import { DEFINITION_FILE } from "../../runtime/pod/definitionFile";
 
 /** The part of an operator's definition that an installed operator reveals. */
@@ -57,6 +60,12 @@ export async function installedOperatorsSeen(
     if (isApiError(error, 403)) return [];
     throw error;
   });
+}
+
+/** The kinds that these operators handle, by the operators' identities. */
+export function kindsOf(installed: readonly InstalledOperator[]): (identity: string) => Resource | undefined {
+  const kinds = new Map(installed.map((each) => [identityOf(each), resourceOf(each.customResource)]));
+  return (identity) => kinds.get(identity);
 }
 
 /** Takes the newest definition of each operator, because an operator has two during a roll-out. */

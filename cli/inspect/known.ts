@@ -6,11 +6,11 @@ import type { Run } from "./runs";
 export interface ObjectEvent {
   readonly type: string;
   readonly reason: string;
-  readonly note: string;
+  readonly note?: string | undefined;
   /** How often it has happened. */
   readonly count: number;
   /** When it last happened, as RFC 3339. */
-  readonly lastAt: string;
+  readonly lastAt?: string | undefined;
 }
 
 /** All facts from which an explanation is made. */

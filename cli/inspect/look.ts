@@ -48,7 +48,7 @@ export async function lookAt(
   const uid = object.metadata.uid;
   const [events, runs, leader, childrenElsewhere] = await Promise.all([
     readable("its Events", eventsOf(client, object), []),
-    readable<Run[]>("its runs", listRuns(client, { uid, ...(home && { namespace: home }) }), []),
+    readable<Run[]>("its runs", listRuns(client, { uid, ...(home && { namespace: home }) }, () => object), []),
     readable(LEASE, operator ? leaderOf(client, operator) : Promise.resolve(undefined), undefined),
     object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
   ]);
@@ -103,14 +103,14 @@ async function eventsOf(client: KubernetesClient, { metadata }: KubernetesObject
   });
   return (found as unknown as WrittenEvent[])
     .filter(({ regarding, type }) => regarding?.uid === metadata.uid && type === "Warning")
-    .map(({ type = "", reason = "", note = "", series, deprecatedCount, ...times }) => ({
+    .map(({ type = "", reason = "", note, series, deprecatedCount, ...times }) => ({
       type,
       reason,
       note,
       count: series?.count ?? deprecatedCount ?? 1,
-      lastAt: series?.lastObservedTime ?? times.eventTime ?? times.deprecatedLastTimestamp ?? "",
+      lastAt: series?.lastObservedTime ?? times.eventTime ?? times.deprecatedLastTimestamp ?? undefined,
     }))
-    .sort((one, other) => other.lastAt.localeCompare(one.lastAt));
+    .sort((one, other) => (other.lastAt ?? "").localeCompare(one.lastAt ?? ""));
 }
 
 /**

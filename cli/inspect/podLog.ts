@@ -10,8 +10,8 @@ import { LineSplitter } from "../../runtime/text/lines";
 export interface PodLine {
   readonly pod: string;
   readonly container: string;
-  /** The time, as RFC 3339. "" if the kubelet gave none. */
-  readonly time: string;
+  /** The time, as RFC 3339. Undefined if the kubelet gave none. */
+  readonly time?: string;
   readonly text: string;
 }
 
@@ -65,8 +65,8 @@ export async function readLog(
   const path = `${resourcePath(PODS, { namespace, name: pod }, "log")}?${query}`;
   const { signal } = options;
   const tell = (line: string) => {
-    const [, time = "", text = line] = /^(\d{4}-\d\d-\d\dT\S+) ([\s\S]*)$/.exec(line) ?? [];
-    onLine({ pod, container, time, text });
+    const [, time, text = line] = /^(\d{4}-\d\d-\d\dT\S+) ([\s\S]*)$/.exec(line) ?? [];
+    onLine({ pod, container, ...(time !== undefined && { time }), text });
   };
   try {
     const response = await transport.open({ method: "GET", path, accept: "*/*", signal });
@@ -135,8 +135,9 @@ export async function followLogs(
       await readLog(transport, source, { tail, since, follow: true, signal: ended }, (line) => {
         troubled.delete(what);
         // The kubelet counts in whole seconds.
-        if (since !== undefined && line.time <= since) return;
-        shown.set(key, line.time);
+        const { time = "" } = line;
+        if (since !== undefined && time <= since) return;
+        shown.set(key, time);
         onLine(line);
       });
     } catch (error) {

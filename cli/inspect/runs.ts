@@ -5,34 +5,40 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { named, type Selection } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
+import { identityIn, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
+import { type KnownKind, type ObjectReference, referenceTo } from "../objectReference";
 
 /** A run of an operator, from its Workflow. */
 export interface Run {
   readonly name: string;
+  /** The namespace of the run itself. */
   readonly namespace: string;
-  /** The operator's identity: "argosy.memcached". */
-  readonly operator: string;
-  /** "namespace/name" of its object, or the name alone; "" for a trial or a resync. */
-  readonly object: string;
+  /** The operator's name: "memcached". */
+  readonly operator?: string | undefined;
+  readonly installation?: string | undefined;
+  /** The object that the run is about. Undefined for a trial or a resync. */
+  readonly object?: ObjectReference | undefined;
   /** "Pending", "Running", "Succeeded", "Failed" or "Error". */
   readonly phase: string;
-  readonly startedAt: string;
-  /** "" while the run is in progress. */
-  readonly finishedAt: string;
+  readonly startedAt?: string | undefined;
+  /** Undefined while the run is in progress. */
+  readonly finishedAt?: string | undefined;
   /** What its Workflow says, or why its pod waits. */
-  readonly message: string;
+  readonly message?: string | undefined;
   /** The reason of a failure, in one word. */
-  readonly reason: string;
+  readonly reason?: string | undefined;
   /** The end of what the handler wrote to standard error. */
-  readonly log: string;
-  /** How long its steps took, a line each. "" if this was not recorded. */
-  readonly timings: string;
-  /** The trace of the run, as 32 hexadecimal digits. "" if it was not traced. */
-  readonly trace: string;
+  readonly log?: string | undefined;
+  /** How long its steps took, a line each. Undefined if this was not recorded. */
+  readonly timings?: string | undefined;
+  /** The id of the run's trace, as 32 hexadecimal digits. Undefined if it was not traced. */
+  readonly traceId?: string | undefined;
 }
+
+/** The kind of an operator's objects, by the operator's identity: a run contains only their names. */
+export type KindOf = (identity: string) => KnownKind | undefined;
 
 /** The selection of runs. */
 export interface RunSelection {
@@ -48,13 +54,19 @@ export interface RunSelection {
  * Runs that are recorded as Workflows, the newest first. None in a cluster without Argo Workflows.
  * @throws ApiError
  */
-export async function listRuns(client: KubernetesClient, selection: RunSelection): Promise<Run[]> {
+export async function listRuns(
+  client: KubernetesClient,
+  selection: RunSelection,
+  kindOf: KindOf,
+): Promise<Run[]> {
   const { namespace, operator, uid } = selection;
   const labels = [operator ? `${OPERATOR_LABEL}=${operator}` : OPERATOR_LABEL];
   if (uid) labels.push(`${OBJECT_UID_LABEL}=${uid}`);
   const where = { labelSelector: labels.join(","), ...(namespace && { namespace }) };
   const found = await workflows(client, where);
-  return found.map(runOf).sort((one, other) => other.startedAt.localeCompare(one.startedAt));
+  return found
+    .map((workflow) => runOf(workflow, kindOf))
+    .sort((one, other) => (other.startedAt ?? "").localeCompare(one.startedAt ?? ""));
 }
 
 /** Why a run may no longer exist. */
@@ -84,7 +96,7 @@ function workflows(client: KubernetesClient, selection: Selection): Promise<Kube
 }
 
 /** A Workflow as a run. */
-export function runOf(workflow: KubernetesObject): Run {
+export function runOf(workflow: KubernetesObject, kindOf: KindOf): Run {
   const { metadata } = workflow;
   const { phase, message, nodes = {} } = statusOf(workflow);
   const waiting = Object.values(nodes).find((node) => node.phase === "Pending")?.message;
@@ -93,23 +105,26 @@ export function runOf(workflow: KubernetesObject): Run {
     finishedAt?: string;
   };
   const timings = outputOf(workflow, TIMINGS_OUTPUT);
-  const [namespace, name] = [RUN_PARAMETERS.namespace, RUN_PARAMETERS.name].map((parameter) =>
-    parameterOf(workflow, parameter),
+  const [namespace, name] = [RUN_PARAMETERS.namespace, RUN_PARAMETERS.name].map(
+    (parameter) => parameterOf(workflow, parameter) || undefined,
   );
+  const identity = metadata.labels?.[OPERATOR_LABEL] ?? "";
+  const { installation, name: operator } = identityIn(identity) ?? {};
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? "",
-    operator: metadata.labels?.[OPERATOR_LABEL] ?? "",
-    object: [namespace, name].filter(Boolean).join("/"),
+    operator,
+    installation,
+    object: name === undefined ? undefined : referenceTo(kindOf(identity) ?? {}, { namespace, name }),
     phase: specOf(workflow).shutdown && !phase ? "Terminating" : phase || "Pending",
-    startedAt: startedAt ?? metadata.creationTimestamp ?? "",
-    finishedAt: finishedAt ?? "",
-    message: message || waiting || "",
-    reason: outputOf(workflow, "reason"),
-    log: outputOf(workflow, "log"),
-    timings: withoutTrace(timings),
+    startedAt: startedAt ?? metadata.creationTimestamp,
+    finishedAt: finishedAt || undefined,
+    message: message || waiting || undefined,
+    reason: outputOf(workflow, "reason") || undefined,
+    log: outputOf(workflow, "log") || undefined,
+    timings: withoutTrace(timings) || undefined,
     // The label cannot be used, because a resubmitted run has the label of the first run.
-    trace: traceIdIn(timings) ?? "",
+    traceId: traceIdIn(timings),
   };
 }
 

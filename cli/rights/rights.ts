@@ -1,13 +1,14 @@
 import { isRecord } from "../../runtime/json/json";
 import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
 import { groupOf, kindAndName, type Manifest } from "../../runtime/kubernetes/objects";
+import { formatReference, type ObjectReference } from "../objectReference";
 
 /** The rights of an account to one kind of objects in one place. */
 export interface Right {
-  /** "ServiceAccount argosy/memcached-runner", "Group viewers" */
-  readonly account: string;
-  /** A namespace; "" for the whole cluster. */
-  readonly namespace: string;
+  /** The ServiceAccount argosy/memcached-runner, the Group viewers. */
+  readonly account: ObjectReference;
+  /** A namespace. Undefined for the whole cluster. */
+  readonly namespace?: string;
   /** "apps/deployments", "pods", "pods/eviction", or a path of the API server's own: "/metrics". */
   readonly resource: string;
   /** Only objects of these names. Empty for all. */
@@ -37,8 +38,8 @@ export function rightsIn(manifests: readonly Manifest[]): Right[] {
       roleRef: { kind: string; name: string };
       subjects?: readonly Subject[];
     };
-    const { namespace = "" } = binding.metadata;
-    const role = roles.get(roleKey(roleRef.kind, { name: roleRef.name, namespace }));
+    const { namespace } = binding.metadata;
+    const role = roles.get(roleKey(roleRef.kind, { ...binding.metadata, name: roleRef.name }));
     const rules = role ? rulesOf(role) : [];
     return subjects.flatMap((subject) =>
       rules.flatMap((rule) => rightsOf(rule, accountOf(subject, namespace), namespace)),
@@ -93,26 +94,26 @@ function rulesOf({ rules }: Manifest): Rule[] {
   return Array.isArray(rules) ? (rules.filter(isRecord) as Rule[]) : [];
 }
 
-function accountOf({ kind, name, namespace }: Subject, ofBinding: string): string {
-  return kind === "ServiceAccount" ? `${kind} ${namespace ?? ofBinding}/${name}` : `${kind} ${name}`;
+function accountOf({ kind, name, namespace }: Subject, ofBinding: string | undefined): ObjectReference {
+  return kind === "ServiceAccount" ? { kind, namespace: namespace ?? ofBinding, name } : { kind, name };
 }
 
-function rightsOf(rule: Rule, account: string, namespace: string): Right[] {
+function rightsOf(rule: Rule, account: ObjectReference, namespace: string | undefined): Right[] {
   const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [], verbs = [] } = rule;
   const named = apiGroups.flatMap((group) =>
     resources.map((resource) => (group === "" ? resource : `${group}/${resource}`)),
   );
   return [...named, ...nonResourceURLs].map((resource) => ({
     account,
-    namespace,
+    ...(namespace !== undefined && { namespace }),
     resource,
     names: resourceNames.toSorted(),
     verbs,
   }));
 }
 
-function keyOf({ account, namespace, resource, names }: Right): string {
-  return JSON.stringify([account, namespace, resource, names]);
+function keyOf({ account, namespace = "", resource, names }: Right): string {
+  return JSON.stringify([formatReference(account), namespace, resource, names]);
 }
 
 /** Merges rights, because several rules may be about the same resource. */

@@ -15,8 +15,8 @@ export interface LogFields {
   readonly generation?: number | undefined;
   /** The name of the Workflow that records this run: "memcached-demo-x7k2p". */
   readonly run?: string | undefined;
-  /** The trace of the run, as 32 hexadecimal digits. */
-  readonly trace?: string | undefined;
+  /** The id of the run's trace, as 32 hexadecimal digits. */
+  readonly traceId?: string | undefined;
   readonly result?: string | undefined;
   readonly durationMs?: number | undefined;
   /** How much of that time the handler took, in milliseconds. */
@@ -74,7 +74,7 @@ export function logReport(log: Log, report: ReconcileReport, run?: string): void
     uid: report.uid,
     generation: report.generation,
     run,
-    ...(report.traceId !== undefined && { trace: report.traceId }),
+    ...(report.traceId !== undefined && { traceId: report.traceId }),
     result,
     durationMs: Math.round(report.durationMs),
     ...(report.handlerMs !== undefined && { handlerMs: Math.round(report.handlerMs) }),

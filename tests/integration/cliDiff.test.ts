@@ -4,6 +4,7 @@ import path from "node:path";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import type { ObjectPreview } from "../../cli/diff/preview";
 import { connectionAs } from "../../cli/serviceAccountToken";
+import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { requestToken } from "../../runtime/kubernetes/tokenRequest";
 import { eventually } from "../support/eventually";
@@ -21,12 +22,15 @@ describe("argosy diff and argosy try", function () {
   const { bench, folder, kind, answers, asked, argosy, previewed } = diff;
 
   const childrenIn = ([preview]: ObjectPreview[]) =>
-    preview?.children.map(({ fate, kind: each, name }) => `${fate} ${each} ${name}`);
+    preview?.children.map(({ fate, object }) => `${fate} ${object.kind} ${object.name}`);
 
   it("say nothing where nothing would change", async () => {
     await bench.applied("same", answering(configMap("same", { a: "1" }), deployment("same")));
     const [preview] = await previewed(0, "diff", "previewed");
-    assert.deepEqual([preview?.result, preview?.children], ["unchanged", []]);
+    const { name: operator, installation, customResource } = bench.operator.operator;
+    const { apiVersion } = resourceOf(customResource);
+    const object = { apiVersion, kind: kind(), namespace: bench.namespace, name: "same" };
+    assert.deepEqual(preview, { operator, installation, object, result: "unchanged", children: [] });
     const { stdout } = await argosy(0, "diff");
     assert.equal(stdout, "1 object: 0 would change, 1 would not\n");
   });
@@ -87,7 +91,7 @@ describe("argosy diff and argosy try", function () {
       "deleted ConfigMap goes",
     ]);
     const fields = Object.fromEntries(
-      previews[0]?.children.map(({ name, fields: each }) => [name, each]) ?? [],
+      previews[0]?.children.map(({ object, fields: each }) => [object.name, each]) ?? [],
     );
     assert.deepEqual(fields, {
       stays: [
@@ -139,7 +143,9 @@ describe("argosy diff and argosy try", function () {
     answers("ordered", answering(job("first", "example.com/work:1"), configMap("second", {}, after)));
     const previews = await previewed(3, "diff");
     assert.deepEqual(childrenIn(previews), ["created Job first", "waits ConfigMap second"]);
-    assert.deepEqual(previews[0]?.children[1]?.after, ["Job first"]);
+    assert.deepEqual(previews[0]?.children[1]?.after, [
+      { apiVersion: "batch/v1", kind: "Job", namespace: bench.namespace, name: "first" },
+    ]);
   });
 
   it("try a child in a namespace that would only be created", async () => {
@@ -162,7 +168,7 @@ describe("argosy diff and argosy try", function () {
     answers("d-fine", answering(configMap("fine")));
     const previews = await previewed(1, "diff");
     assert.deepEqual(
-      previews.map(({ name, result, failure }) => [name, result, failure?.reason]),
+      previews.map(({ object, result, failure }) => [object.name, result, failure?.reason]),
       [
         ["a-conflict", "failed", "ChildConflict"],
         ["b-crash", "failed", "HandlerCrashed"],

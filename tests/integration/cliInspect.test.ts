@@ -42,7 +42,7 @@ describe("the commands that look at a cluster", function () {
     return stdout + stderr;
   }
   const explained = async (name: string) =>
-    JSON.parse(await argosy(1, "explain", `${kind()}/${name}`, "--json")) as {
+    JSON.parse(await argosy(3, "explain", `${kind()}/${name}`, "--json")) as {
       summary: string;
       reason: string;
       operator: string;
@@ -95,7 +95,7 @@ describe("the commands that look at a cluster", function () {
     await eventually(async () => {
       const { summary, reason, operator, leader, attempt, runs, place } = await explained("broken");
       assert.equal(summary, "It is not Ready: its reconcile fails.");
-      assert.deepEqual([reason, operator, leader], ["HandlerCrashed", "argosy.inspected", "one"]);
+      assert.deepEqual([reason, operator, leader], ["HandlerCrashed", "inspected", "one"]);
       assert.ok(attempt >= 3, `attempt ${attempt}`);
       assert.deepEqual(
         runs.map(({ name }) => name),
@@ -179,7 +179,11 @@ describe("the commands that look at a cluster", function () {
     const run = JSON.parse(await argosy(0, "replay", "inspected-resubmitted", "--no-wait", "--json")) as {
       name: string;
       namespace: string;
+      object: object;
     };
+    const { apiVersion, kind: kindName } = object;
+    const reference = { apiVersion, kind: kindName, namespace: bench.namespace, name: "resubmitted" };
+    assert.deepEqual(run.object, reference);
     const workflow = await bench.api.get({
       apiVersion: "argoproj.io/v1alpha1",
       kind: "Workflow",
@@ -274,7 +278,7 @@ describe("the commands that look at a cluster", function () {
   it("explain objects of kinds that are Kubernetes' own", async () => {
     await bench.api.apply(inNamespace(configMap("plain"), bench.namespace));
     assert.match(
-      await argosy(1, "explain", "cm/plain"),
+      await argosy(3, "explain", "cm/plain"),
       /No operator for ConfigMap is installed in this cluster/,
     );
   });

@@ -6,6 +6,7 @@ import path from "node:path";
 import { parse } from "yaml";
 import { main } from "../../cli/argosy";
 import { buildRecordedRun } from "../../runtime/argo/recordedRun";
+import { resourceOf } from "../../runtime/argo/runTarget";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
@@ -150,7 +151,14 @@ describe("argosy record", function () {
     const before = readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8");
     assert.match(await record(1, named("live")), /live\.yaml already exists\. Overwrite it with --force, or/);
     writeFileSync(path.join(folder(), "fixtures/live.yaml"), "mine: true");
-    await record(0, named("live"), "--force");
+    const [line = ""] = (await record(0, named("live"), "--force", "--json")).match(/^\{.*$/m) ?? [];
+    const { file: _, fakeCount, ...told } = JSON.parse(line);
+    const { name: operator, installation, customResource } = bench.operator.operator;
+    const { apiVersion } = resourceOf(customResource);
+    const object = { apiVersion, kind: kind(), namespace: bench.namespace, name: "live" };
+    const counts = { childCount: 0, usedCount: 0 };
+    assert.deepEqual(told, { operator, installation, object, event: "reconcile", ...counts, passed: true });
+    assert.equal(typeof fakeCount, "number");
     assert.equal(readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8"), before);
     const out = path.join(tree, "elsewhere/other.yaml");
     assert.match(

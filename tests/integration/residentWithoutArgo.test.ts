@@ -70,7 +70,7 @@ describe("a resident runner without Argo", function () {
     assert.ok(roots.length > 0);
     assert.ok(roots.every(({ name }) => name === "reconcile Alone"));
     const sent = roots.map(({ traceId }) => traceId);
-    const logged = pod.log.flatMap(({ trace }) => trace ?? []);
+    const logged = pod.log.flatMap(({ traceId }) => traceId ?? []);
     assert.ok(logged.length > 0);
     for (const trace of logged) assert.ok(sent.includes(trace), trace);
     assert.deepEqual(

@@ -249,8 +249,15 @@ describe("the operator that a preview is made of", () => {
 });
 
 describe("a preview for people", () => {
-  const about = { operator: "cache", kind: "Cache", namespace: "shop", name: "sessions" };
-  const child = { apiVersion: "v1", kind: "ConfigMap", namespace: "shop", fields: [] };
+  const about = {
+    operator: "cache",
+    installation: "argosy",
+    object: { kind: "Cache", namespace: "shop", name: "sessions" },
+  };
+  const child = (name: string, namespace = "shop") => ({
+    object: { apiVersion: "v1", kind: "ConfigMap", namespace, name },
+    fields: [],
+  });
   const fields = ["a", "b", "c", "d"].map((key) => ({ path: `.data.${key}`, wanted: key }));
 
   it("has a line for each child, and with details one for each field", () => {
@@ -258,10 +265,10 @@ describe("a preview for people", () => {
       ...about,
       result: "changed",
       children: [
-        { ...child, fate: "created", name: "new", fields: fields.slice(0, 1) },
-        { ...child, fate: "changed", name: "other-name", fields },
-        { ...child, fate: "deleted", name: "old", namespace: "elsewhere" },
-        { ...child, fate: "waits", name: "late", after: ["Job first"] },
+        { ...child("new"), fate: "created", fields: fields.slice(0, 1) },
+        { ...child("other-name"), fate: "changed", fields },
+        { ...child("old", "elsewhere"), fate: "deleted" },
+        { ...child("late"), fate: "waits", after: [{ kind: "Job", namespace: "shop", name: "first" }] },
       ],
     };
     assert.equal(

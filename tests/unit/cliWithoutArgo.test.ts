@@ -10,7 +10,7 @@ describe("runs in a cluster without Argo Workflows", () => {
     },
   } as unknown as KubernetesClient;
 
-  it("are none", async () => assert.deepEqual(await listRuns(client, {}), []));
+  it("are none", async () => assert.deepEqual(await listRuns(client, {}, () => undefined), []));
 
   it("are not found by name, and the message says why", async () => {
     await assert.rejects(findRun(client, "cache-1"), {

@@ -34,16 +34,15 @@ ZeroDivisionError: division by zero`;
 const RUN: Run = {
   name: "memcached-sessions-2-abc",
   namespace: "argosy",
-  operator: "argosy.memcached",
-  object: "shop/sessions",
+  operator: "memcached",
+  installation: "argosy",
+  object: { kind: "Memcached", namespace: "shop", name: "sessions" },
   phase: "Failed",
   startedAt: at(5),
   finishedAt: at(5),
   message: "HandlerCrashed: it ended with exit code 1",
   reason: "HandlerCrashed",
   log: TRACEBACK,
-  timings: "",
-  trace: "",
 };
 
 function ready(more: Partial<Condition> = {}): Condition {
@@ -94,12 +93,21 @@ function known(more: Partial<Known> = {}): Known {
 
 describe("an explanation", () => {
   it("of a failure has the attempt, the next try, the last words and their place", () => {
-    const { fine, summary, since, attempt, nextTry, place, lastWords, operator, leader } = explain(
-      known({ events: [event({ count: 4 })], runs: [RUN] }),
-    );
+    const explained = explain(known({ events: [event({ count: 4 })], runs: [RUN] }));
+    const { object: about, fine, summary, since, attempt, nextTry } = explained;
+    const { place, lastWords, operator, installation, leader } = explained;
     assert.deepEqual(
-      { fine, summary, since, attempt, nextTry, place, lastWords, operator, leader },
       {
+        ...{ object: about, fine, summary, since, attempt, nextTry },
+        ...{ place, lastWords, operator, installation, leader },
+      },
+      {
+        object: {
+          apiVersion: "cache.example.com/v1alpha1",
+          kind: "Memcached",
+          namespace: "shop",
+          name: "sessions",
+        },
         fine: false,
         summary: "It is not Ready: its reconcile fails.",
         since: at(60),
@@ -108,7 +116,8 @@ describe("an explanation", () => {
         nextTry: "within 2 s",
         place: { file: "main.py", line: 12 },
         lastWords: TRACEBACK,
-        operator: "argosy.memcached",
+        operator: "memcached",
+        installation: "argosy",
         leader: "memcached-runner-1",
       },
     );
@@ -317,7 +326,7 @@ describe("an explanation", () => {
     const timings = "+0.0 ms  12.1 ms  queue\n+12.1 ms  4.0 ms  handler";
     const runs = [
       RUN,
-      { ...RUN, name: "second", timings, trace: traceId },
+      { ...RUN, name: "second", timings, traceId },
       { ...RUN, name: "third", timings },
     ];
     const text = formatExplanation(explain(known({ runs })), NOW, plain);

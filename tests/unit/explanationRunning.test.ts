@@ -95,7 +95,7 @@ describe("an explanation where argosy dev runs the operators", () => {
       lease("argosy.notify"),
       memory,
     );
-    assert.deepEqual([summary, operator], ["It is Ready.", "argosy.notify"]);
+    assert.deepEqual([summary, operator], ["It is Ready.", "notify"]);
   });
 
   it("says of an object that none of them handled that no operator is installed", async () => {
@@ -111,6 +111,6 @@ describe("an explanation where argosy dev runs the operators", () => {
     });
     const managedFields = [wrote("old", 1), wrote("new", 2), wrote("older", 0)];
     const { operator } = await explained(object({ managedFields }, { status: { conditions: [READY] } }));
-    assert.equal(operator, "argosy.new");
+    assert.equal(operator, "new");
   });
 });

@@ -94,7 +94,7 @@ describe("an explanation of an object that others own", () => {
       {
         fine: true,
         summary: "It is Ready.",
-        operator: "argosy.second",
+        operator: "second",
         conditions: [],
         advice: ["The next resync looks at it after 30 s."],
         message: "all is ready",

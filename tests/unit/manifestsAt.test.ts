@@ -227,7 +227,8 @@ describe("argosy verdict", function () {
     });
     const { result, stdout, stderr } = await argosy("first", root, "--json");
     assert.deepEqual([result, stderr], [3, ""]);
-    const [comparison, ...others] = JSON.parse(stdout);
+    const { crds } = JSON.parse(stdout);
+    const [comparison, ...others] = crds;
     assert.deepEqual(others, []);
     assert.deepEqual(
       comparison.changes.map(({ change }: { change: string }) => change),

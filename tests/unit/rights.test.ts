@@ -23,10 +23,10 @@ const binding = (kind: string, refKind: string, ref: string, namespace?: string)
   subjects: [{ kind: "ServiceAccount", name: "runner", namespace: "argosy" }],
 });
 const pods = (...verbs: string[]) => ({ apiGroups: [""], resources: ["pods"], verbs });
-const RUNNER = "ServiceAccount argosy/runner";
+const RUNNER = { kind: "ServiceAccount", namespace: "argosy", name: "runner" };
 const right = (namespace: string, resource: string, verbs: string[], names: string[] = []): Right => ({
   account: RUNNER,
-  namespace,
+  ...(namespace !== "" && { namespace }),
   resource,
   names,
   verbs,
@@ -110,6 +110,17 @@ describe("argosy rights", function () {
     assert.match(stdout, /^ServiceAccount argosy\/widget-runner$/m);
     assert.match(stdout, /^ {2}in team +services +create, delete/m);
     assert.doesNotMatch(stdout, /argo-server/);
+    const { rights } = JSON.parse((await argosy("widget", "--json")).stdout) as { rights: Right[] };
+    assert.deepEqual(
+      rights.find(({ resource, namespace }) => resource === "services" && namespace === "team"),
+      {
+        account: { kind: "ServiceAccount", namespace: "argosy", name: "widget-runner" },
+        namespace: "team",
+        resource: "services",
+        names: [],
+        verbs: ["create", "delete", "get", "list", "patch", "watch"],
+      },
+    );
     const { result: wrong, stderr } = await argosy("nobody");
     assert.deepEqual(
       [wrong, stderr],

@@ -6,7 +6,7 @@ const INTRODUCTION = `# Command line
 
 The npm package contains the command \`argosy\`: \`npx argosy --help\`. In a clone of Argosy, use \`npm run argosy -- --help\`. Each command also has \`--help\`. This page is generated from the same source.
 
-Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 something would change or break.
+Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 the command worked and found something: a problem or a change.
 `;
 
 /** docs/reference/command-line.md: every command with its arguments and options. */

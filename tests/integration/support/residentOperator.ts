@@ -70,6 +70,7 @@ export class ResidentOperator {
     const access = buildAccess(operator, {
       platform,
       placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+      argosyVersion: "1.2.3",
       replicas: 2,
       runsKeptSeconds: 60,
       failedRunsKeptSeconds: 60,
