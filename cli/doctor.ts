@@ -46,8 +46,10 @@ async function clusterFindings(options: DoctorOptions): Promise<Finding[]> {
   }
 }
 
-function formatFinding({ what, state, seen, remedy }: Finding, style: Style): string {
+export function formatFinding(finding: Finding, style: Style): string {
+  const { what, state, seen, remedy, argosyVersion } = finding;
   const marks = { ok: style("green", "✔"), warning: style("yellow", "!"), missing: style("red", "✘") };
-  const line = `${marks[state]} ${what}: ${safe(seen)}`;
+  const by = argosyVersion === undefined ? "" : ` (Argosy ${argosyVersion})`;
+  const line = `${marks[state]} ${safe(`${what}${by}: ${seen}`)}`;
   return remedy ? `${line}\n    ${safe(remedy)}` : line;
 }

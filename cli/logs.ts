@@ -4,8 +4,9 @@ import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects
 import { HttpTransport } from "../runtime/kubernetes/transport";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { safe } from "./inspect/formatRun";
-import { type InstalledOperator, installedOperators } from "./inspect/installed";
+import { installedOperators } from "./inspect/installed";
 import { followLogs, type LogSource, type PodLine, readLog, sourcesOf } from "./inspect/podLog";
+import type { InstalledOperator } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";

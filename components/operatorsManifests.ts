@@ -9,6 +9,7 @@ import { buildOutside } from "./manifests/outside/outside";
 import { buildMemoryDefinition } from "./manifests/platform/memories";
 import { workloadOptionsOf } from "./manifests/workloads";
 import type { OperatorsPlan } from "./operatorsPlan";
+import { ARGOSY_VERSION } from "./package";
 
 /** The manifests of `Operators`, by the components that register them. */
 export type OperatorsManifests = ReturnType<typeof buildOperators>;
@@ -17,7 +18,7 @@ export type OperatorsManifests = ReturnType<typeof buildOperators>;
 export function buildOperators(plan: OperatorsPlan) {
   const { installation, operators, platform, eventBus } = plan;
   const events = outsideEventsOf(operators);
-  const options = { ...plan, eventPathName: installation };
+  const options = { ...plan, eventPathName: installation, argosyVersion: ARGOSY_VERSION };
   const engine = buildEngineFiles(installation, platform.namespace, { ...engineFiles() });
   const eventPath = { ...workloadOptionsOf(plan), name: installation, platform, eventBus };
   // Changes of objects that are not ours never use the event bus: the operators watch these objects themselves.

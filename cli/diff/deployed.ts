@@ -1,7 +1,7 @@
 import type { Operator } from "../../runtime/definition/definition";
 import { DEFAULT_INSTALLATION } from "../../runtime/names";
 import { UsageError } from "../commandError";
-import type { InstalledOperator } from "../inspect/installed";
+import type { InstalledOperator } from "../inspect/readInstalled";
 
 /** An operator of the working tree, as the cluster knows it. */
 export interface DeployedOperator {

@@ -4,7 +4,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
 import { CommandError, UsageError } from "../commandError";
-import type { InstalledOperator } from "../inspect/installed";
+import type { InstalledOperator } from "../inspect/readInstalled";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
 import { asDeployed } from "./deployed";
 

@@ -15,6 +15,8 @@ export interface Finding {
   /** The name of the operator that the finding is about. */
   readonly operator?: string | undefined;
   readonly installation?: string | undefined;
+  /** The version of Argosy that deployed the operator. */
+  readonly argosyVersion?: string | undefined;
   /** The object that the finding is about. */
   readonly object?: ObjectReference | undefined;
 }

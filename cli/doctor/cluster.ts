@@ -6,8 +6,9 @@ import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName, type ObjectName } from "../../runtime/kubernetes/objects";
 import { finalizersOf } from "../../runtime/names";
-import { type InstalledOperator, installedOperators } from "../inspect/installed";
+import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
+import type { InstalledOperator, UnreadableOperator } from "../inspect/readInstalled";
 import { referenceTo } from "../objectReference";
 import { type Finding, fine, missing, warning } from "./checkup";
 
@@ -19,7 +20,10 @@ const HELD_MS = 60_000;
 /** The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read. */
 export async function examineCluster(client: KubernetesClient, now = new Date()): Promise<Finding[]> {
   const { gitVersion } = await client.read<{ gitVersion: string }>("/version");
-  const found = await readable("operators", () => installedOperators(client));
+  const unreadable: UnreadableOperator[] = [];
+  const found = await readable("operators", () =>
+    installedOperators(client, (each) => void unreadable.push(each)),
+  );
   const operators = isFinding(found) ? [] : found;
   return [
     fine("Kubernetes", gitVersion),
@@ -31,8 +35,9 @@ export async function examineCluster(client: KubernetesClient, now = new Date())
     ),
     await checkArgo(client, "Argo Events", "eventsources", "runners see changes only by their own watches"),
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
+    ...unreadable.map(examineUnreadable),
     ...(isFinding(found) ? [found] : []),
-    ...(!isFinding(found) && found.length === 0
+    ...(!isFinding(found) && found.length + unreadable.length === 0
       ? [
           warning(
             "operators",
@@ -90,7 +95,7 @@ async function examineOperator(
   operator: InstalledOperator,
   now: Date,
 ): Promise<Finding[]> {
-  const { name, installation, home, customResource } = operator;
+  const { name, installation, argosyVersion, home, customResource } = operator;
   const what = `operator ${name}`;
   const look = async (): Promise<Finding[]> => {
     const runner = await checkRunner(client, operator, what);
@@ -108,7 +113,13 @@ async function examineOperator(
     ];
   };
   const found = await readable(`${what} in ${home}`, look);
-  return (isFinding(found) ? [found] : found).map((each) => ({ ...each, operator: name, installation }));
+  const about = { operator: name, installation, argosyVersion };
+  return (isFinding(found) ? [found] : found).map((each) => ({ ...each, ...about }));
+}
+
+function examineUnreadable({ name, home, argosyVersion, complaint, remedy }: UnreadableOperator): Finding {
+  const finding = missing(`operator ${name}`, `is in the namespace ${home}. It was ${complaint}`, remedy);
+  return { ...finding, operator: name, argosyVersion };
 }
 
 async function checkRunner(

@@ -15,9 +15,9 @@ import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { entryOf } from "../errors/catalogue";
 import { type ObjectReference, referenceTo } from "../objectReference";
 import { type Hold, holdsOf, WAITS } from "./holds";
-import type { InstalledOperator } from "./installed";
 import type { Known, ObjectEvent } from "./known";
 import { faultIn, type Place, placeIn } from "./place";
+import type { InstalledOperator } from "./readInstalled";
 import type { Run } from "./runs";
 
 /** The state of an object, and the reasons for it. */
@@ -63,7 +63,9 @@ export function explain(known: Known): Explanation {
   const holds = metadata.deletionTimestamp === undefined ? [] : holdsOf(known);
   const failed = ready !== undefined && ready.status === "False" && !WAITS[ready.reason];
   const failures = failed ? failuresOf(events, ready) : undefined;
-  const lastRun = failed ? runs.find(({ phase, log }) => phase !== "Succeeded" && log !== undefined) : undefined;
+  const lastRun = failed
+    ? runs.find(({ phase, log }) => phase !== "Succeeded" && log !== undefined)
+    : undefined;
   const base = {
     object: referenceTo(object, metadata),
     ...(identity && { operator: identity.name, installation: identity.installation }),

@@ -1,25 +1,12 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
-import type { Operator } from "../../runtime/definition/definition";
-import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { identityOf } from "../../runtime/names";
-import { DEFINITION_FILE } from "../../runtime/pod/definitionFile";
-
-/** The part of an operator's definition that an installed operator reveals. */
-export type InstalledDefinition = Pick<
-  Operator,
-  "name" | "installation" | "customResource" | "watch" | "namespaces" | "execution"
->;
-
-/** An operator that a program has deployed to a cluster. */
-export interface InstalledOperator extends InstalledDefinition {
-  /** The namespace of its runner and its runs. */
-  readonly home: string;
-}
+import { progress } from "../terminal";
+import { type InstalledOperator, isReadable, readInstalled, type UnreadableOperator } from "./readInstalled";
 
 /** The namespace of operators in a program that names none, and of those that `argosy dev` runs. */
 export const DEFAULT_HOME = "argosy";
@@ -29,24 +16,30 @@ const SELECTOR = "app.kubernetes.io/component=definition,app.kubernetes.io/manag
  * The operators of a cluster, found by the ConfigMaps that their runners read. If the account has rights in only one namespace,
  * only the namespace "argosy" is searched. `argosy dev` creates no such ConfigMaps, so operators that it runs are not found.
  *
- * @param home only operators that live in this namespace.
- * @default all
+ * @param onUnreadable called with each operator whose definition this command cannot read. It is left out.
+ * @default the user is told
  * @throws ApiError if the account may not list them anywhere
  */
 export async function installedOperators(
   client: KubernetesClient,
-  home?: string,
+  onUnreadable: (operator: UnreadableOperator) => void = tellUnreadable,
 ): Promise<readonly InstalledOperator[]> {
   const list = (namespace?: string) =>
     client.listAll(builtIn("v1", "ConfigMap"), {
       labelSelector: SELECTOR,
       ...(namespace && { namespace }),
     });
-  const found = await list(home).catch((error: unknown) => {
-    if (home !== undefined || !isApiError(error, 403)) throw error;
+  const found = await list().catch((error: unknown) => {
+    if (!isApiError(error, 403)) throw error;
     return list(DEFAULT_HOME);
   });
-  return newestOf(found);
+  const operators = newestOf(found);
+  for (const each of operators) if (!isReadable(each)) onUnreadable(each);
+  return operators.filter(isReadable);
+}
+
+function tellUnreadable({ name, home, complaint, remedy }: UnreadableOperator): void {
+  progress(`The operator ${name} in the namespace ${home} is left out. It was ${complaint}. ${remedy}`);
 }
 
 /**
@@ -69,28 +62,11 @@ export function kindsOf(installed: readonly InstalledOperator[]): (identity: str
 }
 
 /** Takes the newest definition of each operator, because an operator has two during a roll-out. */
-function newestOf(configMaps: readonly KubernetesObject[]): InstalledOperator[] {
+function newestOf(configMaps: readonly KubernetesObject[]): (InstalledOperator | UnreadableOperator)[] {
   const byAge = [...configMaps].sort((one, other) =>
     (one.metadata.creationTimestamp ?? "").localeCompare(other.metadata.creationTimestamp ?? ""),
   );
-  const operators = new Map<string, InstalledOperator>();
-  for (const { metadata, data } of byAge) {
-    const { namespace: home = "" } = metadata;
-    const definition = definitionIn(data);
-    if (definition) operators.set(`${home}/${definition.name}`, { ...definition, home });
-  }
-  return [...operators.values()].sort((one, other) => one.name.localeCompare(other.name));
-}
-
-function definitionIn(data: unknown): InstalledDefinition | undefined {
-  const text = isRecord(data) ? data[DEFINITION_FILE] : undefined;
-  if (typeof text !== "string") return undefined;
-  try {
-    const definition: unknown = JSON.parse(text);
-    return isRecord(definition) && isRecord(definition["customResource"])
-      ? (definition as unknown as InstalledDefinition)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const operators = byAge.map(readInstalled);
+  const newest = new Map(operators.map((each) => [`${each.home}/${each.name}`, each]));
+  return [...newest.values()].sort((one, other) => one.name.localeCompare(other.name));
 }

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { InstalledOperator } from "./installed";
+import type { InstalledOperator } from "./readInstalled";
 import type { Run } from "./runs";
 
 /** A Kubernetes Event about an object. */

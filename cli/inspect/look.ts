@@ -8,8 +8,8 @@ import type { Lease } from "../../runtime/leadership/lease";
 import { memoryOf } from "../../runtime/memory/memory";
 import { memoryResourceOf } from "../../runtime/memory/memoryKind";
 import { leaseNameOf, memoryPrefixOf, OWNER_UID_LABEL } from "../../runtime/names";
-import type { InstalledOperator } from "./installed";
 import type { Known, ObjectEvent } from "./known";
+import type { InstalledOperator } from "./readInstalled";
 import { isHeld, runningOperators } from "./running";
 import { listRuns, type Run } from "./runs";
 import type { Target } from "./target";
@@ -48,7 +48,11 @@ export async function lookAt(
   const uid = object.metadata.uid;
   const [events, runs, leader, childrenElsewhere] = await Promise.all([
     readable("its Events", eventsOf(client, object), []),
-    readable<Run[]>("its runs", listRuns(client, { uid, ...(home && { namespace: home }) }, () => object), []),
+    readable<Run[]>(
+      "its runs",
+      listRuns(client, { uid, ...(home && { namespace: home }) }, () => object),
+      [],
+    ),
     readable(LEASE, operator ? leaderOf(client, operator) : Promise.resolve(undefined), undefined),
     object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
   ]);

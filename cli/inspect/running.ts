@@ -4,7 +4,8 @@ import { groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects
 import type { Resource } from "../../runtime/kubernetes/resource";
 import type { Lease } from "../../runtime/leadership/lease";
 import { fieldManagerOf, finalizersOf, operatorOfLease } from "../../runtime/names";
-import { DEFAULT_HOME, type InstalledOperator } from "./installed";
+import { DEFAULT_HOME } from "./installed";
+import type { InstalledOperator } from "./readInstalled";
 
 /**
  * The operators that may handle an object, and that `argosy dev` runs. `argosy dev` installs nothing in the cluster, so only

@@ -9,7 +9,8 @@ import {
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { CommandError, UsageError } from "../commandError";
 import { readObjectName } from "../objectName";
-import { type InstalledOperator, installedOperatorsSeen } from "./installed";
+import { installedOperatorsSeen } from "./installed";
+import type { InstalledOperator } from "./readInstalled";
 
 /** An object that the user named, and the operators that handle its kind. */
 export interface Target {

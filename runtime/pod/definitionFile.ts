@@ -33,8 +33,11 @@ export class DefinitionFileError extends Error {
   override readonly name = "DefinitionFileError";
 }
 
-/** The fields that the engine needs, and what each must be. */
-const NEEDED = {
+/** What a field must be: "a string", "an object", "a list". */
+type Needed = Readonly<Record<string, string>>;
+
+/** The fields that the engine needs. */
+const NEEDED: Needed = {
   name: "a string",
   installation: "a string",
   formerNames: "a list",
@@ -46,7 +49,14 @@ const NEEDED = {
   timeoutSeconds: "a number",
   resyncSeconds: "a number",
   rules: "a list",
-} as const;
+};
+
+/** The fields of a definition that are not what they must be: "namespaces is not a list". */
+export function flawsOf(definition: Readonly<Record<string, unknown>>, needed: Needed): string[] {
+  return Object.entries(needed)
+    .filter(([field, kind]) => kindOf(definition[field]) !== kind)
+    .map(([field, kind]) => `${field} is not ${kind}`);
+}
 
 /**
  * Reads the operator that this runner runs. With `execution: "pod"` it has the {@link ResyncFields} of a run.
@@ -58,10 +68,8 @@ export function readDefinitionFile(folder: string): Operator {
   const content = parse(file);
   const definition: Record<string, unknown> =
     content["execution"] === "pod" ? { ...IN_A_RUN, ...content } : content;
-  const wrong = Object.entries(NEEDED).filter(([field, kind]) => kindOf(definition[field]) !== kind);
-  if (wrong.length > 0) {
-    throw unusable(file, wrong.map(([field, kind]) => `${field} is not ${kind}`).join(", and "));
-  }
+  const flaws = flawsOf(definition, NEEDED);
+  if (flaws.length > 0) throw unusable(file, flaws.join(", and "));
   return {
     ...(definition as unknown as Operator),
     folder: POD_LAYOUT.handler,

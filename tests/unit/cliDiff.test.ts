@@ -6,7 +6,7 @@ import { asDryRun } from "../../cli/diff/dryRunClient";
 import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPreview";
 import type { ObjectPreview } from "../../cli/diff/preview";
 import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
-import type { InstalledOperator } from "../../cli/inspect/installed";
+import type { InstalledOperator } from "../../cli/inspect/readInstalled";
 import { plain } from "../../cli/terminal";
 import { changedFields, commonPart } from "../../runtime/kubernetes/changedFields";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { explain } from "../../cli/inspect/explanation";
 import { formatExplanation } from "../../cli/inspect/formatExplanation";
-import type { InstalledOperator } from "../../cli/inspect/installed";
 import type { Known, ObjectEvent } from "../../cli/inspect/known";
 import { placeIn } from "../../cli/inspect/place";
+import type { InstalledOperator } from "../../cli/inspect/readInstalled";
 import type { Run } from "../../cli/inspect/runs";
 import { plain } from "../../cli/terminal";
 import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
@@ -324,11 +324,7 @@ describe("an explanation", () => {
   it("shows the steps of the newest run that has them, and the traces of runs", () => {
     const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
     const timings = "+0.0 ms  12.1 ms  queue\n+12.1 ms  4.0 ms  handler";
-    const runs = [
-      RUN,
-      { ...RUN, name: "second", timings, traceId },
-      { ...RUN, name: "third", timings },
-    ];
+    const runs = [RUN, { ...RUN, name: "second", timings, traceId }, { ...RUN, name: "third", timings }];
     const text = formatExplanation(explain(known({ runs })), NOW, plain);
     assert.match(text, /^steps of second:\n {2}\+0\.0 ms {2}12\.1 ms {2}queue\n {2}\+12\.1 ms/m);
     assert.ok(!text.includes("steps of third"));

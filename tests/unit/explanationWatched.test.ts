@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { explain } from "../../cli/inspect/explanation";
 import { formatExplanation } from "../../cli/inspect/formatExplanation";
-import type { InstalledOperator } from "../../cli/inspect/installed";
 import type { Known } from "../../cli/inspect/known";
 import { lookAt } from "../../cli/inspect/look";
+import type { InstalledOperator } from "../../cli/inspect/readInstalled";
 import { plain } from "../../cli/terminal";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { formatStream } from "../../cli/render/output";
+import { ARGOSY_VERSION } from "../../components/package";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { differencesOf } from "./support/differences";
@@ -87,7 +88,15 @@ function logicalName({ urn }: Registration): string {
 }
 
 async function objectsOf(stack: string): Promise<Manifest[]> {
-  return (await runStack(stack)).manifests.map(withoutEngine);
+  return (await runStack(stack)).manifests.map(withoutEngine).map(withoutVersion);
+}
+
+/** A release must change no golden file. */
+function withoutVersion(manifest: Manifest): Manifest {
+  const { labels } = manifest.metadata;
+  const key = "app.kubernetes.io/version";
+  if (labels?.[key] !== ARGOSY_VERSION) return manifest;
+  return { ...manifest, metadata: { ...manifest.metadata, labels: { ...labels, [key]: "VERSION" } } };
 }
 
 /** The engine is a quarter of a megabyte of minified code, which changes with every line of runtime/. */

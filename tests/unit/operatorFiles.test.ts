@@ -86,3 +86,19 @@ describe("a handler's files", () => {
     }
   });
 });
+
+describe("a new version of Argosy", () => {
+  for (const execution of ["resident", "pod"] as const) {
+    it(`is told by a label of the definition alone, and rolls nothing out by itself, in the form ${execution}`, () => {
+      const builtBy = (argosyVersion: string) => {
+        const options = operatorOptions({ argosyVersion });
+        const { operator, files } = withFiles({ execution }, { "main.py": "" }, options);
+        const { parts, ...others } = buildOperator(operator, options, files);
+        const { definition, ...rest } = parts;
+        assert.equal(definition?.metadata.labels?.["app.kubernetes.io/version"], argosyVersion);
+        return { ...others, ...rest, content: { ...definition, metadata: definition?.metadata.name } };
+      };
+      assert.deepEqual(builtBy("1.2.3"), builtBy("2.0.0"));
+    });
+  }
+});

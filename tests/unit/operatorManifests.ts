@@ -14,6 +14,7 @@ export function operatorOptions(more: Partial<OperatorOptions> = {}): OperatorOp
   return {
     platform: samplePlatform({ namespace: "argosy", instanceId: "argosy", jetStreamVersion: "2.10.29" }),
     placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+    argosyVersion: "1.2.3",
     replicas: 1,
     runsKeptSeconds: 3600,
     failedRunsKeptSeconds: 86400,

@@ -30,11 +30,18 @@ export interface HandlerConfigMap {
  */
 export function buildFiles(operator: Operator, options: OperatorOptions, engine: ConfigMap): OperatorFiles {
   const { namespace } = options.platform;
-  const build = (role: string, content: Content) =>
-    configMap(`${operator.name}-${role}`, namespace, labelsOf(operator.name, role), content);
+  const build = (role: string, content: Content, labels: Record<string, string> = {}) =>
+    configMap(
+      `${operator.name}-${role}`,
+      namespace,
+      { ...labelsOf(operator.name, role), ...labels },
+      content,
+    );
+  const version = { "app.kubernetes.io/version": options.argosyVersion };
   return {
     engine,
-    definition: build("definition", { data: { [DEFINITION_FILE]: definitionOf(operator) } }),
+    // In a label and not in the content: a new version alone rolls nothing out.
+    definition: build("definition", { data: { [DEFINITION_FILE]: definitionOf(operator) } }, version),
     handler: operator.files
       ? []
       : handlerFiles(operator).map(({ items, ...content }) => ({

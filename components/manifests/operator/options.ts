@@ -6,6 +6,8 @@ import type { QuotaOptions } from "./quota";
 /** The options of an operator's manifests beside its definition. */
 export interface OperatorOptions extends WorkloadOptions, QuotaOptions {
   readonly platform: Platform;
+  /** The version of Argosy that deploys the operator. Its definition bears it, for commands of other versions. */
+  readonly argosyVersion: string;
   /** The guards of the operator. @default none */
   readonly guards?: GuardOptions;
   /** Runners of a resident operator: one leads, the others stand by. */

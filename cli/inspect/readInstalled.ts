@@ -1,0 +1,90 @@
+import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
+import type { Operator } from "../../runtime/definition/definition";
+import { isRecord } from "../../runtime/json/json";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { DEFINITION_FILE, flawsOf } from "../../runtime/pod/definitionFile";
+
+/** The part of an operator's definition that an installed operator reveals. */
+export type InstalledDefinition = Pick<
+  Operator,
+  "name" | "installation" | "customResource" | "watch" | "namespaces" | "execution"
+>;
+
+/** An operator that a program has deployed to a cluster. */
+export interface InstalledOperator extends InstalledDefinition {
+  /** The namespace of its runner and its runs. */
+  readonly home: string;
+  /** The version of Argosy that deployed it. Undefined if nothing says it. */
+  readonly argosyVersion?: string | undefined;
+}
+
+/** An installed operator whose definition has a form that this command does not know. */
+export interface UnreadableOperator {
+  readonly name: string;
+  readonly home: string;
+  readonly argosyVersion?: string | undefined;
+  /** "deployed by Argosy 2.0.0, and this command, of Argosy 1.4.0, cannot read its definition: namespaces is not a list" */
+  readonly complaint: string;
+  readonly remedy: string;
+}
+
+/** The fields of {@link InstalledDefinition}, and those of its `customResource`. */
+const NEEDED = {
+  name: "a string",
+  installation: "a string",
+  customResource: "an object",
+  execution: "a string",
+} as const;
+const NEEDED_OF_KIND = {
+  group: "a string",
+  version: "a string",
+  kind: "a string",
+  plural: "a string",
+  namespaced: "a boolean",
+} as const;
+
+/** Reads the ConfigMap of an operator's definition, which another version of Argosy may have written. */
+export function readInstalled({ metadata, data }: KubernetesObject): InstalledOperator | UnreadableOperator {
+  const { name, namespace: home = "", labels = {} } = metadata;
+  const argosyVersion = labels["app.kubernetes.io/version"];
+  const definition = contentOf(data);
+  const flaws = flawsIn(definition);
+  if (flaws.length === 0) return { ...(definition as unknown as InstalledDefinition), home, argosyVersion };
+  const by = argosyVersion === undefined ? "an unknown version of Argosy" : `Argosy ${argosyVersion}`;
+  const isOurs = argosyVersion === undefined || argosyVersion === ARGOSY_VERSION;
+  return {
+    name: labels["app.kubernetes.io/name"] ?? name,
+    home,
+    argosyVersion,
+    complaint: `deployed by ${by}, and this command, of Argosy ${ARGOSY_VERSION}, cannot read its definition: ${flaws.join(", and ")}`,
+    remedy: isOurs
+      ? "Deploy the operator again with pulumi up."
+      : `Use the command of that version: npx ${PACKAGE_NAME}@${argosyVersion}`,
+  };
+}
+
+/** Whether the definition of an operator could be read. */
+export function isReadable(found: InstalledOperator | UnreadableOperator): found is InstalledOperator {
+  return !("complaint" in found);
+}
+
+function contentOf(data: unknown): unknown {
+  const text = isRecord(data) ? data[DEFINITION_FILE] : undefined;
+  if (typeof text !== "string") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function flawsIn(definition: unknown): string[] {
+  if (!isRecord(definition)) return [`${DEFINITION_FILE} is not an object`];
+  const { customResource, namespaces, watch } = definition;
+  return [
+    ...flawsOf(definition, NEEDED),
+    ...(isRecord(customResource) ? flawsOf(customResource, NEEDED_OF_KIND) : []),
+    ...(namespaces === "all" || Array.isArray(namespaces) ? [] : ["namespaces is not a list"]),
+    ...(watch === undefined || (isRecord(watch) && isRecord(watch["labels"])) ? [] : ["watch has no labels"]),
+  ];
+}

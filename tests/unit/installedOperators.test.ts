@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { formatFinding } from "../../cli/doctor";
+import { examineCluster } from "../../cli/doctor/cluster";
+import { installedOperators } from "../../cli/inspect/installed";
+import { plain } from "../../cli/terminal";
+import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { captured } from "./support/captured";
+import { operator } from "./support/objects";
+
+const written = (name: string) => JSON.parse(definitionFileContent(operator({ name, execution: "pod" })));
+
+/** The ConfigMap of an operator's definition, as a version of Argosy deployed it. */
+function configMap(name: string, version: string | undefined, content: unknown): KubernetesObject {
+  const labels = {
+    "app.kubernetes.io/name": name,
+    ...(version !== undefined && { "app.kubernetes.io/version": version }),
+  };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: `${name}-definition-1`, namespace: "argosy", uid: "u", resourceVersion: "1", labels },
+    data: { [DEFINITION_FILE]: typeof content === "string" ? content : JSON.stringify(content) },
+  };
+}
+
+/** A cluster with these ConfigMaps alone. */
+function clusterWith(...configMaps: readonly KubernetesObject[]): KubernetesClient {
+  return {
+    read: async () => ({ gitVersion: "v1.34.0", resources: [] }),
+    list: async () => {},
+    listAll: async ({ kind }: Resource) => (kind === "ConfigMap" ? configMaps : []),
+  } as unknown as KubernetesClient;
+}
+
+describe("the installed operators", () => {
+  it("have the version of Argosy that deployed them, if it is known", async () => {
+    const cluster = clusterWith(
+      configMap("cache", ARGOSY_VERSION, written("cache")),
+      configMap("old", undefined, written("old")),
+    );
+    const found = await installedOperators(cluster, ({ complaint }) => assert.fail(complaint));
+    assert.deepEqual(
+      found.map(({ name, home, argosyVersion }) => [name, home, argosyVersion]),
+      [
+        ["cache", "argosy", ARGOSY_VERSION],
+        ["old", "argosy", undefined],
+      ],
+    );
+  });
+
+  const cache = written("cache");
+  for (const [what, content, flaw] of [
+    ["namespaces of another form", { ...cache, namespaces: { like: "team-*" } }, "namespaces is not a list"],
+    ["a field less", { ...cache, installation: undefined }, "installation is not a string"],
+    [
+      "a kind of another form",
+      { ...cache, customResource: { ...cache.customResource, plural: ["a"] } },
+      "plural is not a string",
+    ],
+    ["a watch of another form", { ...cache, watch: [] }, "watch has no labels"],
+    ["no JSON", "a: 1", `${DEFINITION_FILE} is not an object`],
+  ] as const) {
+    it(`are left out with a remedy if another version wrote ${what}, and all others stay`, async () => {
+      const cluster = clusterWith(
+        configMap("cache", "99.1.0", content),
+        configMap("shop", ARGOSY_VERSION, written("shop")),
+      );
+      const { result, stderr } = await captured(() => installedOperators(cluster));
+      assert.deepEqual(
+        result.map(({ name }) => name),
+        ["shop"],
+      );
+      assert.equal(
+        stderr,
+        "The operator cache in the namespace argosy is left out. It was deployed by Argosy 99.1.0, and this command, of " +
+          `Argosy ${ARGOSY_VERSION}, cannot read its definition: ${flaw}. ` +
+          `Use the command of that version: npx ${PACKAGE_NAME}@99.1.0\n`,
+      );
+    });
+  }
+
+  it("are in argosy doctor with the version, also those that it cannot read", async () => {
+    const cluster = clusterWith(
+      configMap("cache", "99.1.0", {}),
+      configMap("shop", ARGOSY_VERSION, written("shop")),
+      configMap("own", ARGOSY_VERSION, {}),
+    );
+    const found = (await examineCluster(cluster)).filter((each) => each.operator !== undefined);
+    const facts = found.map(({ operator: name, installation, argosyVersion, state }) => [
+      name,
+      installation,
+      argosyVersion,
+      state,
+    ]);
+    assert.deepEqual(facts, [
+      ["shop", "argosy", ARGOSY_VERSION, "ok"],
+      ["cache", undefined, "99.1.0", "missing"],
+      ["own", undefined, ARGOSY_VERSION, "missing"],
+    ]);
+    const lines = found.map((each) => formatFinding(each, plain));
+    assert.match(
+      lines[0] ?? "",
+      new RegExp(`^✔ operator shop \\(Argosy ${ARGOSY_VERSION}\\): each run has a pod`),
+    );
+    assert.match(
+      lines[2] ?? "",
+      /cannot read its definition: [^\n]*\n {4}Deploy the operator again with pulumi up\.$/,
+    );
+  });
+});
