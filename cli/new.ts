@@ -20,7 +20,7 @@ import { yaml } from "./yaml";
 
 /** @see newOperator */
 export interface NewOptions {
-  readonly in: string;
+  readonly language: string;
   readonly name?: string;
   readonly cluster?: true;
   readonly handlers?: string;
@@ -39,7 +39,7 @@ export async function newOperator(
 ): Promise<number> {
   const kind = parseKind(kindText);
   const fields = parseFields(texts);
-  const language = languageNamed(options.in);
+  const language = languageNamed(options.language);
   const handlers = options.handlers ?? path.join(findProject(options.project), "handlers");
   const name = options.name ?? kind.kind.toLowerCase();
   checkName(name);
@@ -102,7 +102,7 @@ function languageNamed(word: string): Language {
   const known = Object.keys(LANGUAGES);
   const meant = nearest(word, known);
   const advice = meant === undefined ? `There are: ${known.join(", ")}.` : `Did you mean ${meant}?`;
-  throw new UsageError(`--in ${word}: there is no such form. ${advice}`);
+  throw new UsageError(`--language ${word}: there is no such language. ${advice}`);
 }
 
 function crdOf({ group, kind }: NewKind, fields: readonly SpecField[], isNamespaced: boolean): JsonObject {

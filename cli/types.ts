@@ -16,7 +16,7 @@ import { typescriptTypes } from "./types/typescript";
 
 const CHOICES: readonly string[] = ["python", "typescript"];
 const NEEDS_LANGUAGE =
-  "its handler is a program. Choose the language of the types: --in python or --in typescript.";
+  "its handler is a program. Choose the language of the types: --language python or --language typescript.";
 
 /** @see types */
 export interface TypesOptions {
@@ -25,7 +25,7 @@ export interface TypesOptions {
   /** Write nothing, and say which files differ from the result. */
   readonly check?: true;
   /** The language for a handler that is a program. */
-  readonly in?: string;
+  readonly language?: string;
 }
 
 /** A file of types: "cache_types.py", "cache-types.d.ts". */
@@ -44,15 +44,15 @@ export interface TypesFile {
  * @throws UsageError for a language that has no types, and for an operator that does not exist, or that is named and whose language is not known
  */
 export async function types(names: readonly string[], options: TypesOptions): Promise<number> {
-  if (options.in !== undefined && !CHOICES.includes(options.in))
-    throw new UsageError(`--in ${options.in}: there are types for python and typescript.`);
+  if (options.language !== undefined && !CHOICES.includes(options.language))
+    throw new UsageError(`--language ${options.language}: there are types for python and typescript.`);
   let isCurrent = true;
   for (const operator of loadChosen(loaderOf(findHandlers(options)), names)) {
-    if (names.length === 0 && languageFor(operator, options.in) === undefined) {
+    if (names.length === 0 && languageFor(operator, options.language) === undefined) {
       print(`left out ${operator.name}: ${NEEDS_LANGUAGE}`);
       continue;
     }
-    const { file, text } = typesOf(operator, options.in);
+    const { file, text } = typesOf(operator, options.language);
     const same = existsSync(file) && haveSameLines(readFileSync(file, "utf8"), text);
     if (same) print(`current  ${displayPath(file)}`);
     else if (options.check) {

@@ -42,15 +42,15 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     ],
     options: [
       new Option(
-        "--in <form>",
-        "the form of the handler: python, typescript, javascript, bash, or program for any language",
+        "--language <name>",
+        "the language of the handler: python, typescript, javascript, bash, or program for any language",
       ).default("python"),
       new Option("--name <operator>", "the operator's name (default: the kind in lower case)"),
       new Option("--cluster", "objects of this kind are cluster-scoped"),
       ...operatorsOptions(),
     ],
     run: (options, args) =>
-      (require("../new") as typeof import("../new")).newOperator(args, options as { in: string }),
+      (require("../new") as typeof import("../new")).newOperator(args, options as { language: string }),
   },
   {
     name: "add",
@@ -138,7 +138,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
     argument: ["[operators...]", "only these operators (default: all)"],
     options: [
       new Option("--check", "write nothing; the exit code is 3 if a file is missing or outdated"),
-      new Option("--in <language>", "the language for handlers that are programs: python or typescript"),
+      new Option("--language <name>", "the language for handlers that are programs: python or typescript"),
       ...operatorsOptions(),
     ],
     run: (options, operators) => (require("../types") as typeof import("../types")).types(operators, options),

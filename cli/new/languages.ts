@@ -10,7 +10,7 @@ export interface ChildPlace {
 
 /** How a handler begins in one language. */
 export interface Language {
-  /** The description for `--in`. */
+  /** The description for `--language`. */
   readonly title: string;
   /** The handler's file. */
   readonly file: string;
@@ -23,7 +23,7 @@ export interface Language {
 /** An image with bash and jq. */
 const BASH_IMAGE = "alpine/k8s:1.30.0";
 
-/** The languages of `argosy new`, by their names in `--in`. */
+/** The languages of `argosy new`, by their names in `--language`. */
 export const LANGUAGES: Readonly<Record<string, Language>> = {
   python: {
     title: "a function in Python",

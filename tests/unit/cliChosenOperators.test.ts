@@ -22,7 +22,7 @@ describe("a command for one operator, beside a broken one", () => {
 
   for (const [what, args] of [
     ["tests", ["test", "widget"]],
-    ["writes the types of", ["types", "widget", "--in", "typescript"]],
+    ["writes the types of", ["types", "widget", "--language", "typescript"]],
     ["extends", ["add", "child", "widget", "v1/Secret"]],
   ] as const) {
     it(`${what} that one`, async () => {

@@ -19,9 +19,9 @@ describe("argosy new", function () {
   const run = (...args: string[]) => captured(() => main([...args, "--project", root]));
   const FIELDS = ["size:int", "plan:string?", "ratio:number", "on:bool", "hosts:list", "labels:map?"];
 
-  for (const form of Object.keys(LANGUAGES)) {
-    it(`in ${form} writes an operator whose own test passes at once`, async () => {
-      const made = await run("new", "shop.example.com/Cache", ...FIELDS, "--in", form);
+  for (const language of Object.keys(LANGUAGES)) {
+    it(`in ${language} writes an operator whose own test passes at once`, async () => {
+      const made = await run("new", "shop.example.com/Cache", ...FIELDS, "--language", language);
       assert.deepEqual([made.result, made.stderr], [0, ""]);
       assert.match(
         made.stdout,
@@ -30,7 +30,14 @@ describe("argosy new", function () {
       const tested = await run("test", "cache");
       assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);
       assert.match(tested.stdout, /^✔ cache fixtures\/created\.yaml\n1 passed, 0 failed\n$/);
-      const cluster = await run("new", "shop.example.com/Zone", ...FIELDS, "--in", form, "--cluster");
+      const cluster = await run(
+        "new",
+        "shop.example.com/Zone",
+        ...FIELDS,
+        "--language",
+        language,
+        "--cluster",
+      );
       assert.equal(cluster.result, 0, cluster.stderr);
       assert.match((await run("test", "zone")).stdout, /^✔ zone/);
       // The test looks at what the handler answers.
@@ -64,7 +71,7 @@ describe("argosy new", function () {
   });
 
   it("in bash ends when jq fails, so that nobody waits for an answer", async () => {
-    await run("new", "shop.example.com/Cache", "size:int", "--in", "bash");
+    await run("new", "shop.example.com/Cache", "size:int", "--language", "bash");
     const program = readFileSync(within("cache/main.sh"), "utf8");
     addFiles(root, { "handlers/cache/main.sh": program.replace(".object.metadata.name", '"x" | error') });
     const failing = await run("test", "cache");
@@ -134,7 +141,7 @@ describe("argosy new", function () {
     [["shop.example.com/Cache", "size:quaternion"], /Types are: string, int, number, bool, list, map\./],
     [["shop.example.com/Cache", "Size:int"], /begins with a lower-case letter/],
     [["shop.example.com/Cache", "a:int", "a:bool"], /^a: the field is given twice\.\n$/],
-    [["shop.example.com/Cache", "--in", "pyton"], /there is no such form\. Did you mean python\?/],
+    [["shop.example.com/Cache", "--language", "pyton"], /there is no such language\. Did you mean python\?/],
     [
       ["shop.example.com/Cache", "--name", "My_Cache"],
       /^--name: it is "My_Cache", not a DNS label of at most 40/,

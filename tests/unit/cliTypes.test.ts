@@ -155,17 +155,20 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
 
   it("refuse a language that has none, even if the handler has one of its own", async () => {
     write("main.py", { "main.py": "def reconcile(request): ...\n" });
-    const { result, stderr } = await run("--in", "ruby");
-    assert.deepEqual([result, stderr], [2, "--in ruby: there are types for python and typescript.\n"]);
+    const { result, stderr } = await run("--language", "ruby");
+    assert.deepEqual([result, stderr], [2, "--language ruby: there are types for python and typescript.\n"]);
   });
 
   it("need a language for a program", async () => {
     write(widgetDefinition.handler, { "main.py": "" });
     const { result, stderr } = await run("widget");
     assert.equal(result, 2);
-    assert.match(stderr, /^widget: its handler is a program\. .*--in python or --in typescript\.\n$/);
-    assert.equal((await run("--in", "python")).result, 0);
-    assert.match((await run("--in", "ruby")).stderr, /there are types for python and typescript/);
+    assert.match(
+      stderr,
+      /^widget: its handler is a program\. .*--language python or --language typescript\.\n$/,
+    );
+    assert.equal((await run("--language", "python")).result, 0);
+    assert.match((await run("--language", "ruby")).stderr, /there are types for python and typescript/);
   });
 
   it("leave out a program that nobody named, and are written for the others", async () => {
