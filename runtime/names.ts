@@ -18,7 +18,7 @@ export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
  */
 export const AFTER_ANNOTATION = `${DOMAIN}/after`;
 /** In an answer, on a child: "true" if the child is not created again after it was there. Never written to the cluster. */
-export const KEEP_ANNOTATION = `${DOMAIN}/keep`;
+export const ONCE_ANNOTATION = `${DOMAIN}/once`;
 /** On an object of which a cluster can have only one: the Pulumi program that made it, as "organization/project/stack". */
 export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 

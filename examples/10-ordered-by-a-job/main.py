@@ -17,7 +17,7 @@ def job(name, image):
         "apiVersion": "batch/v1",
         "kind": "Job",
         # Its time to live removes it a day after its end, and then it is not made again.
-        "metadata": {"name": name, "annotations": {"argosy.dev/keep": "true"}},
+        "metadata": {"name": name, "annotations": {"argosy.dev/once": "true"}},
         "spec": {"ttlSecondsAfterFinished": 86400, "template": {"spec": pod}},
     }
 

@@ -82,8 +82,8 @@ def pod(name, arguments, **container):
 
 
 def job(job_name, name, arguments):
-    # With "keep" it does not come back when its time to live has removed it, and takes nothing along.
-    metadata = {"name": job_name, "annotations": {"argosy.dev/keep": "true"}}
+    # With "once" it does not come back when its time to live has removed it, and takes nothing along.
+    metadata = {"name": job_name, "annotations": {"argosy.dev/once": "true"}}
     template = {"spec": {"restartPolicy": "OnFailure", **pod(name, arguments)}}
     spec = {"backoffLimit": 6, "ttlSecondsAfterFinished": 86400, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}

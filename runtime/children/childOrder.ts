@@ -6,8 +6,8 @@ import {
   ADOPT_ANNOTATION,
   AFTER_ANNOTATION,
   DOMAIN,
-  KEEP_ANNOTATION,
   LEVEL_ANNOTATION,
+  ONCE_ANNOTATION,
   OWNER_ANNOTATION,
   PAUSED_ANNOTATION,
   PROGRAM_ANNOTATION,
@@ -20,7 +20,7 @@ export interface ChildOrder {
   /** The keys of the children that must be ready before this one is applied: see {@link childKey}. */
   readonly after: readonly string[];
   /** Whether the child is not created again after it was there. */
-  readonly isKept: boolean;
+  readonly isOnce: boolean;
   /** Whether another child is applied only after this one is ready. */
   readonly isAwaited: boolean;
 }
@@ -49,7 +49,7 @@ export function contentOf({ manifest }: Named): string {
 /** Argosy's annotations that an answered child may have. Any other annotation is a mistake, which nobody would notice. */
 const KNOWN = [
   AFTER_ANNOTATION,
-  KEEP_ANNOTATION,
+  ONCE_ANNOTATION,
   OWNER_ANNOTATION,
   LEVEL_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -59,6 +59,11 @@ const KNOWN = [
   SKIP_FINALIZE_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
 ];
+
+const ORDER = `the annotations for an order are ${AFTER_ANNOTATION} and ${ONCE_ANNOTATION}`;
+/** An annotation that people guess, since other tools have one of this name. */
+const GUESSED_KEEP = `${DOMAIN}/keep`;
+const NOTHING_KEEPS = `${ONCE_ANNOTATION} lets a child be created only once, and no annotation keeps a child when its object goes`;
 
 /** "Job/migrate", "Job.batch/migrate", "Job/shop/migrate". */
 const REFERENCE = /^([A-Z][A-Za-z0-9]*)(?:\.([a-z0-9.-]+))?\/(?:([^/]+)\/)?([^/]+)$/;
@@ -93,7 +98,7 @@ export function orderOf(answered: readonly Manifest[], children: readonly Named[
   const awaited = new Set(after.flat());
   return annotationsOf.map((annotations, index) => ({
     after: after[index] ?? [],
-    isKept: annotations[KEEP_ANNOTATION] === "true",
+    isOnce: annotations[ONCE_ANNOTATION] === "true",
     isAwaited: awaited.has(keys[index] ?? ""),
   }));
 }
@@ -101,13 +106,12 @@ export function orderOf(answered: readonly Manifest[], children: readonly Named[
 function checkKnown(annotations: Readonly<Record<string, string>>, path: string): void {
   for (const key of Object.keys(annotations)) {
     if (!key.startsWith(`${DOMAIN}/`) || KNOWN.includes(key)) continue;
-    throw invalid(
-      `${path} has ${quote(key)}, which Argosy does not know: the annotations for an order are ${AFTER_ANNOTATION} and ${KEEP_ANNOTATION}`,
-    );
+    const remedy = key === GUESSED_KEEP ? NOTHING_KEEPS : ORDER;
+    throw invalid(`${path} has ${quote(key)}, which Argosy does not know: ${remedy}`);
   }
-  const keep = annotations[KEEP_ANNOTATION] ?? "false";
-  if (keep !== "true" && keep !== "false") {
-    throw invalid(`${path}["${KEEP_ANNOTATION}"] is ${quote(keep)}, and must be "true" or "false"`);
+  const once = annotations[ONCE_ANNOTATION] ?? "false";
+  if (once !== "true" && once !== "false") {
+    throw invalid(`${path}["${ONCE_ANNOTATION}"] is ${quote(once)}, and must be "true" or "false"`);
   }
 }
 

@@ -17,8 +17,8 @@ import {
   AFTER_ANNOTATION,
   annotated,
   CHILD_OF_LABEL,
-  KEEP_ANNOTATION,
   LEVEL_ANNOTATION,
+  ONCE_ANNOTATION,
   OPERATOR_LABEL,
   type OperatorNames,
   OWNER_ANNOTATION,
@@ -74,7 +74,7 @@ export function ownedManifest(
       [OWNER_ANNOTATION]: _owner,
       [LEVEL_ANNOTATION]: _level,
       [AFTER_ANNOTATION]: _after,
-      [KEEP_ANNOTATION]: _keep,
+      [ONCE_ANNOTATION]: _once,
       ...annotations
     } = metadata.annotations;
     if (Object.keys(annotations).length > 0) metadata.annotations = annotations;

@@ -65,32 +65,32 @@ export function withoutChild(memory: Memory, child: DesiredChild): Memory {
 }
 
 /**
- * Whether a child was there, and must not be created again. A kept child for which others wait counts only once it was ready. If it
+ * Whether a child was there, and must not be created again. If others wait for a child with `isOnce`, the child counts only once it was ready. If it
  * were gone before that, they would wait for ever.
  */
 export function wasCreated(memory: Memory, child: DesiredChild): boolean {
-  if (!isOnce(child)) return false;
+  if (!isCreatedOnce(child)) return false;
   const isCreated = memory.created.includes(childKey(child));
-  if (!child.isKept) return isCreated;
+  if (!child.isOnce) return isCreated;
   return wasReached(memory, child) || (!child.isAwaited && isCreated);
 }
 
 /** Whether a child that is not created again was ready, with the content that it should have now. */
 export function wasReached({ reached = {} }: Memory, child: DesiredChild): boolean {
   const key = childKey(child);
-  if (!isOnce(child) || !Object.hasOwn(reached, key)) return false;
+  if (!isCreatedOnce(child) || !Object.hasOwn(reached, key)) return false;
   // A child that is never updated keeps its content.
   return child.update === "never" || !child.isAwaited || reached[key] === contentOf(child);
 }
 
 /** Whether a child is not created again. */
-function isOnce({ update, isKept }: DesiredChild): boolean {
-  return update === "never" || isKept === true;
+function isCreatedOnce({ update, isOnce }: DesiredChild): boolean {
+  return update === "never" || isOnce === true;
 }
 
 function createdOnce(children: readonly DesiredChild[]): string[] {
   return children
-    .filter((child) => isOnce(child) && (child.update === "never" || !child.isAwaited))
+    .filter((child) => isCreatedOnce(child) && (child.update === "never" || !child.isAwaited))
     .map(childKey);
 }
 
@@ -100,7 +100,7 @@ function reachedOf(
   now: ReadonlyMap<string, string>,
 ): Record<string, string> {
   const entries = desired.flatMap((child): [string, string][] => {
-    if (!child.isAwaited || !isOnce(child)) return [];
+    if (!child.isAwaited || !isCreatedOnce(child)) return [];
     const key = childKey(child);
     const content = now.get(key) ?? (wasReached(before, child) ? before.reached?.[key] : undefined);
     return content === undefined ? [] : [[key, content]];

@@ -16,7 +16,7 @@ function job(name: string, more: Record<string, string> = {}): Manifest {
   return { apiVersion: "batch/v1", kind: "Job", metadata: { name, annotations: more }, spec };
 }
 
-const KEPT = { "argosy.dev/keep": "true" };
+const ONCE = { "argosy.dev/once": "true" };
 
 describe("the engine applies children in order", function () {
   this.timeout(60_000);
@@ -69,14 +69,14 @@ describe("the engine applies children in order", function () {
     assert.equal((await there(app("2"))).metadata.uid, first.metadata.uid);
   });
 
-  it("without a kept Job, in whatever order its handler writes the keys of the Job", async () => {
+  it("without a Job that is created once, in whatever order its handler writes the keys of the Job", async () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed);
       if (typeof value !== "object" || value === null) return value;
       const entries = Object.entries(value).reverse();
       return Object.fromEntries(entries.map(([key, each]) => [key, reversed(each)]));
     };
-    const first = job("unordered", KEPT);
+    const first = job("unordered", ONCE);
     const second = reversed(first) as Manifest;
     assert.notEqual(JSON.stringify(first["spec"]), JSON.stringify(second["spec"]));
     // The API server would put the keys in order.
@@ -92,9 +92,9 @@ describe("the engine applies children in order", function () {
     await absent(first);
   });
 
-  it("without a kept Job that its time to live has removed, also under another leader", async () => {
+  it("without a Job that is created once and that its time to live has removed, also under another leader", async () => {
     const answer = (version: string) =>
-      plan(following("Job/migrate", "app", { version }), job("migrate", KEPT));
+      plan(following("Job/migrate", "app", { version }), job("migrate", ONCE));
     const object = await bench.applyObject("kept", answer("1"));
     await bench.failed(object, "ChildrenNotReady");
     await complete("migrate");

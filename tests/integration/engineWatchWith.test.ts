@@ -124,9 +124,9 @@ describe("an operator that watches a kind that others own, with", function () {
 
   describe("an order of its children", () => {
     const after = configMap("app", {}, { annotations: { "argosy.dev/after": "Job/migrate" } });
-    const migrate = job("migrate", { "argosy.dev/keep": "true" });
+    const migrate = job("migrate", { "argosy.dev/once": "true" });
 
-    it("applies each after those that it waits for, and creates none again that is kept", async () => {
+    it("applies each after those that it waits for, and creates none again that is created once", async () => {
       const operator = await bench.install({ children: ["v1/ConfigMap", "batch/v1/Job"] });
       operator.plan("db", saying([after, migrate]));
       const running = await bench.leading(operator);

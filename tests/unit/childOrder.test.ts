@@ -33,29 +33,29 @@ function refusal(...answered: Manifest[]): string {
 
 describe("the order of children", () => {
   it("is none where no child asks for one", () => {
-    const none = { after: [], isKept: false, isAwaited: false };
+    const none = { after: [], isOnce: false, isAwaited: false };
     assert.deepEqual(order(child("ConfigMap/shop/a"), child("Job.batch/shop/b", " , ")), [none, none]);
   });
 
   it("is none where annotations are null, as an empty field of YAML is", () => {
     const { metadata, ...rest } = child("ConfigMap/shop/a");
     const empty = { ...rest, metadata: { ...metadata, annotations: null } } as unknown as Manifest;
-    assert.deepEqual(order(empty), [{ after: [], isKept: false, isAwaited: false }]);
+    assert.deepEqual(order(empty), [{ after: [], isOnce: false, isAwaited: false }]);
   });
 
   it("is read from references by kind and name, no matter who comes first in the answer", () => {
     const [set, job, settings] = order(
       child("StatefulSet.apps/shop/db", "Job/migrate, ConfigMap/shop/settings,Job.batch/migrate"),
-      child("Job.batch/shop/migrate", undefined, { "argosy.dev/keep": "true" }),
-      child("ConfigMap/shop/settings", "", { "argosy.dev/keep": "false" }),
+      child("Job.batch/shop/migrate", undefined, { "argosy.dev/once": "true" }),
+      child("ConfigMap/shop/settings", "", { "argosy.dev/once": "false" }),
     );
     assert.deepEqual(set, {
       after: ["batch/Job/shop/migrate", "ConfigMap/shop/settings"],
-      isKept: false,
+      isOnce: false,
       isAwaited: false,
     });
-    assert.deepEqual(job, { after: [], isKept: true, isAwaited: true });
-    assert.deepEqual(settings, { after: [], isKept: false, isAwaited: true });
+    assert.deepEqual(job, { after: [], isOnce: true, isAwaited: true });
+    assert.deepEqual(settings, { after: [], isOnce: false, isAwaited: true });
   });
 
   it("tells children of one kind and name apart by group and namespace", () => {
@@ -114,14 +114,21 @@ describe("the order of children", () => {
   });
 
   it("refuses what is neither true nor false, and annotations of ours that it does not know", () => {
-    const keep = child("ConfigMap/shop/a", undefined, { "argosy.dev/keep": "yes" });
-    assert.match(refusal(keep), /\["argosy\.dev\/keep"\] is "yes", and must be "true" or "false"/);
+    const unclear = child("ConfigMap/shop/a", undefined, { "argosy.dev/once": "yes" });
+    assert.match(refusal(unclear), /\["argosy\.dev\/once"\] is "yes", and must be "true" or "false"/);
     const misspelt = child("ConfigMap/shop/a", undefined, { "argosy.dev/aftr": "ConfigMap/b" });
     assert.match(
       refusal(misspelt),
       /children\[0\]\.metadata\.annotations has "argosy\.dev\/aftr", which Argosy does not/,
     );
     assert.equal(order(child("ConfigMap/shop/a", undefined, { "argosy.dev/paused": "true" })).length, 1);
+  });
+
+  it("refuses argosy.dev/keep, and says that nothing keeps a child", () => {
+    assert.equal(
+      refusal(child("PersistentVolumeClaim/shop/a", undefined, { "argosy.dev/keep": "true" })),
+      'the handler\'s answer is wrong: children[0].metadata.annotations has "argosy.dev/keep", which Argosy does not know: argosy.dev/once lets a child be created only once, and no annotation keeps a child when its object goes.',
+    );
   });
 
   it("is refused exactly if there is a round", () => {

@@ -16,8 +16,8 @@ function following(names: string, name = "app", data: Record<string, string> = {
   return configMap({ name, annotations: { "argosy.dev/after": names } }, { data });
 }
 
-function job(name: string, spec: object = {}, isKept = false): Manifest {
-  const annotations = isKept ? { "argosy.dev/keep": "true" } : {};
+function job(name: string, spec: object = {}, isOnce = false): Manifest {
+  const annotations = isOnce ? { "argosy.dev/once": "true" } : {};
   return { apiVersion: "batch/v1", kind: "Job", metadata: { name, annotations }, spec };
 }
 
@@ -144,7 +144,7 @@ describe("children in order", () => {
     assert.match(says, /bad/);
   });
 
-  describe("that are kept", () => {
+  describe("that are created once", () => {
     it("are not created again when somebody deletes them, and are deleted when they are not answered", async () => {
       answer = [job("once", {}, true)];
       await run();
@@ -229,9 +229,9 @@ describe("children in order", () => {
     });
 
     it("are remembered as created only when they were: not while they wait", async () => {
-      const kept = following("Job/migrate", "settings");
-      kept.metadata.annotations = { ...kept.metadata.annotations, "argosy.dev/keep": "true" };
-      answer = [kept, job("migrate")];
+      const once = following("Job/migrate", "settings");
+      once.metadata.annotations = { ...once.metadata.annotations, "argosy.dev/once": "true" };
+      answer = [once, job("migrate")];
       await run();
       assert.deepEqual(remembered().created, []);
       complete("migrate");
@@ -240,7 +240,7 @@ describe("children in order", () => {
     });
   });
 
-  describe("that are kept, of a kind that is recreated", () => {
+  describe("that are created once, of a kind that is recreated", () => {
     const invalid = new ApiError(
       422,
       {
@@ -307,7 +307,7 @@ describe("children in order", () => {
       assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
     });
 
-    it("are created again if they are kept, and went before they were ready: nothing waits for what is kept and missing", async () => {
+    it("are created again if they have the annotation, and went before they were ready: nothing waits for what has it and is missing", async () => {
       answer = [following("Job/migrate"), job("migrate", {}, true)];
       await run();
       goes("migrate");

@@ -150,7 +150,7 @@ const ROWS: readonly Row[] = [
     part: "a child's order",
     refused: [
       marked({ "argosy.dev/before": "ConfigMap/a" }),
-      marked({ "argosy.dev/keep": "yes" }),
+      marked({ "argosy.dev/once": "yes" }),
       marked({ "argosy.dev/after": "settings" }),
       marked({ "argosy.dev/after": "ConfigMap/a" }),
       made(

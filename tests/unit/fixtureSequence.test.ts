@@ -85,10 +85,10 @@ describe("what a step observes", () => {
     assert.deepEqual(names(three.children), ["second", "first", "settings"]);
   });
 
-  it("has a child that is kept, or made once, no more than once", () => {
+  it("has a child that is created once no more than once", () => {
     const answered = [
       named("Job", "once"),
-      named("ConfigMap", "kept", { "argosy.dev/keep": "true" }),
+      named("ConfigMap", "kept", { "argosy.dev/once": "true" }),
       named("ConfigMap", "other", { "argosy.dev/after": "ConfigMap/kept" }),
     ];
     const one = observedAfter(answered, desired(answered), NOTHING);

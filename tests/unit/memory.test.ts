@@ -60,7 +60,7 @@ describe("the engine's memory of an object", () => {
         spec: {},
       };
       const resource = { apiVersion, kind: "Database", plural: "databases", namespaced: true };
-      return { resource, manifest, update: "apply", isKept: true, isAwaited, ownerUid: "widget-uid" };
+      return { resource, manifest, update: "apply", isOnce: true, isAwaited, ownerUid: "widget-uid" };
     };
     for (const isAwaited of [false, true]) {
       const before = child("v1beta1", isAwaited);

@@ -19,7 +19,7 @@ import { DELETED, ReconcileWorld } from "./support/reconcileWorld";
 interface Answered {
   readonly where: "near" | "far" | "global";
   readonly letter: string;
-  readonly isKept: boolean;
+  readonly isOnce: boolean;
   /** Whether it comes after the child before it. */
   readonly isAfter: boolean;
   readonly data: string;
@@ -32,7 +32,7 @@ const place = {
 const children = fc.uniqueArray(
   fc.record({
     ...place,
-    isKept: fc.boolean(),
+    isOnce: fc.boolean(),
     isAfter: fc.boolean(),
     data: fc.constantFrom("1", "2"),
   }),
@@ -54,18 +54,18 @@ const events = fc.array(
 
 /** A rename after a child was applied. */
 const RENAMED: typeof events extends fc.Arbitrary<infer Value> ? Value : never = [
-  { what: "answer", children: [{ where: "near", letter: "a", isKept: false, isAfter: false, data: "1" }] },
+  { what: "answer", children: [{ where: "near", letter: "a", isOnce: false, isAfter: false, data: "1" }] },
   { what: "run", fates: [] },
   { what: "restart", isRenamed: true },
 ];
 
-/** A kept child of a kind that is never updated, for which another one waits, is deleted before a run knew that it was ready. */
+/** A child that is created once, of a kind that is never updated, for which another one waits, is deleted before a run knew that it was ready. */
 const GONE_TOO_SOON: typeof RENAMED = [
   {
     what: "answer",
     children: [
-      { where: "global", letter: "c", isKept: true, isAfter: false, data: "1" },
-      { where: "near", letter: "a", isKept: false, isAfter: true, data: "1" },
+      { where: "global", letter: "c", isOnce: true, isAfter: false, data: "1" },
+      { where: "near", letter: "a", isOnce: false, isAfter: true, data: "1" },
     ],
   },
   { what: "run", fates: ["done", "done", "lost"] },
@@ -83,7 +83,7 @@ function manifestsOf(all: readonly Answered[]): Manifest[] {
     const name = nameOf(child);
     const before = child.isAfter ? all[index - 1] : undefined;
     const annotations = {
-      ...(child.isKept && { "argosy.dev/keep": "true" }),
+      ...(child.isOnce && { "argosy.dev/once": "true" }),
       ...(before && {
         "argosy.dev/after": `${before.where === "global" ? "ClusterRole" : "ConfigMap"}/${nameOf(before)}`,
       }),
@@ -195,7 +195,7 @@ class WholeWorld extends ReconcileWorld {
       if (isGone === undefined) assert.ok(waiting.has(name), message);
       else assert.ok(!this.there().some(({ metadata }) => metadata.name === name), message);
       const child = this.answered.find((each) => nameOf(each) === name);
-      assert.ok(isGone === undefined || (child?.where === "global" && !child.isKept), message);
+      assert.ok(isGone === undefined || (child?.where === "global" && !child.isOnce), message);
     }
     return waiting;
   }
@@ -218,8 +218,8 @@ class WholeWorld extends ReconcileWorld {
       }
     }
     // Somebody has deleted the others. They are not created again.
-    for (const [name, { where, isKept }] of wanted)
-      assert.ok(isKept || where === "global" || waiting.has(name), `${name} is missing`);
+    for (const [name, { where, isOnce }] of wanted)
+      assert.ok(isOnce || where === "global" || waiting.has(name), `${name} is missing`);
     for (const finalizer of this.object()?.metadata.finalizers ?? [])
       assert.ok(finalizersOf(this.operator).includes(finalizer), finalizer);
     assert.equal(this.status()["answered"], String(this.answered.length));
