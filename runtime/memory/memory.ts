@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../json/json";
+import { flawOf } from "../json/flaw";
+import { isRecord, writeJson } from "../json/json";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { ScheduleMemory } from "../schedules/due";
 
@@ -32,6 +33,15 @@ export interface Footprint {
  * Caveat: if the process dies between the write of the first child of a kind and the write of the status, the kind is not
  * remembered until the next run. If the definition drops the kind at exactly that moment, such a child in another namespace is
  * left.
+ *
+ * Engines of several versions write it, and an older one may lead after a newer one: while a new runner is rolled out, and after
+ * somebody rolled back. So an engine carries on the keys that it does not know ({@link Memory.unknown}), and whoever changes the
+ * keys must keep to these rules:
+ * - A key keeps its name, its form and its meaning for ever. Something new gets a new key.
+ * - An engine that does not know the new key carries its value on, and changes the object and the children meanwhile. If the value
+ *   is wrong then, it must say what it is about, as `of` does in a schedule and the fingerprints in `reached` do, and count only if
+ *   that is still so. If nothing in the value can say that, the engine must do without the value.
+ * - A key that is needed no longer is still known, so that it is not written again. Otherwise it would be carried on for ever.
  */
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
@@ -56,6 +66,8 @@ export interface Memory extends Footprint {
   readonly namespaces?: readonly string[] | undefined;
   /** Whether there are children in other namespaces. Only for objects that we do not own: others have a finalizer. */
   readonly elsewhere?: true | undefined;
+  /** Keys that a newer engine wrote about this very object, as they are: at most 64 KiB of JSON. @default none */
+  readonly unknown?: JsonObject | undefined;
 }
 
 /** The memory of an object that was never reconciled. */
@@ -73,6 +85,13 @@ const MOST_NAMESPACES = 500;
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
+/** All other keys are {@link Memory.unknown}. */
+const KNOWN: readonly string[] = [
+  ...["uid", "kinds", "created", "reached", "schedules", "told", "state", "namespaces", "elsewhere"],
+  ...FOOTPRINT,
+];
+/** Somebody who may write the status may write anything there, and it would stay. */
+const MOST_UNKNOWN_BYTES = 64 * 1024;
 
 /**
  * The memory of a custom resource, from its status. A backup may have brought back the status of a former life of the object,
@@ -81,9 +100,8 @@ const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
 export function memoryOf(object: KubernetesObject): Memory {
   const written = isRecord(object["status"]) ? object["status"]["argosy"] : undefined;
   const memory = memoryIn(written);
-  const uid = isRecord(written) ? written["uid"] : undefined;
-  const isFormer = uid !== undefined && uid !== object.metadata.uid;
-  return isFormer ? { ...NOTHING, kinds: memory.kinds } : memory;
+  const isOfThisLife = isRecord(written) && written["uid"] === object.metadata.uid;
+  return isOfThisLife ? memory : { ...NOTHING, kinds: memory.kinds };
 }
 
 /** A memory as it is written into the status of the custom resource with that uid. {@link memoryOf} reads it. */
@@ -110,6 +128,7 @@ export function memoryIn(written: unknown): Memory {
     ...(Object.fromEntries(footprint) as Footprint),
     ...(isRecord(memory["state"]) && { state: memory["state"] as JsonObject }),
     ...(memory["elsewhere"] === true && { elsewhere: true as const }),
+    ...unknownIn(memory),
   };
 }
 
@@ -127,8 +146,9 @@ export function remembered(memory: Memory): JsonObject {
     program,
     dueAt,
   } = memory;
-  const { state, elsewhere, namespaces = [] } = memory;
+  const { state, elsewhere, namespaces = [], unknown } = memory;
   return {
+    ...unknown,
     kinds: [...new Set(kinds)].sort(),
     ...(created.length > 0 && { created: [...new Set(created)].sort() }),
     ...(namespaces.length > 0 && {
@@ -151,6 +171,15 @@ export function remembered(memory: Memory): JsonObject {
 export function isSameMemory(one: Memory, other: Memory): boolean {
   // The API server gives the keys of a handler's state in another order.
   return isDeepStrictEqual(remembered(one), remembered(other));
+}
+
+function unknownIn(memory: Readonly<Record<string, unknown>>): Pick<Memory, "unknown"> {
+  const entries = Object.entries(memory).filter(([key]) => !KNOWN.includes(key));
+  if (entries.length === 0) return {};
+  const unknown = Object.fromEntries(entries) as JsonObject;
+  const isCarried =
+    flawOf(unknown) === undefined && Buffer.byteLength(writeJson(unknown)) <= MOST_UNKNOWN_BYTES;
+  return isCarried ? { unknown } : {};
 }
 
 function textsIn(value: unknown): string[] {

@@ -33,6 +33,7 @@ export function memoryAfter(
     kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
     created: createdOnce(desired.filter(isCreated)),
     reached: reachedOf(before, desired, reached),
+    unknown: before.unknown,
   };
 }
 
@@ -54,6 +55,7 @@ export function memoryOfPart(
     reached: reachedOf(before, desired, reached),
     told: before.told,
     schedules: before.schedules,
+    unknown: before.unknown,
   };
 }
 

@@ -202,7 +202,7 @@ describe("an explanation", () => {
 
   it("of an operator in pods names the resync", () => {
     const operators = [{ ...OPERATOR, execution: "pod" as const }];
-    const status = { conditions: [ready()], argosy: { dueAt: at(-30) } };
+    const status = { conditions: [ready()], argosy: { uid: "u", dueAt: at(-30) } };
     const { nextTry } = explain(known({ operators, object: { ...object(), status } }));
     assert.equal(nextTry, "at the next resync after 30 s");
   });

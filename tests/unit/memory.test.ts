@@ -2,9 +2,29 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { childKey, contentOf } from "../../runtime/children/childOrder";
 import type { DesiredChild } from "../../runtime/children/desiredChildren";
-import { isSameMemory, memoryOf, NOTHING, remembered } from "../../runtime/memory/memory";
-import { memoryAfter, wasCreated, wasReached } from "../../runtime/memory/rememberedChildren";
+import {
+  isSameMemory,
+  type Memory,
+  memoryAbout,
+  memoryOf,
+  NOTHING,
+  remembered,
+} from "../../runtime/memory/memory";
+import {
+  memoryAfter,
+  memoryOfPart,
+  type Progress,
+  wasCreated,
+  wasReached,
+} from "../../runtime/memory/rememberedChildren";
 import { widget } from "./support/objects";
+
+/** A memory with every key that this engine knows. */
+const ALL: Required<Omit<Memory, "unknown">> = {
+  ...{ kinds: ["v1/Pod"], created: ["a"], reached: { a: "b" }, told: ["a"], state: {}, elsewhere: true },
+  ...{ schedules: { nightly: { at: "2026-01-01T00:00:00Z", of: "a" } }, namespaces: ["shop"] },
+  ...{ content: "a", children: "a", used: "a", program: "a", dueAt: "a" },
+};
 
 describe("the engine's memory of an object", () => {
   const texts = fc.array(fc.constantFrom("v1/Pod", "v1/Secret", "apps/v1/Deployment"));
@@ -23,7 +43,7 @@ describe("the engine's memory of an object", () => {
   it("is read as it was written, sorted and without what comes twice", () => {
     fc.assert(
       fc.property(memory, (one) => {
-        const read = memoryOf(widget({}, { status: { argosy: remembered(one) } }));
+        const read = memoryOf(widget({}, { status: { argosy: memoryAbout("widget-uid", remembered(one)) } }));
         const sorted = (list: readonly string[]) => [...new Set(list)].sort();
         assert.deepEqual([read.kinds, read.created], [sorted(one.kinds), sorted(one.created)]);
         assert.deepEqual(remembered(read), remembered(one));
@@ -81,7 +101,42 @@ describe("the engine's memory of an object", () => {
     const of = (uid?: string) => memoryOf(widget({}, { status: { argosy: { ...remembered(memory), uid } } }));
     assert.deepEqual(of("former-uid"), { kinds: ["v1/ConfigMap"], created: [] });
     assert.ok(isSameMemory(of("widget-uid"), memory));
-    assert.ok(isSameMemory(of(), memory));
+    assert.deepEqual(of(), of("former-uid"));
+  });
+
+  describe("with keys of a newer engine", () => {
+    const later = { promised: { "Job/shop/a": ["x", null, 9] }, level: 7 };
+    const written = { ...later, uid: "widget-uid", kinds: ["v1/ConfigMap"], dueAt: "2026-01-01T00:00:00Z" };
+    const of = (argosy: object) => memoryOf(widget({}, { status: { argosy } }));
+
+    it("carries them on, and writes its own beside them", () => {
+      const before = of(written);
+      assert.deepEqual(memoryAbout("widget-uid", remembered(before)), written);
+      const progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
+      const ran = [memoryAfter(before, [], [], progress), memoryOfPart(before, [], [], () => true, progress)];
+      for (const after of ran) assert.deepEqual(remembered(after), { ...later, kinds: after.kinds });
+      assert.deepEqual(of({ ...written, ...remembered(before) }), before);
+    });
+
+    it("has none of them in a new life of the object, nor of a memory that does not say of which life it is", () => {
+      for (const uid of ["former-uid", undefined])
+        assert.deepEqual(of({ ...written, uid }), { ...NOTHING, kinds: ["v1/ConfigMap"] });
+    });
+
+    it("carries on no more than 64 KiB, and nothing that is nested too deeply to be written", () => {
+      const long = (bytes: number) => of({ uid: "widget-uid", a: "é".repeat((bytes - 8) / 2) });
+      assert.ok(long(64 * 1024).unknown);
+      assert.deepEqual(long(64 * 1024 + 2), NOTHING);
+      const deep = JSON.parse(`${'{"a":['.repeat(5_000)}1${"]}".repeat(5_000)}`) as object;
+      assert.deepEqual(of({ uid: "widget-uid", deep }), NOTHING);
+    });
+
+    it("takes no key of its own for one of them, however wrong the value is", () => {
+      const keys = Object.keys(remembered(ALL));
+      assert.equal(keys.length, Object.keys(ALL).length);
+      const wrong = Object.fromEntries(keys.map((key) => [key, 1]));
+      assert.deepEqual(of({ ...wrong, uid: "widget-uid" }), NOTHING);
+    });
   });
 
   it("is nothing for an object without one, and of one that somebody forged it has the texts", () => {

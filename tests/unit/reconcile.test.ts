@@ -333,6 +333,29 @@ describe("Reconciler", () => {
     assert.equal(world.status()["phase"], undefined);
   });
 
+  it("loses nothing that a newer engine remembers of the object", async () => {
+    const later = { promised: { a: [1, null] } };
+    const remembers = async (
+      answer: Record<string, unknown>,
+      more: Parameters<typeof world.reconcile>[0],
+    ) => {
+      world.answer = answer;
+      const { report } = await world.reconcile(more);
+      const { promised, ...known } = world.status()["argosy"] as Record<string, unknown>;
+      assert.deepEqual({ promised }, later);
+      return [report.result, known["kinds"]];
+    };
+    world.given({ finalizers: [FINALIZER] }, { status: { argosy: { ...later, uid: "widget-uid" } } });
+    world.cluster.refusals.set("apply ConfigMap bad", new ApiError(422, {}, "PATCH"));
+    const parts = { children: [configMap(), configMap({ name: "bad" })] };
+    assert.deepEqual(await remembers(parts, finalizing), ["failed", ["v1/ConfigMap"]]);
+    assert.deepEqual(await remembers({ children: [] }, finalizing), ["succeeded", []]);
+    const going = { ...world.object()?.metadata, deletionTimestamp: DELETED } as KubernetesObject["metadata"];
+    world.cluster.put({ ...(world.object() as KubernetesObject), metadata: going });
+    const events = [{ type: "Normal", reason: "Saving", note: "to s3" }];
+    assert.deepEqual(await remembers({ finalized: false, events }, finalizing), ["succeeded", []]);
+  });
+
   it("remembers nothing else of an answer of whose status the API server only dropped a part", async () => {
     world.given();
     const written: StatusChange[] = [];

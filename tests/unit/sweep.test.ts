@@ -292,7 +292,10 @@ describe("Sweep", () => {
 
       it("says where children may be left, since the namespace is no longer listed and does not go", async () => {
         sweep = sweepOf({ namespaces: ["shop"] });
-        const of = widget({}, { status: { argosy: { kinds: [], namespaces: ["elsewhere", "shop"] } } });
+        const of = widget(
+          {},
+          { status: { argosy: { uid: "widget-uid", kinds: [], namespaces: ["elsewhere", "shop"] } } },
+        );
         const leftIn = () => sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
         namespaceOf({});
         assert.deepEqual(await leftIn(), ["elsewhere"]);
