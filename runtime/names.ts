@@ -19,6 +19,10 @@ export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
 export const AFTER_ANNOTATION = `${DOMAIN}/after`;
 /** In an answer, on a child: "true" if the child is not created again after it was there. Never written to the cluster. */
 export const ONCE_ANNOTATION = `${DOMAIN}/once`;
+/** On an object that was created from an event: the values of the id's fields, for people. */
+export const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
+/** Beside it: a hash of the content with which the object was made. */
+export const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
 /** On an object of which a cluster can have only one: the Pulumi program that made it, as "organization/project/stack". */
 export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 
@@ -37,6 +41,9 @@ export const LEVEL_ANNOTATION = `${DOMAIN}/level`;
  * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, separated by commas.
  */
 export const FORMER_UIDS_ANNOTATION = `${DOMAIN}/former-uids`;
+
+/** On an object that was created from an event: the event's name in `on`. */
+export const EVENT_LABEL = `${DOMAIN}/event`;
 
 /** On a Secret: the identity of the operator whose custom resources may use it by its name. */
 export const USED_BY_LABEL = `${DOMAIN}/used-by`;

@@ -2,18 +2,7 @@ import { invalid, quote } from "../handler/invalidAnswer";
 import { fingerprint } from "../json/fingerprint";
 import { formatName, groupOf, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import {
-  ADOPT_ANNOTATION,
-  AFTER_ANNOTATION,
-  DOMAIN,
-  LEVEL_ANNOTATION,
-  ONCE_ANNOTATION,
-  OWNER_ANNOTATION,
-  PAUSED_ANNOTATION,
-  PROGRAM_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
-  SKIP_FINALIZE_ANNOTATION,
-} from "../names";
+import { AFTER_ANNOTATION, ONCE_ANNOTATION } from "../names";
 
 /** When a child is applied, and whether it is created more than once, as its answer's annotations say. */
 export interface ChildOrder {
@@ -46,25 +35,6 @@ export function contentOf({ manifest }: Named): string {
   return fingerprint(content);
 }
 
-/** Argosy's annotations that an answered child may have. Any other annotation is a mistake, which nobody would notice. */
-const KNOWN = [
-  AFTER_ANNOTATION,
-  ONCE_ANNOTATION,
-  OWNER_ANNOTATION,
-  LEVEL_ANNOTATION,
-  ADOPT_ANNOTATION,
-  PROGRAM_ANNOTATION,
-  // A child may be another operator's custom resource.
-  PAUSED_ANNOTATION,
-  SKIP_FINALIZE_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
-];
-
-const ORDER = `the annotations for an order are ${AFTER_ANNOTATION} and ${ONCE_ANNOTATION}`;
-/** An annotation that people guess, since other tools have one of this name. */
-const GUESSED_KEEP = `${DOMAIN}/keep`;
-const NOTHING_KEEPS = `${ONCE_ANNOTATION} lets a child be created only once, and no annotation keeps a child when its object goes`;
-
 /** "Job/migrate", "Job.batch/migrate", "Job/shop/migrate". */
 const REFERENCE = /^([A-Z][A-Za-z0-9]*)(?:\.([a-z0-9.-]+))?\/(?:([^/]+)\/)?([^/]+)$/;
 /** The name of the core group in a reference. The group itself has no name. */
@@ -74,8 +44,8 @@ const CORE = "core";
  * Reads the order of an answer's children from their annotations.
  * @param answered the children as the handler answered them
  * @param children the same children, each in its namespace
- * @throws ReconcileFailure `InvalidAnswer` if an annotation is unknown or cannot be understood, if it names no child of the
- *   answer or several, or if children wait for each other
+ * @throws ReconcileFailure `InvalidAnswer` if an annotation cannot be understood, if it names no child of the answer or several, or
+ *   if children wait for each other
  */
 export function orderOf(answered: readonly Manifest[], children: readonly Named[]): ChildOrder[] {
   const byName = new Map<string, Named[]>();
@@ -85,8 +55,7 @@ export function orderOf(answered: readonly Manifest[], children: readonly Named[
   }
   const annotationsOf = answered.map(({ metadata: { annotations } }) => annotations ?? {});
   const after = annotationsOf.map((annotations, index) => {
-    const path = `children[${index}].metadata.annotations`;
-    checkKnown(annotations, path);
+    const path = pathOf(index);
     const names = (annotations[AFTER_ANNOTATION] ?? "").split(",").map((name) => name.trim());
     const keys = names
       .filter((name) => name !== "")
@@ -98,21 +67,18 @@ export function orderOf(answered: readonly Manifest[], children: readonly Named[
   const awaited = new Set(after.flat());
   return annotationsOf.map((annotations, index) => ({
     after: after[index] ?? [],
-    isOnce: annotations[ONCE_ANNOTATION] === "true",
+    isOnce: isOnceIn(annotations, pathOf(index)),
     isAwaited: awaited.has(keys[index] ?? ""),
   }));
 }
 
-function checkKnown(annotations: Readonly<Record<string, string>>, path: string): void {
-  for (const key of Object.keys(annotations)) {
-    if (!key.startsWith(`${DOMAIN}/`) || KNOWN.includes(key)) continue;
-    const remedy = key === GUESSED_KEEP ? NOTHING_KEEPS : ORDER;
-    throw invalid(`${path} has ${quote(key)}, which Argosy does not know: ${remedy}`);
-  }
+const pathOf = (index: number) => `children[${index}].metadata.annotations`;
+
+/** Whether a child is not created again after it was there. */
+function isOnceIn(annotations: Readonly<Record<string, string>>, path: string): boolean {
   const once = annotations[ONCE_ANNOTATION] ?? "false";
-  if (once !== "true" && once !== "false") {
-    throw invalid(`${path}["${ONCE_ANNOTATION}"] is ${quote(once)}, and must be "true" or "false"`);
-  }
+  if (once === "true" || once === "false") return once === "true";
+  throw invalid(`${path}["${ONCE_ANNOTATION}"] is ${quote(once)}, and must be "true" or "false"`);
 }
 
 function find(byName: ReadonlyMap<string, readonly Named[]>, reference: string, path: string): Named {

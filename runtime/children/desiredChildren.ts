@@ -6,6 +6,7 @@ import { formatName, groupOf, isDnsName, type KubernetesObject, type Manifest } 
 import { isListed, type Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, finalizersOf, identityOf } from "../names";
 import { hasLabels } from "../watch/watched";
+import { checkMarks } from "./answeredMarks";
 import { type ChildOrder, orderOf } from "./childOrder";
 import { whyTooDeep } from "./levels";
 import { ownedManifest } from "./ownership";
@@ -27,9 +28,9 @@ export interface DesiredChild extends Partial<ChildOrder> {
  *
  * @param resources the declared kinds as the API serves them
  * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a kind does not allow the name of its child, a
- *   namespace is missing or not the operator's, or a child is answered twice, names another owner, has a finalizer of the operator,
- *   waits for a child that never becomes ready, or would itself be watched. `KindMissing` if the cluster does not serve a kind.
- *   `ChildCycle` if too many objects in a row led to this one
+ *   namespace is missing or not the operator's, or a child is answered twice, names another owner, has a finalizer of the operator or
+ *   an unknown label or annotation of Argosy's, waits for a child that never becomes ready, or would itself be watched. `KindMissing`
+ *   if the cluster does not serve a kind. `ChildCycle` if too many objects in a row led to this one
  */
 export function desiredChildren(
   answered: readonly Manifest[],
@@ -46,6 +47,7 @@ export function desiredChildren(
     if (!update || retired) throw refuse(undeclared(child, operator));
     const resource = resources.find((each) => isKindOf(each, child));
     if (!resource) throw kindMissing(child, answered);
+    checkMarks(child.metadata, `children[${position}]`);
     const manifest = ownedManifest(child, object, resource, identityOf(operator), !operator.watch);
     const problem =
       misnamed(manifest) ??

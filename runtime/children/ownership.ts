@@ -14,17 +14,15 @@ import {
 import type { Resource } from "../kubernetes/resource";
 import {
   ADOPT_ANNOTATION,
-  AFTER_ANNOTATION,
   annotated,
   CHILD_OF_LABEL,
-  LEVEL_ANNOTATION,
-  ONCE_ANNOTATION,
   OPERATOR_LABEL,
   type OperatorNames,
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
 } from "../names";
 import { hasLabels } from "../watch/watched";
+import { appliedMarks } from "./answeredMarks";
 import { levelAnnotation } from "./levels";
 import { managersOf } from "./marks";
 
@@ -66,24 +64,11 @@ export function ownedManifest(
   delete metadata.ownerReferences;
   const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;
   if (namespace !== undefined) metadata.namespace = namespace;
-  // If the handler copied marks from another child, the copy would name a second owner.
-  const { [OWNER_UID_LABEL]: _uid, ...labels } = metadata.labels ?? {};
-  if (metadata.annotations) {
-    // Only the engine reads annotations about the order: they are not applied, and do not count in the cluster.
-    const {
-      [OWNER_ANNOTATION]: _owner,
-      [LEVEL_ANNOTATION]: _level,
-      [AFTER_ANNOTATION]: _after,
-      [ONCE_ANNOTATION]: _once,
-      ...annotations
-    } = metadata.annotations;
-    if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
-    else delete metadata.annotations;
-  }
+  const applied = appliedMarks(answered);
   const marks = marksOf(object, namespace, identity, isController);
-  metadata.labels = { ...labels, ...marks.labels };
-  const added = { ...marks.annotations, ...levelAnnotation(object) };
-  if (Object.keys(added).length > 0) metadata.annotations = { ...metadata.annotations, ...added };
+  metadata.labels = { ...applied.labels, ...marks.labels };
+  metadata.annotations = { ...applied.annotations, ...marks.annotations, ...levelAnnotation(object) };
+  if (Object.keys(metadata.annotations).length === 0) delete metadata.annotations;
   if (marks.ownerReferences) metadata.ownerReferences = marks.ownerReferences;
   return { ...content, metadata };
 }

@@ -1,15 +1,16 @@
 import { fingerprint } from "../json/fingerprint";
 import { isRecord } from "../json/json";
 import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../kubernetes/objects";
-import { allIdentitiesOf, DOMAIN, fieldManagerOf, type OperatorIdentity, type OperatorNames } from "../names";
+import {
+  allIdentitiesOf,
+  EVENT_CONTENT_ANNOTATION,
+  EVENT_ID_ANNOTATION,
+  EVENT_LABEL,
+  fieldManagerOf,
+  type OperatorIdentity,
+  type OperatorNames,
+} from "../names";
 import type { EventObject } from "./mapEvent";
-
-/** On an object that was created from an event: the event's name in `on`. */
-export const EVENT_LABEL = `${DOMAIN}/event`;
-/** Beside it: the values of the id's fields, for people. */
-const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
-/** Beside it: a hash of the content with which the object was made. */
-const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
 
 /** The field manager with which an intake creates objects of an operator. */
 export function intakeManagerOf(operator: OperatorIdentity): string {

@@ -7,7 +7,7 @@ import { buildCallerAccount, buildIntake, intakeEventOf } from "../../components
 import { outsideEventsOf, outsideOptions } from "../../components/manifests/outside/options";
 import { specSchemaOf } from "../../definition/customResourceDefinition";
 import type { Operator } from "../../runtime/definition/definition";
-import { EVENT_LABEL, intakeManagerOf } from "../../runtime/events/eventMarks";
+import { intakeManagerOf } from "../../runtime/events/eventMarks";
 import { EventWarnings } from "../../runtime/events/eventWarnings";
 import { Intake } from "../../runtime/events/intake";
 import { type IntakeEvent, SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeFile";
@@ -15,6 +15,7 @@ import { startIntakeServer } from "../../runtime/events/intakeServer";
 import type { HttpListener } from "../../runtime/http/listen";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { EVENT_LABEL } from "../../runtime/names";
 import { eventually } from "../support/eventually";
 import {
   loadDefinition,

@@ -113,22 +113,9 @@ describe("the order of children", () => {
     assert.equal(order(child("ConfigMap/shop/c0"), ...round.slice(1)).length, 3_000);
   });
 
-  it("refuses what is neither true nor false, and annotations of ours that it does not know", () => {
+  it("refuses what is neither true nor false", () => {
     const unclear = child("ConfigMap/shop/a", undefined, { "argosy.dev/once": "yes" });
     assert.match(refusal(unclear), /\["argosy\.dev\/once"\] is "yes", and must be "true" or "false"/);
-    const misspelt = child("ConfigMap/shop/a", undefined, { "argosy.dev/aftr": "ConfigMap/b" });
-    assert.match(
-      refusal(misspelt),
-      /children\[0\]\.metadata\.annotations has "argosy\.dev\/aftr", which Argosy does not/,
-    );
-    assert.equal(order(child("ConfigMap/shop/a", undefined, { "argosy.dev/paused": "true" })).length, 1);
-  });
-
-  it("refuses argosy.dev/keep, and says that nothing keeps a child", () => {
-    assert.equal(
-      refusal(child("PersistentVolumeClaim/shop/a", undefined, { "argosy.dev/keep": "true" })),
-      'the handler\'s answer is wrong: children[0].metadata.annotations has "argosy.dev/keep", which Argosy does not know: argosy.dev/once lets a child be created only once, and no annotation keeps a child when its object goes.',
-    );
   });
 
   it("is refused exactly if there is a round", () => {

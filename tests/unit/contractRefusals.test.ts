@@ -40,6 +40,9 @@ const child = (more: object = {}, metadata: object = {}) => ({
 const made = (...children: unknown[]) => ({ children });
 const named = (metadata: object) => made(child({}, metadata));
 const marked = (annotations: object) => named({ annotations });
+const annotatedBy = (name: string) => marked({ [`argosy.dev/${name}`]: "" });
+const labelled = (labels: object) => named({ labels });
+const labelledBy = (name: string) => labelled({ [`argosy.dev/${name}`]: "" });
 const also = (more: object) => ({ children: [], ...more });
 const condition = (more: object = {}) => ({
   ...{ type: "DataReady", status: "True", reason: "Loaded", message: "" },
@@ -147,9 +150,23 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    part: "a child's order",
+    part: "a child's marks",
     refused: [
       marked({ "argosy.dev/before": "ConfigMap/a" }),
+      marked({ "argosy.dev/keep": "true" }),
+      labelled({ "argosy.dev/use-by": "argosy.shop" }),
+      labelled({ "argosy.dev/after": "ConfigMap/a" }),
+    ],
+    accepted: [
+      ...["owner", "level", "program", "event-id", "event-content"].map(annotatedBy),
+      ...["adopt", "paused", "skip-finalize", "reconcile-at"].map(annotatedBy),
+      ...["used-by", "child-of", "owner-uid", "event"].map(labelledBy),
+      ...["operator", "object-uid", "trace-id"].map(labelledBy),
+    ],
+  },
+  {
+    part: "a child's order",
+    refused: [
       marked({ "argosy.dev/once": "yes" }),
       marked({ "argosy.dev/after": "settings" }),
       marked({ "argosy.dev/after": "ConfigMap/a" }),
@@ -160,9 +177,7 @@ const ROWS: readonly Row[] = [
       ),
       marked({ "argosy.dev/after": "ConfigMap/settings" }),
     ],
-    accepted: ["owner", "level", "adopt", "program", "paused", "skip-finalize", "reconcile-at"].map((each) =>
-      marked({ [`argosy.dev/${each}`]: "" }),
-    ),
+    accepted: [marked({ "argosy.dev/once": "true", "argosy.dev/after": "" })],
   },
   {
     part: "`status`",
@@ -276,6 +291,7 @@ const REFUSING: readonly (readonly [file: string, ...functions: string[]])[] = [
   ["runtime/handler/invalidAnswer.ts", "invalid"],
   ["runtime/handler/askHandler.ts", "partWithoutPlace"],
   ["runtime/json/flaw.ts", "flawOf"],
+  ["runtime/children/answeredMarks.ts", "invalid"],
   ["runtime/children/childOrder.ts", "invalid"],
   ["runtime/children/desiredChildren.ts", "refuse", "undeclared", "misnamed", "misplaced", "whyNotOurs"],
 ];

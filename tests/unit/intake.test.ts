@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { request as send } from "node:http";
-import { EVENT_LABEL, intakeManagerOf, isExpired } from "../../runtime/events/eventMarks";
+import { intakeManagerOf, isExpired } from "../../runtime/events/eventMarks";
 import { EventWarnings } from "../../runtime/events/eventWarnings";
 import { Intake } from "../../runtime/events/intake";
 import {
@@ -19,6 +19,7 @@ import type {
   Manifest,
 } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
+import { EVENT_LABEL } from "../../runtime/names";
 
 const OPERATOR = { installation: "argosy", name: "deploys", formerNames: ["releases", "shop.deploys"] };
 const FILE: IntakeFile = {

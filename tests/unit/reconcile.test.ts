@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { EVENT_LABEL, intakeManagerOf } from "../../runtime/events/eventMarks";
+import { intakeManagerOf } from "../../runtime/events/eventMarks";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { kindKey } from "../../runtime/kubernetes/resource";
 import { memoryOf, NOTHING } from "../../runtime/memory/memory";
+import { EVENT_LABEL } from "../../runtime/names";
 import type { StatusChange } from "../../runtime/status/composeStatus";
 import { CLUSTER_ROLES, configMap, IDENTITY, observed, operator } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
