@@ -1,5 +1,6 @@
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { type Memory, memoryIn, memoryOf } from "../../runtime/memory/memory";
+import { conditionsOfObject } from "../../runtime/memory/memoryKind";
 import {
   annotated,
   ENGINE_CONDITIONS,
@@ -57,7 +58,7 @@ export function explain(known: Known): Explanation {
   const operator = operatorOf(known);
   const identity = operator ?? managerOf(object);
   // The status of an object that others own belongs to them, and may have their own Ready condition.
-  const conditions = conditionsIn(operator?.watch ? known.memory : object["status"]);
+  const conditions = operator?.watch ? conditionsOfObject(known.memory) : conditionsIn(object["status"]);
   const ready = conditions.find(({ type }) => type === "Ready");
   const stalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
   const holds = metadata.deletionTimestamp === undefined ? [] : holdsOf(known);

@@ -5,7 +5,6 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts } from "../kubernetes/conflicts";
 import { type ApiError, isApiError } from "../kubernetes/errors";
 import {
-  conditionsIn,
   type JsonObject,
   type KubernetesObject,
   type Manifest,
@@ -19,7 +18,7 @@ import { conditionsOf } from "../status/conditions";
 import { Turns } from "../work/turns";
 import type { Memories } from "./memories";
 import { type Memory, memoryIn, NOTHING } from "./memory";
-import { memoryResourceOf, uidIn } from "./memoryKind";
+import { conditionsOfObject, memoryResourceOf, memoryStatus, uidIn } from "./memoryKind";
 
 /** The Memory objects of operators, as far as one of them knows them. */
 export interface KnownMemoryObjects {
@@ -207,12 +206,12 @@ export class MemoryObjects implements Memories {
       },
       object: { apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid },
       memory: memory ?? (isRecord(newest?.["memory"]) ? newest["memory"] : {}),
-      ...(conditions.length > 0 && { conditions }),
+      ...(conditions.length > 0 && { status: memoryStatus(conditions) }),
     };
   }
 
   private conditions(newest: KubernetesObject | undefined, verdict: StatusVerdict | undefined) {
-    const previous = conditionsIn(newest);
+    const previous = conditionsOfObject(newest);
     const [first] = previous;
     if (!verdict || (first?.observedGeneration ?? 0) > verdict.generation) return previous;
     return conditionsOf(verdict.verdict, previous, verdict.generation, timeOf(new Date()), verdict.run);

@@ -1,17 +1,11 @@
 import type { KubernetesClient } from "../kubernetes/client";
-import {
-  conditionsIn,
-  formatName,
-  isTrue,
-  type KubernetesObject,
-  type ObjectName,
-} from "../kubernetes/objects";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { memoryPrefixOf, type OperatorIdentity } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
-import { memoryResourceOf, nameIn, uidIn } from "./memoryKind";
+import { conditionsOfObject, memoryResourceOf, nameIn, uidIn } from "./memoryKind";
 import type { KnownMemoryObjects } from "./memoryObjects";
 
 /** The Memory objects that a {@link MemoryStore} holds, and the callbacks that it calls. */
@@ -134,9 +128,10 @@ export class MemoryStore implements KnownMemoryObjects {
     const identity = identities[rank];
     const about = identity && uidIn(memory, identity);
     if (about === undefined || !name) return undefined;
-    const isReady = isTrue(memory, "Ready");
-    const generation = conditionsIn(memory)[0]?.observedGeneration;
-    return { about, name, rank, readyGeneration: isReady ? generation : undefined };
+    const ready = conditionsOfObject(memory).find(
+      ({ type, status }) => type === "Ready" && status === "True",
+    );
+    return { about, name, rank, readyGeneration: ready?.observedGeneration };
   }
 
   private changed({ source, before, after }: Change<Facts>): void {

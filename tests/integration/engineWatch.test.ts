@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { conditionsIn } from "../../runtime/kubernetes/objects";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
+import { conditionsIn, type JsonObject } from "../../runtime/kubernetes/objects";
 import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
+import { askForCluster } from "./support/sharedCluster";
 import { saying, useWatching } from "./support/useWatching";
 
 describe("an operator that watches a kind that others own", function () {
@@ -157,13 +160,42 @@ describe("an operator that watches a kind that others own", function () {
     operator.plan("fails", { answer: { error: { message: "no luck" } } });
     await bench.api.annotate(object, { "example.com/again": "1" });
     await eventually(async () => {
-      const [ready] = conditionsIn(await bench.memory(operator, object));
+      const [ready] = conditionsIn((await bench.memory(operator, object))["status"]);
       assert.deepEqual([ready?.status, ready?.reason, ready?.message], ["False", "HandlerError", "no luck"]);
       const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
       assert.ok(events.some((event) => event["note"] === "no luck" && event["type"] === "Warning"));
     });
     assert.deepEqual((await bench.memory(operator, object)).memory["state"], { seen: 1 });
     await bench.api.get(here("of-fails"));
+  });
+
+  it("lets kubectl wait for it, however often its memory was written", async () => {
+    const operator = await bench.install();
+    operator.plan("awaited", answer([], { seen: 1 }));
+    const running = await bench.leading(operator);
+    const object = await bench.watched(operator, "awaited");
+    await bench.settled(operator, object);
+    for (const seen of [2, 3, 4, 5]) {
+      operator.plan("awaited", answer([], { seen }));
+      running.controller.hint(object.metadata);
+      await eventually(async () =>
+        assert.deepEqual((await bench.memory(operator, object)).memory["state"], { seen }),
+      );
+    }
+    const { apiVersion, metadata } = await bench.memory(operator, object);
+    // A condition of an earlier generation than its object's does not count for kubectl.
+    const { generation = 1 } = (await bench.api.get(object)).metadata;
+    assert.ok((metadata.generation ?? 0) > generation, "the memory's own generation is no higher");
+    const [group] = apiVersion.split("/");
+    const waits = async (condition: string) => {
+      const what = [`memories.${group}/${metadata.name}`, "--namespace", metadata.namespace ?? ""];
+      const how = ["--kubeconfig", await askForCluster(), "--timeout", "3s"];
+      const { kubectl } = programPaths(cacheDirectory());
+      return promisify(execFile)(kubectl, ["wait", `--for=condition=${condition}`, ...what, ...how]);
+    };
+    await waits("Ready");
+    await waits("Stalled=False");
+    await assert.rejects(waits("Stalled"), /timed out/);
   });
 
   it("refuses an answer that the object has no place for", async () => {

@@ -132,7 +132,7 @@ describe("an operator that watches a kind that others own, with", function () {
       const running = await bench.leading(operator);
       const object = await bench.watched(operator, "db");
       await eventually(async () => {
-        const [ready] = conditionsIn(await bench.memory(operator, object));
+        const [ready] = conditionsIn((await bench.memory(operator, object))["status"]);
         assert.equal(ready?.message, "Job migrate is running; ConfigMap app waits for Job migrate");
       });
       await bench.api.assertGone(bench.configMap("app"));
@@ -197,7 +197,7 @@ describe("an operator that watches a kind that others own, with", function () {
           });
           const kept = await bench.settled(operator, object);
           assert.match(
-            conditionsIn(kept)[0]?.message ?? "",
+            conditionsIn(kept["status"])[0]?.message ?? "",
             new RegExp(`^every child is applied and ready \\(run ${record?.metadata.name}\\)$`),
           );
           assert.deepEqual(kept.memory, { kinds: ["v1/ConfigMap"], state: { seen: 1 } });

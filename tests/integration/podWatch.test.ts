@@ -186,7 +186,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
       lookMs: 50,
       withinMs: 300,
     });
-    const [ready] = conditionsIn(await memoryOf(object));
+    const [ready] = conditionsIn((await memoryOf(object))["status"]);
     assert.deepEqual([ready?.status, ready?.reason], ["False", "RunFailed"]);
   });
 

@@ -86,7 +86,7 @@ describe("an explanation where argosy dev runs the operators", () => {
         resourceVersion: "1",
         labels: { "argosy.dev/operator": "argosy.notify" },
       },
-      conditions: [READY] as never,
+      status: { conditions: [READY], objectGeneration: READY.observedGeneration } as never,
       memory: { kinds: [] },
     };
     const { summary, operator } = await explained(

@@ -8,6 +8,7 @@ import { plain } from "../../cli/terminal";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { conditionsOfObject, memoryStatus } from "../../runtime/memory/memoryKind";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const LABELS = { "example.com/budget": "true" };
@@ -49,7 +50,7 @@ const OBJECT: KubernetesObject = {
 };
 
 function memory(operator: string, more: Partial<Condition> = {}): KubernetesObject {
-  const ready = {
+  const ready: Condition = {
     ...THEIRS,
     status: "True",
     reason: "Reconciled",
@@ -66,7 +67,7 @@ function memory(operator: string, more: Partial<Condition> = {}): KubernetesObje
       resourceVersion: "1",
       labels: { "argosy.dev/operator": `argosy.${operator}` },
     },
-    conditions: [{ ...ready, ...more }] as never,
+    status: memoryStatus([{ ...ready, ...more }]) as never,
     memory: { kinds: [], created: [], dueAt: "2026-01-01T12:00:30Z" },
   };
 }
@@ -135,12 +136,9 @@ describe("an explanation of an object that others own", () => {
 
   it("is printed with a space after each name, however long", () => {
     const long = memory("first");
-    const conditions = [...(long["conditions"] as object[]), { ...THEIRS, type: "Progressing" }];
-    const text = formatExplanation(
-      explain(known({ memory: { ...long, conditions: conditions as never } })),
-      NOW,
-      plain,
-    );
+    const conditions = [...conditionsOfObject(long), { ...THEIRS, type: "Progressing" }];
+    const status = memoryStatus(conditions) as never;
+    const text = formatExplanation(explain(known({ memory: { ...long, status } })), NOW, plain);
     assert.match(text, /^ {2}Progressing False: Starting, not yet$/m);
   });
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { isRace } from "../../runtime/kubernetes/conflicts";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/memoryKind";
+import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { conditionsOfObject, memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/memoryKind";
 import { MemoryObjects } from "../../runtime/memory/memoryObjects";
 import { MemoryStore } from "../../runtime/memory/memoryStore";
 import { OPERATOR_LABEL } from "../../runtime/names";
@@ -58,7 +58,7 @@ describe("the memories of objects that are not ours", () => {
       ...OBJECT,
     });
     assert.equal(memory.metadata.labels?.[OPERATOR_LABEL], "argosy.shop");
-    assert.equal(conditionsIn(memory)[0]?.status, "True");
+    assert.equal(conditionsOfObject(memory)[0]?.status, "True");
     assert.deepEqual(await memories.of(widget()), {
       kinds: ["v1/Pod"],
       created: [],
@@ -101,8 +101,15 @@ describe("the memories of objects that are not ours", () => {
     await write(verdict(false, 5));
     await write(verdict(true, 4));
     assert.deepEqual(kept().memory, { kinds: [], state: { a: 1 } });
-    const [ready] = conditionsIn(kept());
+    const [ready] = conditionsOfObject(kept());
     assert.deepEqual([ready?.status, ready?.observedGeneration], ["False", 5]);
+    const { objectGeneration, conditions } = kept()["status"] as {
+      objectGeneration: number;
+      conditions: object[];
+    };
+    assert.equal(objectGeneration, 5);
+    // Tools would compare these with the generation of the Memory.
+    assert.ok(conditions.length > 0 && conditions.every((each) => !("observedGeneration" in each)));
   });
 
   it("follow one another, each onto what the one before wrote", async () => {
@@ -112,7 +119,7 @@ describe("the memories of objects that are not ours", () => {
       write(verdict(false)),
     ]);
     assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
-    assert.equal(conditionsIn(kept())[0]?.status, "False");
+    assert.equal(conditionsOfObject(kept())[0]?.status, "False");
   });
 
   it("are written onto what is known alone: a run that began with an older memory does not bring it back", async () => {
@@ -236,7 +243,7 @@ describe("the memories of objects that are not ours", () => {
       ...kept(),
       metadata: { ...metadata, resourceVersion: "900" },
       memory: "x",
-      conditions: 7,
+      status: { conditions: 7, objectGeneration: "x" },
     };
     store.sink("argosy").set(forged, false);
     assert.deepEqual(await memories.of(widget()), { kinds: [], created: [] });
@@ -280,7 +287,7 @@ describe("the memories of objects that are not ours", () => {
 
   it("are forgotten though somebody has changed one meanwhile, or made another one", async () => {
     await write({ memory: { kinds: [] } });
-    cluster.put({ ...kept(), conditions: [] });
+    cluster.put({ ...kept(), status: { conditions: [] } });
     await memories.forget(cluster.client(), OBJECT.uid);
     assert.deepEqual([kept(), store.names().length], [undefined, 0]);
     await write({ memory: { kinds: [] } });

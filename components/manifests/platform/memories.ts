@@ -47,11 +47,23 @@ export function buildMemoryDefinition(operators: readonly Operator[]): Manifest 
                   ...WHOLE_OBJECT,
                   description: "The state that the handler returned, and what the engine remembers.",
                 },
-                conditions: {
+                // No subresource: the engine writes a Memory by one request.
+                status: {
                   description: "How the reconciliation of the object stands.",
-                  type: "array",
-                  items: WHOLE_OBJECT,
-                  "x-kubernetes-list-type": "atomic",
+                  type: "object",
+                  properties: {
+                    conditions: {
+                      description: "The conditions of the object.",
+                      type: "array",
+                      items: WHOLE_OBJECT,
+                      "x-kubernetes-list-type": "atomic",
+                    },
+                    objectGeneration: {
+                      description: "The metadata.generation of the object that the conditions are about.",
+                      type: "integer",
+                      format: "int64",
+                    },
+                  },
                 },
               },
             },
@@ -60,8 +72,8 @@ export function buildMemoryDefinition(operators: readonly Operator[]): Manifest 
             column("Kind", ".object.kind"),
             column("In", ".object.namespace"),
             column("Object", ".object.name"),
-            column("Ready", '.conditions[?(@.type=="Ready")].status'),
-            column("Reason", '.conditions[?(@.type=="Ready")].reason'),
+            column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+            column("Reason", '.status.conditions[?(@.type=="Ready")].reason'),
             column("Age", ".metadata.creationTimestamp", "date"),
           ],
         },

@@ -9,6 +9,7 @@ import { applyEntry } from "../../kubernetes/managedFields";
 import { type Condition, conditionsIn, type KubernetesObject } from "../../kubernetes/objects";
 import { kindKey } from "../../kubernetes/resource";
 import { type Memory, memoryIn, memoryOf } from "../../memory/memory";
+import { conditionsOfObject } from "../../memory/memoryKind";
 import { fieldManagerOf } from "../../names";
 import { Finalizers } from "../../reconcile/finalizers";
 import { timetableOf } from "../../reconcile/timetable";
@@ -126,7 +127,7 @@ export class Needs {
     const memory = this.memories.get(object.metadata.uid);
     return {
       memory: memoryIn(memory?.["memory"]),
-      conditions: conditionsIn(memory),
+      conditions: conditionsOfObject(memory),
       verdictAt: memory && applyEntry(memory, manager)?.time,
     };
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../../runtime/kubernetes/objects";
+import { conditionsIn } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { conditionOf, statusOf, useOperator } from "../support/useOperator";
@@ -79,10 +79,10 @@ describe("where a handler of objects that others own answers half of a character
     operator.plan("half", { raw: line([configMap("of-half")], `"state":{"a":"b${HALF}"}`) });
     const running = await bench.leading(operator);
     const object = await bench.watched(operator, "half");
-    const conditions = async () => (await bench.memory(operator, object))["conditions"] as JsonObject[];
+    const conditions = async () => conditionsIn((await bench.memory(operator, object))["status"]);
     await eventually(async () => {
       const [ready] = await conditions();
-      assert.match(String(ready?.["message"]), /"state\.a" has half of a character/);
+      assert.match(String(ready?.message), /"state\.a" has half of a character/);
     });
     await bench.api.assertGone(bench.configMap("of-half"));
     operator.plan("half", saying([configMap("of-half")], { a: "b" }));

@@ -132,7 +132,7 @@ describe("when a namespace is deleted, and nobody sees the children in it go", f
         const watched = inNamespace(configMap("watched", {}, { labels: WATCHED }), goes);
         const memory = operator.memoryOf(await api.apply(watched));
         await eventually(() => api.get(far));
-        await eventually(async () => assert.ok((await api.get(memory))["conditions"]));
+        await eventually(async () => assert.ok((await api.get(memory))["status"]));
         await before.stop();
         await api.delete(namespace(goes));
         await eventually(() => api.assertGone(namespace(goes)), DELETION);

@@ -84,7 +84,7 @@ describe("an operator that watches a kind that others own, where", function () {
     one.plan("shared", saying([configMap("of-two", { taken: "1" })]));
     await bench.api.annotate(object, { "example.com/again": "1" });
     await eventually(async () =>
-      assert.equal(conditionsIn(await bench.memory(one, object))[0]?.reason, "ChildConflict"),
+      assert.equal(conditionsIn((await bench.memory(one, object))["status"])[0]?.reason, "ChildConflict"),
     );
     assert.deepEqual((await bench.api.get(bench.configMap("of-two")))["data"] ?? {}, {});
     one.plan("shared", saying([]));
@@ -211,10 +211,10 @@ describe("an operator that watches a kind that others own, where", function () {
     const object = await bench.api.apply(bench.here(secret));
     const kept = await eventually(async () => {
       const found = await bench.memory(operator, object);
-      assert.equal(conditionsIn(found)[0]?.reason, "HandlerError");
+      assert.equal(conditionsIn(found["status"])[0]?.reason, "HandlerError");
       return found;
     });
-    assert.equal(conditionsIn(kept)[0]?.message, "cannot use *** or ***");
+    assert.equal(conditionsIn(kept["status"])[0]?.message, "cannot use *** or ***");
     const event = await eventually(async () => {
       const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
       const found = events.find(({ note }) => String(note).startsWith("cannot use"));
@@ -284,7 +284,7 @@ describe("an operator that watches a kind that others own, where", function () {
     assert.ok(last);
     const who = last.metadata.labels?.["example.com/by"] === "one" ? one : two;
     const kept = await eventually(() => bench.memory(who, last));
-    assert.equal(conditionsIn(kept)[0]?.reason, "WatchCycle");
+    assert.equal(conditionsIn(kept["status"])[0]?.reason, "WatchCycle");
     await always(async () => assert.equal((await made()).length, length), { forMs: 3_000 });
   });
 });

@@ -70,7 +70,7 @@ export class Watching {
   settled(operator: TestOperator, object: KubernetesObject) {
     return eventually(async () => {
       const kept = await this.memory(operator, object);
-      assert.equal(conditionsIn(kept)[0]?.status, "True", JSON.stringify(kept["conditions"]));
+      assert.equal(conditionsIn(kept["status"])[0]?.status, "True", JSON.stringify(kept["status"]));
       return kept;
     });
   }
