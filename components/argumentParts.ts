@@ -227,7 +227,7 @@ const busFields = {
   storage: text('Give a size of 128Mi or more, for example "1Gi".', (size) =>
     sizeOf(size) >= SMALLEST_STORAGE ? undefined : `is "${size}"`,
   ).optional(),
-  storageClass: pattern(
+  storageClassName: pattern(
     /^[a-z0-9][-a-z0-9.]*$/,
     "a storage class",
     "kubectl get storageclass shows them.",
@@ -235,8 +235,8 @@ const busFields = {
 } satisfies Schemas<EventBusArgs>;
 
 /** An {@link EventBusArgs}. */
-export const eventBus = fields(busFields, "Give any of replicas, storage and storageClass.").superRefine(
-  checkStorageClass,
+export const eventBus = fields(busFields, "Give any of replicas, storage and storageClassName.").superRefine(
+  checkStorageClassName,
 );
 
 /** An {@link OutsideEventsArgs}. */
@@ -245,15 +245,15 @@ export const outsideEvents = fields(
     ...busFields,
     intakes: integer(1, 5, "The intakes share the work, and a single one is enough: give 1 or 2.").default(1),
   } satisfies Schemas<OutsideEventsArgs>,
-  "Give any of replicas, storage, storageClass and intakes.",
-).superRefine(checkStorageClass);
+  "Give any of replicas, storage, storageClassName and intakes.",
+).superRefine(checkStorageClassName);
 
-function checkStorageClass(
-  { storage, storageClass }: { storage?: string | undefined; storageClass?: string | undefined },
+function checkStorageClassName(
+  { storage, storageClassName }: { storage?: string | undefined; storageClassName?: string | undefined },
   context: Parameters<typeof complainIn>[0],
 ): void {
-  if (storage !== undefined || storageClass === undefined) return;
-  complainIn(context)(["storageClass"], "is given without storage", "Give the volume's size as well.");
+  if (storage !== undefined || storageClassName === undefined) return;
+  complainIn(context)(["storageClassName"], "is given without storage", "Give the volume's size as well.");
 }
 
 const groups = (remedy: string) => listOf(text("Name a group."), remedy);

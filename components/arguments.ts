@@ -192,7 +192,7 @@ export interface EventBusArgs {
    */
   readonly storage?: string;
   /** The storage class of these volumes. @default the cluster's default */
-  readonly storageClass?: string;
+  readonly storageClassName?: string;
 }
 
 /** The event bus and the intake for events from outside. */
@@ -206,7 +206,7 @@ export interface OutsideEventsArgs {
    */
   readonly storage?: string;
   /** The storage class of these volumes. @default the cluster's default */
-  readonly storageClass?: string;
+  readonly storageClassName?: string;
   /** The number of pods of the intake, which creates custom resources from these events. @default 1 */
   readonly intakes?: number;
 }

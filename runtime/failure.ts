@@ -61,7 +61,7 @@ export const UNREPORTED_RUN_REASONS: readonly string[] = [
 export const WARNING_REASONS = [
   "AnswersDiffer",
   "ChildContested",
-  "EventBusBeganAnew",
+  "EventBusRestarted",
   "EventContradicts",
   "EventRefused",
   "FinalizeSkipped",

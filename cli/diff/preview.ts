@@ -181,9 +181,9 @@ class TriedObject {
     if (!this.written) return [];
     const { changes, progress } = this.written;
     const done = changes.flatMap((change) => this.previewOf(change) ?? []);
-    const { reached } = progress;
+    const { ready } = progress;
     const waiting = progress.waiting.map((child): ChildPreview => {
-      const awaited = (child.after ?? []).filter((key) => !reached.has(key));
+      const awaited = (child.after ?? []).filter((key) => !ready.has(key));
       const after = this.desired.filter((each) => awaited.includes(childKey(each))).map(referenceOf);
       return { fate: "waits", object: referenceOf(child), fields: [], after };
     });

@@ -176,7 +176,7 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
     look: "The Event names the child, the fields and the other field manager. kubectl get --show-managed-fields shows both.",
     remedy: "Leave these fields out of the handler's answer, or stop the other program.",
   },
-  EventBusBeganAnew: {
+  EventBusRestarted: {
     happened: "The event bus lost its memory, and a pod that was older than the bus was replaced.",
     look: "Look at the pods of the event bus and of its sensors in the operators' namespace.",
     remedy:

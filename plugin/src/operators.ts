@@ -44,7 +44,7 @@ export interface EventBus {
    */
   storage?: string;
   /** The storage class of these volumes. Default: the cluster's default. */
-  storageClass?: string;
+  storageClassName?: string;
 }
 
 /** The event bus and the intake that bring events from outside to operators that have `on`. */
@@ -54,7 +54,7 @@ export interface OutsideEvents {
   /** The size of each member's volume, such as "1Gi". Required if an operator has `on`. Default: none. */
   storage?: string;
   /** The storage class of these volumes. Default: the cluster's default. */
-  storageClass?: string;
+  storageClassName?: string;
   /** The number of pods of the intake, which creates custom resources from these events. Default: 1. */
   intakes?: number;
 }

@@ -22,7 +22,7 @@ export interface EngineOptions {
   readonly leaseSeconds?: number;
   /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
   readonly usedPollMs?: number;
-  /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
+  /** Called when the watch sees a change that a hint reports too, and when it sees that an object is gone. */
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
   /** @see LoadsOptions.most */

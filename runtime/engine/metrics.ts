@@ -100,12 +100,12 @@ export class Metrics {
       "this operator)",
     { result: HINT_RESULTS },
   );
-  private readonly unannounced = this.counter(
-    "unannounced_changes_total",
-    "Changes of custom resources that the watch saw and no event reported, although later changes were reported or 30 seconds passed: if it grows, events are lost",
+  private readonly withoutHint = this.counter(
+    "changes_without_hint_total",
+    "Changes of custom resources that the watch saw and no hint reported, although hints of later changes came or 30 seconds passed: if it grows, events are lost",
   );
   private readonly droppedEvents = this.counter(
-    "events_dropped_total",
+    "kubernetes_events_dropped_total",
     "Kubernetes Events about objects that were not written: too many at once, or the API server refused them",
   );
   private readonly duration = new Histogram({
@@ -174,8 +174,8 @@ export class Metrics {
   }
 
   /** This many changes came without a hint. */
-  changesUnannounced(count: number): void {
-    this.unannounced.inc(count);
+  changesWithoutHint(count: number): void {
+    this.withoutHint.inc(count);
   }
 
   eventDropped(): void {

@@ -74,12 +74,12 @@ export class Wakeups implements ClusterListener {
     this.reread(key, "time");
   }
 
-  objectChanged({ name, resourceVersion, isReady, isAnnounced, isStripped }: ObjectChange): void {
+  objectChanged({ name, resourceVersion, isReady, isHinted, isStripped }: ObjectChange): void {
     if (isReady) return this.options.triggers.add(keyOf(name), "routine");
     this.options.arrivals.note(keyOf(name), "watch");
     if (isStripped) return this.options.triggers.finalizerLost(keyOf(name));
     this.options.triggers.add(keyOf(name), "change");
-    if (isAnnounced) this.options.onChange?.(name, resourceVersion);
+    if (isHinted) this.options.onChange?.(name, resourceVersion);
   }
 
   objectGone(name: ObjectName, uid: string): void {

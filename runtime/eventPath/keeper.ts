@@ -90,7 +90,7 @@ export class Keeper {
     this.replaced.inc({ part });
     const note = "the event bus started again after this pod, which would lose every event";
     onNotice(`replaced pod ${name}: ${note}`);
-    const event = { type: "Warning", reason: "EventBusBeganAnew", note, action: "Evict" } as const;
+    const event = { type: "Warning", reason: "EventBusRestarted", note, action: "Evict" } as const;
     await this.events
       .write(client, object, event)
       .catch((error: Error) => onNotice(`event: ${error.message}`));

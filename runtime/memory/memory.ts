@@ -38,10 +38,10 @@ export interface Footprint {
  * somebody rolled back. So an engine carries on the keys that it does not know ({@link Memory.unknown}), and whoever changes the
  * keys must keep to these rules:
  * - A key keeps its name, its form and its meaning for ever. Something new gets a new key.
- * - An engine that does not know the new key carries its value on, and changes the object and the children meanwhile. If the value
- *   is wrong then, it must say what it is about, as `of` does in a schedule and the fingerprints in `reached` do, and count only if
- *   that is still so. If nothing in the value can say that, the engine must do without the value.
- * - A key that is needed no longer is still known, so that it is not written again. Otherwise it would be carried on for ever.
+ * - An engine that does not know a new key carries its value on, and changes the children meanwhile. If the value may be wrong
+ *   then, the value must say what it is about, and count only as long as that is so: `of` in a schedule says it, and so do the
+ *   fingerprints in `readyOnce`. If nothing can say it, the engine must do without the value.
+ * - A key that is not needed any more stays known, and is not written. Otherwise it would be carried on for ever.
  */
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
@@ -52,11 +52,11 @@ export interface Memory extends Footprint {
    * Children that are not created again and for which others wait: those that were ready, each with a fingerprint of its content
    * then. So a child that went meanwhile still counts. @default none
    */
-  readonly reached?: Readonly<Record<string, string>> | undefined;
+  readonly readyOnce?: Readonly<Record<string, string>> | undefined;
   /** Until when each schedule is done, by its name. @default nothing */
   readonly schedules?: Readonly<Record<string, ScheduleMemory>> | undefined;
   /** Fingerprints of the Events in the last answer, which have been reported. @default none */
-  readonly told?: readonly string[] | undefined;
+  readonly reportedEvents?: readonly string[] | undefined;
   /** The state that the handler wants to get back. Only for objects that we do not own: others have a status. */
   readonly state?: JsonObject | undefined;
   /**
@@ -87,7 +87,17 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
 /** All other keys are {@link Memory.unknown}. */
 const KNOWN: readonly string[] = [
-  ...["uid", "kinds", "created", "reached", "schedules", "told", "state", "namespaces", "elsewhere"],
+  ...[
+    "uid",
+    "kinds",
+    "created",
+    "readyOnce",
+    "schedules",
+    "reportedEvents",
+    "state",
+    "namespaces",
+    "elsewhere",
+  ],
   ...FOOTPRINT,
 ];
 /** Somebody who may write the status may write anything there, and it would stay. */
@@ -122,9 +132,9 @@ export function memoryIn(written: unknown): Memory {
       .slice(0, MOST_KINDS),
     created: textsIn(memory["created"]),
     ...(Array.isArray(memory["namespaces"]) && { namespaces: namespacesIn(memory["namespaces"]) }),
-    ...(isRecord(memory["reached"]) && { reached: textMapOf(memory["reached"]) }),
+    ...(isRecord(memory["readyOnce"]) && { readyOnce: textMapOf(memory["readyOnce"]) }),
     ...(isRecord(memory["schedules"]) && { schedules: schedulesIn(memory["schedules"]) }),
-    ...(Array.isArray(memory["told"]) && { told: textsIn(memory["told"]) }),
+    ...(Array.isArray(memory["reportedEvents"]) && { reportedEvents: textsIn(memory["reportedEvents"]) }),
     ...(Object.fromEntries(footprint) as Footprint),
     ...(isRecord(memory["state"]) && { state: memory["state"] as JsonObject }),
     ...(memory["elsewhere"] === true && { elsewhere: true as const }),
@@ -137,9 +147,9 @@ export function remembered(memory: Memory): JsonObject {
   const {
     kinds,
     created,
-    reached = {},
+    readyOnce = {},
     schedules = {},
-    told = [],
+    reportedEvents = [],
     content,
     children,
     used,
@@ -154,9 +164,11 @@ export function remembered(memory: Memory): JsonObject {
     ...(namespaces.length > 0 && {
       namespaces: [...new Set(namespaces)].sort().slice(0, MOST_NAMESPACES),
     }),
-    ...(Object.keys(reached).length > 0 && { reached: Object.fromEntries(Object.entries(reached).sort()) }),
+    ...(Object.keys(readyOnce).length > 0 && {
+      readyOnce: Object.fromEntries(Object.entries(readyOnce).sort()),
+    }),
     ...(Object.keys(schedules).length > 0 && { schedules: textual(schedules) }),
-    ...(told.length > 0 && { told: [...told] }),
+    ...(reportedEvents.length > 0 && { reportedEvents: [...reportedEvents] }),
     ...(content !== undefined && { content }),
     ...(children !== undefined && { children }),
     ...(used !== undefined && { used }),

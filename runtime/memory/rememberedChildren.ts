@@ -12,9 +12,9 @@ export interface Progress {
   readonly going: ReadonlySet<DesiredChild>;
   /**
    * The children for which others wait and that were ready, by their keys, each with a fingerprint of its content: see
-   * `Memory.reached`.
+   * `Memory.readyOnce`.
    */
-  readonly reached: ReadonlyMap<string, string>;
+  readonly ready: ReadonlyMap<string, string>;
 }
 
 /**
@@ -25,14 +25,14 @@ export function memoryAfter(
   before: Memory,
   desired: readonly DesiredChild[],
   there: readonly Child[],
-  { waiting, going, reached }: Progress,
+  { waiting, going, ready }: Progress,
 ): Memory {
   const isCreated = (child: DesiredChild) =>
     !(waiting.includes(child) || going.has(child)) || wasCreated(before, child);
   return {
     kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
     created: createdOnce(desired.filter(isCreated)),
-    reached: reachedOf(before, desired, reached),
+    readyOnce: readyOnceOf(before, desired, ready),
     unknown: before.unknown,
   };
 }
@@ -47,13 +47,13 @@ export function memoryOfPart(
   desired: readonly DesiredChild[],
   there: readonly Child[],
   isThere: (child: DesiredChild) => boolean,
-  { reached }: Progress,
+  { ready }: Progress,
 ): Memory {
   return {
     kinds: [...before.kinds, ...there.map(({ resource }) => kindKey(resource))],
     created: [...before.created, ...createdOnce(desired.filter(isThere))],
-    reached: reachedOf(before, desired, reached),
-    told: before.told,
+    readyOnce: readyOnceOf(before, desired, ready),
+    reportedEvents: before.reportedEvents,
     schedules: before.schedules,
     unknown: before.unknown,
   };
@@ -62,27 +62,27 @@ export function memoryOfPart(
 /** The memory of an object without one of its children, which counts as never created then. */
 export function withoutChild(memory: Memory, child: DesiredChild): Memory {
   const key = childKey(child);
-  const { [key]: _, ...reached } = memory.reached ?? {};
-  return { ...memory, created: memory.created.filter((each) => each !== key), reached };
+  const { [key]: _, ...readyOnce } = memory.readyOnce ?? {};
+  return { ...memory, created: memory.created.filter((each) => each !== key), readyOnce };
 }
 
 /**
- * Whether a child was there, and must not be created again. If others wait for a child with `isOnce`, the child counts only once it was ready. If it
- * were gone before that, they would wait for ever.
+ * Whether a child was there, and must not be created again. If others wait for a child with `isOnce`, the child must have been
+ * ready too. If it were gone before that, they would wait for ever.
  */
 export function wasCreated(memory: Memory, child: DesiredChild): boolean {
   if (!isCreatedOnce(child)) return false;
   const isCreated = memory.created.includes(childKey(child));
   if (!child.isOnce) return isCreated;
-  return wasReached(memory, child) || (!child.isAwaited && isCreated);
+  return wasReady(memory, child) || (!child.isAwaited && isCreated);
 }
 
 /** Whether a child that is not created again was ready, with the content that it should have now. */
-export function wasReached({ reached = {} }: Memory, child: DesiredChild): boolean {
+export function wasReady({ readyOnce = {} }: Memory, child: DesiredChild): boolean {
   const key = childKey(child);
-  if (!isCreatedOnce(child) || !Object.hasOwn(reached, key)) return false;
+  if (!isCreatedOnce(child) || !Object.hasOwn(readyOnce, key)) return false;
   // A child that is never updated keeps its content.
-  return child.update === "never" || !child.isAwaited || reached[key] === contentOf(child);
+  return child.update === "never" || !child.isAwaited || readyOnce[key] === contentOf(child);
 }
 
 /** Whether a child is not created again. */
@@ -96,7 +96,7 @@ function createdOnce(children: readonly DesiredChild[]): string[] {
     .map(childKey);
 }
 
-function reachedOf(
+function readyOnceOf(
   before: Memory,
   desired: readonly DesiredChild[],
   now: ReadonlyMap<string, string>,
@@ -104,7 +104,7 @@ function reachedOf(
   const entries = desired.flatMap((child): [string, string][] => {
     if (!child.isAwaited || !isCreatedOnce(child)) return [];
     const key = childKey(child);
-    const content = now.get(key) ?? (wasReached(before, child) ? before.reached?.[key] : undefined);
+    const content = now.get(key) ?? (wasReady(before, child) ? before.readyOnce?.[key] : undefined);
     return content === undefined ? [] : [[key, content]];
   });
   return Object.fromEntries(entries);

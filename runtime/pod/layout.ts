@@ -34,7 +34,7 @@ export const HANDLER_ACCOUNT_VARIABLE = "ARGOSY_SERVICE_ACCOUNT";
 
 /** Ports of a resident runner, and of an intake. */
 export const RUNNER_PORTS = {
-  /** POST /events: hints, or events from outside. */
+  /** POST /hints, or in an intake POST /events. */
   hints: 8080,
   /** GET /livez, /readyz, /metrics. */
   metrics: 9090,

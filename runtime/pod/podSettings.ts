@@ -12,7 +12,7 @@ export interface PodSettings {
   /** How long a lease holds without renewal, in seconds. @default 15 */
   readonly leaseSeconds: number;
   /** How long the event of a change may take before it counts as lost, in milliseconds. @default 30000 */
-  readonly announcedWithinMs: number;
+  readonly hintedWithinMs: number;
 }
 
 /** The environment variable by which a test gives other settings, as JSON. No manifest sets it. */
@@ -22,7 +22,7 @@ const IN_A_POD: PodSettings = {
   root: "",
   ports: RUNNER_PORTS,
   leaseSeconds: 15,
-  announcedWithinMs: 30_000,
+  hintedWithinMs: 30_000,
 };
 
 /** The settings of this process. */

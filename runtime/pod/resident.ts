@@ -5,7 +5,7 @@ import { KubernetesClient } from "../kubernetes/client";
 import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
 import { PipeTransport } from "./handlerContainer/pipeTransport";
 import { prepareHandler } from "./handlerContainer/prepareHandler";
-import { Announcements } from "./hints/announcements";
+import { ChangesWithoutHint } from "./hints/changesWithoutHint";
 import { runnerIdentityOf } from "./hints/identity";
 import { logReport } from "./logLine";
 import { openTraces, TRACES_GRACE_MS } from "./openTraces";
@@ -39,12 +39,12 @@ export async function resident(pod: Pod): Promise<number> {
   const recorder = hasWorkflows
     ? new RunRecorder({ operator, client, namespace, instanceId, archive, kept, onNotice })
     : undefined;
-  const announcements = new Announcements({
-    withinMs: settings.announcedWithinMs,
+  const changesWithoutHint = new ChangesWithoutHint({
+    withinMs: settings.hintedWithinMs,
     // There is a trigger for each listed namespace, or one for all of them.
     ...(operator.namespaces !== "all" && { pathOf: ({ namespace }) => namespace ?? "" }),
-    // A standby gets no hints. It does not know which changes were announced before its term.
-    onMissing: (objects) => engine.isLeading && engine.metrics.changesUnannounced(objects),
+    // A standby gets no hints. It does not know which hints came before its term.
+    onMissing: (objects) => engine.isLeading && engine.metrics.changesWithoutHint(objects),
   });
   const traces = openTraces(pod, onNotice);
   const engine = new Engine({
@@ -55,9 +55,9 @@ export async function resident(pod: Pod): Promise<number> {
     identity: runnerIdentityOf(environment),
     instance: environment.pod,
     leaseSeconds: settings.leaseSeconds,
-    // Without Argo Events, no change is ever announced.
-    onChange: (name, version) => hasEvents && engine.isLeading && announcements.changed(name, version),
-    onGone: (name) => announcements.gone(name),
+    // Without Argo Events, no hint ever comes.
+    onChange: (name, version) => hasEvents && engine.isLeading && changesWithoutHint.changed(name, version),
+    onGone: (name) => changesWithoutHint.gone(name),
     recorder,
     traces,
     onReport: (report, run) => logReport(log, report, run),
@@ -66,7 +66,7 @@ export async function resident(pod: Pod): Promise<number> {
   const replay = hasWorkflows
     ? new Replay({ client, operator, namespace, instanceId, engine, onNotice })
     : undefined;
-  const servers = await startServers(pod, { engine, announcements, transport });
+  const servers = await startServers(pod, { engine, changesWithoutHint, transport });
   log("info", "started");
 
   const begin = async () => {
@@ -81,7 +81,7 @@ export async function resident(pod: Pod): Promise<number> {
 
   log("info", "stopping");
   await servers.hints.close();
-  announcements.stop();
+  changesWithoutHint.stop();
   await replay?.stop(RUNS_GRACE_MS);
   await engine.stop(Math.min(operator.timeoutSeconds, LONGEST_WAIT_SECONDS) * 1000);
   client.close();

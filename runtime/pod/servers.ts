@@ -1,7 +1,7 @@
 import type { Engine } from "../engine/engine";
 import type { HttpListener } from "../http/listen";
 import type { PipeTransport } from "./handlerContainer/pipeTransport";
-import type { Announcements } from "./hints/announcements";
+import type { ChangesWithoutHint } from "./hints/changesWithoutHint";
 import { forwardHint } from "./hints/forwardHint";
 import { startHintServer } from "./hints/hintServer";
 import { type HintParts, takeHint } from "./hints/takeHint";
@@ -12,7 +12,7 @@ import { startTelemetryServer } from "./telemetryServer";
 /** What a resident runner's servers work with. */
 export interface ServerParts {
   readonly engine: Engine;
-  readonly announcements: Announcements;
+  readonly changesWithoutHint: ChangesWithoutHint;
   readonly transport: Pick<PipeTransport, "whyNotReady">;
 }
 
@@ -22,13 +22,13 @@ export interface ServerParts {
  */
 export async function startServers(
   { operator, environment, settings, stopping }: Pod,
-  { engine, announcements, transport }: ServerParts,
+  { engine, changesWithoutHint, transport }: ServerParts,
 ): Promise<{ readonly hints: HttpListener; readonly telemetry: HttpListener }> {
   const { metrics } = engine;
   const { port } = addressOf(settings, "hints");
   const parts: HintParts = {
     engine,
-    announcements,
+    changesWithoutHint,
     forward: (hint, address) => forwardHint(hint, { address, port, from: environment.pod }),
   };
   const hints = await startHintServer({

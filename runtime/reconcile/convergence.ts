@@ -138,8 +138,8 @@ export class Convergence {
     const masked = scrubber.said(verdict);
     draft.verdict = masked;
     if (answer.requeueAfterSeconds !== undefined) draft.againAfter(answer.requeueAfterSeconds * 1000);
-    const news = newEventsIn(answer.events ?? [], metadata.generation ?? 1, memory.told);
-    const all = { told: news.told, schedules: timetable.after };
+    const news = newEventsIn(answer.events ?? [], metadata.generation ?? 1, memory.reportedEvents);
+    const all = { reportedEvents: news.fingerprints, schedules: timetable.after };
     const write = async () => {
       const now = await remembering.all(client, made, all, masked, draft.report);
       if (now.metadata.resourceVersion !== made.object.metadata.resourceVersion)

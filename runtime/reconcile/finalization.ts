@@ -55,11 +55,11 @@ export class Finalization {
       draft.prepared(question);
       const answer = draft.answered(await question.ask());
       const { generation = 1 } = object.metadata;
-      const news = newEventsIn(answer.events ?? [], generation, memory.told);
+      const news = newEventsIn(answer.events ?? [], generation, memory.reportedEvents);
       events.push(...news.events);
       if (!answer.finalized) {
         draft.verdict = { kind: "finalizing" };
-        const remember = () => remembering.unfinished(client, object, answer, memory, news.told);
+        const remember = () => remembering.unfinished(client, object, answer, memory, news.fingerprints);
         await timeline.step("status", () => unconfirmed.while(object.metadata, news, remember));
         draft.events.push(...events);
         draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_SECONDS) * 1000);

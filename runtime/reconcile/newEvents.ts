@@ -7,7 +7,7 @@ export interface NewEvents {
   /** Those that the last answer did not have, or had for another generation. */
   readonly events: readonly AnsweredEvent[];
   /** Fingerprints of all Events in the answer. */
-  readonly told: readonly string[];
+  readonly fingerprints: readonly string[];
   /** The generation of the object that the answer is about. */
   readonly generation: number;
 }
@@ -18,17 +18,17 @@ export interface NewEvents {
  * Guarantees (tests/unit/newEvents.test.ts): an Event is reported once for a generation as long as every answer has it. After an
  * answer without it, it is new again.
  *
- * @param told {@link NewEvents.told} of the last answer
+ * @param reported {@link NewEvents.fingerprints} of the last answer
  */
 export function newEventsIn(
   events: readonly AnsweredEvent[],
   generation: number,
-  told: readonly string[] = [],
+  reported: readonly string[] = [],
 ): NewEvents {
   const all = new Map(events.map((event) => [fingerprintOf(event, generation), event]));
   return {
-    events: [...all].filter(([key]) => !told.includes(key)).map(([, event]) => event),
-    told: [...all.keys()],
+    events: [...all].filter(([key]) => !reported.includes(key)).map(([, event]) => event),
+    fingerprints: [...all.keys()],
     generation,
   };
 }
@@ -56,12 +56,12 @@ export class UnconfirmedEvents {
     this.byObject.delete(key);
   }
 
-  /** Takes the kept Events of an object that its memory calls reported. @param told {@link NewEvents.told} in the memory */
-  take(name: ObjectName, told: readonly string[] = []): readonly AnsweredEvent[] {
+  /** Takes the kept Events of an object that its memory calls reported. @param reported their fingerprints in the memory */
+  take(name: ObjectName, reported: readonly string[] = []): readonly AnsweredEvent[] {
     const key = keyOf(name);
     const { events = [], generation = 0 } = this.byObject.get(key) ?? {};
     this.byObject.delete(key);
-    return events.filter((event) => told.includes(fingerprintOf(event, generation)));
+    return events.filter((event) => reported.includes(fingerprintOf(event, generation)));
   }
 
   /** The object is gone. */

@@ -51,7 +51,7 @@ export class ObservedChildren {
   }
 
   /** Judges the children as they are now. */
-  async judge(object: KubernetesObject, { waiting, going, reached }: Progress): Promise<Judgement> {
+  async judge(object: KubernetesObject, { waiting, going, ready }: Progress): Promise<Judgement> {
     const reasons: string[] = [];
     const expected = new Set(waiting.map(childKey));
     let count = 0;
@@ -70,7 +70,7 @@ export class ObservedChildren {
     }
     for (const { manifest, after = [] } of waiting) {
       const names = after
-        .filter((key) => !reached.has(key))
+        .filter((key) => !ready.has(key))
         .map((key) =>
           expected.has(key) ? shortName(key) : `${shortName(key)}, which is gone and is not created again`,
         );

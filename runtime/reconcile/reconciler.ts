@@ -128,7 +128,7 @@ export class Reconciler {
         draft.skip("gone");
       } else {
         const memory = await this.options.memories.of(object);
-        draft.events.push(...this.unconfirmed.take(name, memory.told));
+        draft.events.push(...this.unconfirmed.take(name, memory.reportedEvents));
         const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
         const reconciliation = new Reconciliation(object, mandate, options);
         client = reconciliation.client;

@@ -72,7 +72,7 @@ export class Remembering {
   async all(
     client: KubernetesClient,
     made: Made,
-    { told, schedules }: Pick<Memory, "told" | "schedules">,
+    { reportedEvents, schedules }: Pick<Memory, "reportedEvents" | "schedules">,
     verdict: Verdict,
     report: ReconcileReport,
   ): Promise<KubernetesObject> {
@@ -81,7 +81,7 @@ export class Remembering {
     const { uid } = object.metadata;
     const memory: Memory = {
       ...memoryAfter(before, desired, children.of(uid), progress),
-      told,
+      reportedEvents,
       schedules,
       ...footprintOf?.(uid, report),
       ...this.ofWhere(made),
@@ -153,10 +153,10 @@ export class Remembering {
     object: KubernetesObject,
     answer: FinalizeAnswer,
     before: Memory,
-    told: readonly string[],
+    reportedEvents: readonly string[],
   ): Promise<void> {
     const { fields, conditions } = saidIn(answer, object);
-    const memory = { ...before, told };
+    const memory = { ...before, reportedEvents };
     const change = {
       ...(answer.status && { fields }),
       ...(answer.conditions && { conditions }),

@@ -9,7 +9,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isRace } from "../kubernetes/conflicts";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { isSameMemory, type Memory } from "../memory/memory";
-import { type Progress, wasReached, withoutChild } from "../memory/rememberedChildren";
+import { type Progress, wasReady, withoutChild } from "../memory/rememberedChildren";
 import type { Sweep } from "./sweep";
 import type { StepChild, Timeline } from "./timeline";
 
@@ -63,7 +63,7 @@ export function writeChildren(
 /** One write of the children of one object, and how far it has come. */
 class Writing {
   private readonly changes: ChildChange[] = [];
-  private progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
+  private progress: Progress = { waiting: [], going: new Set(), ready: new Map() };
 
   constructor(
     private readonly options: WritingOptions,
@@ -92,20 +92,20 @@ class Writing {
 
   /** Applies the children that wait for nothing, and then those that waited for them. */
   private async applyInOrder(): Promise<void> {
-    const reached = new Map<string, string>();
+    const ready = new Map<string, string>();
     const going = new Set<DesiredChild>();
     let waiting = this.desired;
     for (;;) {
       // A child that is as desired waits for nothing, even if the child after which it came is not ready now.
       const isFree = (child: DesiredChild) =>
-        (child.after ?? []).every((key) => reached.has(key)) || this.options.writer.isDone(child);
+        (child.after ?? []).every((key) => ready.has(key)) || this.options.writer.isDone(child);
       const free = new Set(waiting.filter(isFree));
       waiting = waiting.filter((child) => !free.has(child));
-      this.progress = { waiting, going, reached };
+      this.progress = { waiting, going, ready };
       if (free.size === 0) return;
       await this.apply([...free], going);
       for (const child of free)
-        if (child.isAwaited && (await this.isReady(child))) reached.set(childKey(child), contentOf(child));
+        if (child.isAwaited && (await this.isReady(child))) ready.set(childKey(child), contentOf(child));
     }
   }
 
@@ -162,7 +162,7 @@ class Writing {
     const { children: store, writer } = this.options;
     const known = writer.known(child);
     const object = known && (await store.read(known));
-    return object ? whyNotReady(object) === undefined : wasReached(this.memory, child);
+    return object ? whyNotReady(object) === undefined : wasReady(this.memory, child);
   }
 
   /**

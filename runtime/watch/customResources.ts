@@ -50,7 +50,7 @@ export interface ObjectChange {
   /** Whether the object is new here and its status says that it is ready. Its turn then comes after the others'. */
   readonly isReady: boolean;
   /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of Argosy's. */
-  readonly isAnnounced: boolean;
+  readonly isHinted: boolean;
   /** Whether the only change is that somebody removed one of our finalizers. @default false */
   readonly isStripped?: boolean;
 }
@@ -200,7 +200,7 @@ export class CustomResources implements KnownObjects {
     if (source === "handled") return;
     if (left) this.options.onGone({ namespace, name }, left.uid);
     if (!after) return;
-    const { trigger, announced, isReady, finalizers } = after.facts;
+    const { trigger, hinted, isReady, finalizers } = after.facts;
     const hasLost = !after.deleting && same?.finalizers.some((each) => !finalizers.includes(each)) === true;
     if (same?.trigger === trigger && !hasLost) return;
     const { resourceVersion } = after;
@@ -208,7 +208,7 @@ export class CustomResources implements KnownObjects {
       name: { namespace, name },
       resourceVersion,
       isReady: !before && isReady,
-      isAnnounced: same?.announced !== announced,
+      isHinted: same?.hinted !== hinted,
       ...(same?.trigger === trigger && { isStripped: true }),
     });
   }

@@ -16,8 +16,8 @@ export interface WatchedObjects {
 export interface ObjectFacts {
   /** A fingerprint of the parts whose change causes a reconcile. The status is not among them, so our own writes cause none. */
   readonly trigger: string;
-  /** The part of {@link trigger} that the event path announces. */
-  readonly announced: string;
+  /** The part of {@link trigger} that hints report too. */
+  readonly hinted: string;
   readonly isReady: boolean;
   /** Our finalizers that the object has. */
   readonly finalizers: readonly string[];
@@ -42,17 +42,17 @@ export function objectFactsOf(
     const trigger = fingerprint([deletionTimestamp, own, watched.partsOf(object)]);
     return {
       trigger,
-      announced: "",
+      hinted: "",
       finalizers,
       isReady: watched.isReady(object),
       madeOf: madeOf(object),
     };
   }
-  const announced = fingerprint([generation, deletionTimestamp, own]);
+  const hinted = fingerprint([generation, deletionTimestamp, own]);
   return {
-    announced,
+    hinted,
     finalizers,
-    trigger: fingerprint([announced, Object.entries(labels ?? {}).sort(), annotationsOf(object)]),
+    trigger: fingerprint([hinted, Object.entries(labels ?? {}).sort(), annotationsOf(object)]),
     isReady: isReady(object),
   };
 }

@@ -88,6 +88,6 @@ export class OutsideObjects {
     const isKnown = before?.uid === after.uid && before.deleting;
     if (isKnown && before.facts.trigger === after.facts.trigger) return;
     const { namespace, name, resourceVersion } = after;
-    onChange({ name: { namespace, name }, resourceVersion, isReady: false, isAnnounced: false });
+    onChange({ name: { namespace, name }, resourceVersion, isReady: false, isHinted: false });
   }
 }

@@ -115,7 +115,7 @@ describe("the keeper of the event path", function () {
     assert.equal(notices.length, 2);
     await eventually(async () => {
       const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, namespace);
-      const told = events.filter(({ reason }) => reason === "EventBusBeganAnew");
+      const told = events.filter(({ reason }) => reason === "EventBusRestarted");
       assert.deepEqual(
         told.map(({ action }) => action),
         ["Evict", "Evict"],

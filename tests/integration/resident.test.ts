@@ -11,7 +11,7 @@ import { answering, conditionOf } from "./support/useOperator";
 
 /** Short, so that a takeover is soon; long enough for a machine that is busy. */
 const LEASE_SECONDS = 12;
-const ANNOUNCED_WITHIN_MS = 8_000;
+const HINTED_WITHIN_MS = 8_000;
 const PATIENT = { timeoutMs: 150_000 };
 
 /** The tests build on each other: first the pods, then the kind, as `pulumi up` makes them. */
@@ -30,7 +30,7 @@ describe("resident runners", function () {
         name: "resident-test",
         rules: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }],
       },
-      { leaseSeconds: LEASE_SECONDS, announcedWithinMs: ANNOUNCED_WITHIN_MS },
+      { leaseSeconds: LEASE_SECONDS, hintedWithinMs: HINTED_WITHIN_MS },
     );
     namespace = await cluster.api.newNamespace("resident");
     pods = [await operator.start(), await operator.start()];
@@ -150,22 +150,22 @@ describe("resident runners", function () {
 
   it("count the changes that no hint told of, and only these", async () => {
     const [leading, standby] = await roles();
-    const unannounced = () => leading.metric("argosy_unannounced_changes_total");
+    const withoutHint = () => leading.metric("argosy_changes_without_hint_total");
     // What the tests before have left open.
-    await always(() => {}, { forMs: ANNOUNCED_WITHIN_MS * 1.5 });
-    const before = await unannounced();
+    await always(() => {}, { forMs: HINTED_WITHIN_MS * 1.5 });
+    const before = await withoutHint();
     const begun = performance.now();
-    await operator.cluster.api.apply(object("announced", answering()));
-    assert.equal(await standby.hint({ namespace, name: "announced" }), 204);
-    await ready("announced");
-    await applyReady("unannounced");
+    await operator.cluster.api.apply(object("with-hint", answering()));
+    assert.equal(await standby.hint({ namespace, name: "with-hint" }), 204);
+    await ready("with-hint");
+    await applyReady("without-hint");
     const apartMs = performance.now() - begun;
-    await eventually(async () => assert.equal(await unannounced(), before + 1));
+    await eventually(async () => assert.equal(await withoutHint(), before + 1));
     // Were both counted, they would be as far apart as the two changes were, and some looks at what is open.
-    await always(async () => assert.equal(await unannounced(), before + 1), {
-      forMs: apartMs + ANNOUNCED_WITHIN_MS / 2,
+    await always(async () => assert.equal(await withoutHint(), before + 1), {
+      forMs: apartMs + HINTED_WITHIN_MS / 2,
     });
-    assert.equal(await standby.metric("argosy_unannounced_changes_total"), 0);
+    assert.equal(await standby.metric("argosy_changes_without_hint_total"), 0);
   });
 
   it("go on when their kind has gone and come again", async () => {

@@ -222,7 +222,7 @@ describe("children in order", () => {
       await run();
       complete("migrate");
       await run();
-      assert.deepEqual(Object.keys(remembered().reached ?? {}), ["batch/Job/shop/migrate"]);
+      assert.deepEqual(Object.keys(remembered().readyOnce ?? {}), ["batch/Job/shop/migrate"]);
       answer = [];
       await run();
       assert.deepEqual(remembered(), { kinds: ["batch/v1/Job", "v1/ConfigMap"].slice(2), created: [] });

@@ -147,13 +147,13 @@ describe("the configuration", () => {
       ["127Mi", /is "127Mi"\. Give a size of 128Mi or more/],
       ["99999999P", /is "99999999P"\. Give a size/],
     ],
-    eventBusStorageClass: [
+    eventBusStorageClassName: [
       ["Fast_Disk", /is "Fast_Disk", not a storage class\. kubectl get storageclass/],
       ["fast", /is given without storage\. Give the volume's size/],
     ],
     outsideEventsReplicas: [["2", /is 2\. Give 1, or an odd number from 3 to 7\./]],
     outsideEventsStorage: [["1Mi", /is "1Mi"\. Give a size of 128Mi or more/]],
-    outsideEventsStorageClass: [["fast", /is given without storage\. Give the volume's size/]],
+    outsideEventsStorageClassName: [["fast", /is given without storage\. Give the volume's size/]],
     outsideEventsIntakes: [["6", /is 6, outside of 1 to 5\. The intakes share the work/]],
     runnerReplicas: [
       ["0", /is 0, outside of 1 to 5\. One leads/],

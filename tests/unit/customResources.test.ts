@@ -54,7 +54,7 @@ describe("CustomResources", () => {
     watched(widget({ name: "other", uid: "other", resourceVersion: "11" }));
     assert.deepEqual(versions(), ["6", "7", "8", "9", "10", "11"]);
     assert.deepEqual(
-      changes.map(({ isAnnounced }) => isAnnounced),
+      changes.map(({ isHinted }) => isHinted),
       [true, false, false, true, true, true],
     );
   });
@@ -83,7 +83,7 @@ describe("CustomResources", () => {
     watched(at(9));
     assert.deepEqual(versions(), ["8", "9"]);
     assert.deepEqual(
-      changes.map(({ isAnnounced }) => isAnnounced),
+      changes.map(({ isHinted }) => isHinted),
       [false, false],
     );
     const deletionTimestamp = "2026-01-01T00:00:00Z";

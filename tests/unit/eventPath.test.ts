@@ -165,7 +165,7 @@ describe("buildSensor", () => {
           name: "shop",
           conditions: "on-shop",
           http: {
-            url: "http://shop-runner.operators.svc:8080/events",
+            url: "http://shop-runner.operators.svc:8080/hints",
             method: "POST",
             timeout: 5,
             payload: [

@@ -49,7 +49,7 @@ describe("buildEventBus", () => {
     const persistence = (more: Partial<EventBusOptions>) => jetStreamOf({ replicas: 1, ...more }).persistence;
     const common = { volumeSize: "2Gi", accessMode: "ReadWriteOnce" };
     assert.deepEqual(persistence({ storage: "2Gi" }), common);
-    assert.deepEqual(persistence({ storage: "2Gi", storageClass: "fast" }), {
+    assert.deepEqual(persistence({ storage: "2Gi", storageClassName: "fast" }), {
       ...common,
       storageClassName: "fast",
     });
@@ -121,7 +121,7 @@ describe("buildEventBus", () => {
   it("is in order for Argo", () => {
     const validate = argoValidator("EventBus");
     assert.deepEqual(validate(busOf({ replicas: 1 })), []);
-    assert.deepEqual(validate(busOf({ replicas: 3, storage: "10Gi", storageClass: "fast" })), []);
+    assert.deepEqual(validate(busOf({ replicas: 3, storage: "10Gi", storageClassName: "fast" })), []);
   });
 });
 

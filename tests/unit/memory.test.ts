@@ -15,13 +15,20 @@ import {
   memoryOfPart,
   type Progress,
   wasCreated,
-  wasReached,
+  wasReady,
 } from "../../runtime/memory/rememberedChildren";
 import { widget } from "./support/objects";
 
 /** A memory with every key that this engine knows. */
 const ALL: Required<Omit<Memory, "unknown">> = {
-  ...{ kinds: ["v1/Pod"], created: ["a"], reached: { a: "b" }, told: ["a"], state: {}, elsewhere: true },
+  ...{
+    kinds: ["v1/Pod"],
+    created: ["a"],
+    readyOnce: { a: "b" },
+    reportedEvents: ["a"],
+    state: {},
+    elsewhere: true,
+  },
   ...{ schedules: { nightly: { at: "2026-01-01T00:00:00Z", of: "a" } }, namespaces: ["shop"] },
   ...{ content: "a", children: "a", used: "a", program: "a", dueAt: "a" },
 };
@@ -33,7 +40,7 @@ describe("the engine's memory of an object", () => {
     kinds: texts,
     created: texts,
     namespaces: fc.option(fc.array(fc.constantFrom("shop", "other")), { nil: undefined }),
-    told: fc.option(texts, { nil: undefined }),
+    reportedEvents: fc.option(texts, { nil: undefined }),
     content: text,
     children: text,
     program: text,
@@ -84,19 +91,22 @@ describe("the engine's memory of an object", () => {
     };
     for (const isAwaited of [false, true]) {
       const before = child("v1beta1", isAwaited);
-      const reached = new Map([[childKey(before), contentOf(before)]]);
-      const memory = memoryAfter(NOTHING, [before], [], { waiting: [], going: new Set(), reached });
+      const ready = new Map([[childKey(before), contentOf(before)]]);
+      const memory = memoryAfter(NOTHING, [before], [], { waiting: [], going: new Set(), ready });
       for (const version of ["v1beta1", "v1"]) {
         assert.ok(wasCreated(memory, child(version, isAwaited)), version);
-        assert.equal(wasReached(memory, child(version, isAwaited)), isAwaited);
+        assert.equal(wasReady(memory, child(version, isAwaited)), isAwaited);
       }
     }
   });
 
   it("is of one life of the object: of another one only the kinds count, which may have to be swept", () => {
     const memory = {
-      ...{ kinds: ["v1/ConfigMap"], created: ["ConfigMap/shop/a"], told: ["x"], content: "y" },
-      ...{ reached: { "Job/shop/b": "z" }, schedules: { nightly: { at: "2026-01-01T00:00:00Z", of: "c" } } },
+      ...{ kinds: ["v1/ConfigMap"], created: ["ConfigMap/shop/a"], reportedEvents: ["x"], content: "y" },
+      ...{
+        readyOnce: { "Job/shop/b": "z" },
+        schedules: { nightly: { at: "2026-01-01T00:00:00Z", of: "c" } },
+      },
     };
     const of = (uid?: string) => memoryOf(widget({}, { status: { argosy: { ...remembered(memory), uid } } }));
     assert.deepEqual(of("former-uid"), { kinds: ["v1/ConfigMap"], created: [] });
@@ -112,7 +122,7 @@ describe("the engine's memory of an object", () => {
     it("carries them on, and writes its own beside them", () => {
       const before = of(written);
       assert.deepEqual(memoryAbout("widget-uid", remembered(before)), written);
-      const progress: Progress = { waiting: [], going: new Set(), reached: new Map() };
+      const progress: Progress = { waiting: [], going: new Set(), ready: new Map() };
       const ran = [memoryAfter(before, [], [], progress), memoryOfPart(before, [], [], () => true, progress)];
       for (const after of ran) assert.deepEqual(remembered(after), { ...later, kinds: after.kinds });
       assert.deepEqual(of({ ...written, ...remembered(before) }), before);

@@ -85,16 +85,16 @@ describe("Metrics", () => {
     metrics.watchInterrupted("ConfigMap");
     metrics.eventDropped();
     metrics.hinted("queued");
-    metrics.changesUnannounced(2);
+    metrics.changesWithoutHint(2);
     const lines = await samples(metrics);
     for (const line of [
       'argosy_hints_total{result="queued"} 1',
-      "argosy_unannounced_changes_total 2",
+      "argosy_changes_without_hint_total 2",
       "argosy_handler_process_starts_total 1",
       'argosy_handler_process_failures_total{reason="HandlerTimedOut"} 1',
       'argosy_api_requests_total{method="GET",code="0"} 1',
       'argosy_watch_interruptions_total{kind="ConfigMap"} 1',
-      "argosy_events_dropped_total 1",
+      "argosy_kubernetes_events_dropped_total 1",
     ]) {
       assert.ok(lines.includes(line), `${line} is not among\n${lines.join("\n")}`);
     }
@@ -107,7 +107,7 @@ describe("Metrics", () => {
       'argosy_reconcile_failures_total{reason="InternalError"} 0',
       'argosy_handler_process_failures_total{reason="HandlerCrashed"} 0',
       'argosy_hints_total{result="leaderless"} 0',
-      "argosy_unannounced_changes_total 0",
+      "argosy_changes_without_hint_total 0",
     ]) {
       assert.ok(lines.includes(line), `${line} is not among\n${lines.join("\n")}`);
     }
@@ -116,6 +116,6 @@ describe("Metrics", () => {
   it("keeps the metrics of two operators apart", async () => {
     const other = make();
     make().eventDropped();
-    assert.ok((await samples(other)).includes("argosy_events_dropped_total 0"));
+    assert.ok((await samples(other)).includes("argosy_kubernetes_events_dropped_total 0"));
   });
 });

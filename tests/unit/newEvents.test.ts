@@ -11,33 +11,33 @@ describe("newEventsIn", () => {
   it("gives an Event once, however often it is answered", () => {
     const first = newEventsIn([one("a"), one("a"), one("b")], 1);
     assert.deepEqual(first.events, [one("a"), one("b")]);
-    assert.deepEqual(newEventsIn([one("b"), one("a")], 1, first.told).events, []);
+    assert.deepEqual(newEventsIn([one("b"), one("a")], 1, first.fingerprints).events, []);
   });
 
   it("tells Events apart by type, reason, note and generation", () => {
-    const { told } = newEventsIn([one("a")], 1);
+    const { fingerprints } = newEventsIn([one("a")], 1);
     for (const other of [
       one("b"),
       { ...one("a"), type: "Warning" },
       { ...one("a"), reason: "Other" },
     ] as const)
-      assert.deepEqual(newEventsIn([other], 1, told).events, [other]);
-    assert.deepEqual(newEventsIn([one("a")], 2, told).events, [one("a")]);
+      assert.deepEqual(newEventsIn([other], 1, fingerprints).events, [other]);
+    assert.deepEqual(newEventsIn([one("a")], 2, fingerprints).events, [one("a")]);
   });
 
   it("gives an Event exactly if the answer before did not have it, or was about another generation", () => {
     fc.assert(
       fc.property(steps, (all) => {
-        let [told, generation, before]: [readonly string[], number, string[]] = [[], 1, []];
+        let [reported, generation, before]: [readonly string[], number, string[]] = [[], 1, []];
         for (const { notes, isNext } of all) {
           if (isNext) generation++;
-          const news = newEventsIn(notes.map(one), generation, told);
+          const news = newEventsIn(notes.map(one), generation, reported);
           const expected = [...new Set(notes)].filter((note) => isNext || !before.includes(note));
           assert.deepEqual(
             news.events.map(({ note }) => note),
             expected,
           );
-          [told, before] = [news.told, notes];
+          [reported, before] = [news.fingerprints, notes];
         }
       }),
     );

@@ -84,7 +84,7 @@ describe("ObservedChildren", () => {
       reading--;
       return object;
     };
-    const judged = await children.judge(OWNER, { waiting: [], going: new Set(), reached: new Map() });
+    const judged = await children.judge(OWNER, { waiting: [], going: new Set(), ready: new Map() });
     assert.deepEqual(judged.verdict, { kind: "ready" });
     assert.deepEqual(judged.children, { ready: 60, total: 60 });
     assert.ok(most <= 8, `${most} at once`);

@@ -105,7 +105,7 @@ describe("a runner's settings", () => {
     const settings = readSettings({ [SETTINGS_VARIABLE]: JSON.stringify(given) });
     assert.equal(pathOf(settings, "definition"), "/tmp/a/argosy/definition");
     assert.deepEqual(addressOf(settings, "metrics"), { host: "127.0.0.2", port: 2 });
-    assert.equal(settings.announcedWithinMs, 30_000);
+    assert.equal(settings.hintedWithinMs, 30_000);
   });
 });
 

@@ -116,7 +116,7 @@ describe("the hint server", () => {
 
   const one = { namespace: "shop", name: "one" };
 
-  function post(body: string, init: RequestInit = {}, path = "/events"): Promise<Response> {
+  function post(body: string, init: RequestInit = {}, path = "/hints"): Promise<Response> {
     return fetch(`http://127.0.0.1:${server.port}${path}`, { method: "POST", body, ...init });
   }
 
@@ -154,7 +154,7 @@ describe("the hint server", () => {
 
   it("answers 404 elsewhere and 405 to other methods", async () => {
     assert.equal((await post(JSON.stringify(one), {}, "/")).status, 404);
-    const response = await fetch(`http://127.0.0.1:${server.port}/events`);
+    const response = await fetch(`http://127.0.0.1:${server.port}/hints`);
     assert.equal(response.status, 405);
     assert.equal(response.headers.get("allow"), "POST");
     assert.deepEqual(taken, []);
@@ -171,7 +171,7 @@ describe("the hint server", () => {
   it("answers 413 without waiting for the end of a body that does not tell its length", async () => {
     const code = await new Promise((resolve, reject) => {
       const outgoing = request(
-        { host: "127.0.0.1", port: server.port, path: "/events", method: "POST", agent: false },
+        { host: "127.0.0.1", port: server.port, path: "/hints", method: "POST", agent: false },
         (response) => resolve(response.resume().statusCode),
       );
       outgoing.on("error", reject);
@@ -184,7 +184,7 @@ describe("the hint server", () => {
 
   it("survives a sender that goes in the middle", async () => {
     const socket = connect(server.port, "127.0.0.1");
-    socket.write("POST /events HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{");
+    socket.write("POST /hints HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{");
     await new Promise((resolve) => setTimeout(resolve, 50));
     socket.resetAndDestroy();
     assert.equal((await post(JSON.stringify(one))).status, 204);
@@ -194,7 +194,7 @@ describe("the hint server", () => {
   it("ends although somebody sends his hint slowly", async () => {
     const socket = connect(server.port, "127.0.0.1");
     socket.on("error", () => {});
-    socket.write("POST /events HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{");
+    socket.write("POST /hints HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{");
     await new Promise((resolve) => setTimeout(resolve, 50));
     await server.close();
     assert.deepEqual(taken, []);
@@ -283,7 +283,7 @@ describe("takeHint", () => {
         },
         knows: (_, resourceVersion) => resourceVersion !== undefined && (state.known ?? false),
       },
-      announcements: { hinted: () => state.awaited ?? false },
+      changesWithoutHint: { hinted: () => state.awaited ?? false },
       forward: async (_, address) => {
         forwarded.push(address);
         return !state.refused;

@@ -113,7 +113,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
 
   it("keep nothing of objects that are gone while another process leads", () => {
     isActive = false;
-    wakeups.objectChanged({ name: NAME, resourceVersion: "1", isReady: false, isAnnounced: false });
+    wakeups.objectChanged({ name: NAME, resourceVersion: "1", isReady: false, isHinted: false });
     assert.ok(schedule.has(KEY));
     for (const go of Object.values(goes)) go();
     assert.ok(!schedule.has(KEY));

@@ -137,11 +137,11 @@ function lines(settings: Readonly<Record<string, string | number>>): string {
     .join("");
 }
 
-function persistence({ storageClass }: EventBusOptions, volumeSize: string) {
+function persistence({ storageClassName }: EventBusOptions, volumeSize: string) {
   return {
     volumeSize,
     accessMode: "ReadWriteOnce",
-    ...(storageClass !== undefined && { storageClassName: storageClass }),
+    ...(storageClassName !== undefined && { storageClassName }),
   };
 }
 

@@ -24,7 +24,7 @@ export interface EventBusOptions {
    */
   readonly storage?: string;
   /** The StorageClass of the volumes. @default the cluster's own */
-  readonly storageClass?: string;
+  readonly storageClassName?: string;
 }
 
 /** One pair of an EventSource and a Sensor, and the operators whose events it carries. */

@@ -127,7 +127,7 @@ export function triggerOf(event: OperatorEvent, platform: Platform) {
 /** POST {"namespace","name","resourceVersion"}: texts, the namespace "" for an object without one. */
 function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
   return {
-    url: `http://${event.operator.name}-runner.${namespace}.svc:${RUNNER_PORTS.hints}/events`,
+    url: `http://${event.operator.name}-runner.${namespace}.svc:${RUNNER_PORTS.hints}/hints`,
     method: "POST",
     timeout: 5,
     payload: [

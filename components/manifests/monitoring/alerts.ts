@@ -46,7 +46,7 @@ export function alertsOf(options: PlatformOptions): Alert[] {
   const hasEvents = options.argoEvents !== "none";
   return [
     ...operatorAlerts(options),
-    ...(hasEvents ? [unannouncedAlert(options)] : []),
+    ...(hasEvents ? [withoutHintAlert(options)] : []),
     ...(options.argoWorkflows === "none" ? [] : recordingAlerts(options)),
     ...(hasEvents ? [...keeperAlerts(options), postponedAlert(options)] : []),
     ...platformAlerts(options),
@@ -101,22 +101,22 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
   ];
 }
 
-/** The alert about changes of an operator's objects that came without an event. */
-function unannouncedAlert({ namespace }: PlatformOptions): Alert {
+/** The alert about changes of an operator's objects that came without a hint. */
+function withoutHintAlert({ namespace }: PlatformOptions): Alert {
   const here = `namespace="${namespace}"`;
   const by = "by (namespace, operator)";
   return {
-    alert: "ArgosyChangesUnannounced",
-    // A hint that comes before the watch's report mostly belongs to a change that was counted as unannounced because hints came
+    alert: "ArgosyChangesWithoutHint",
+    // A hint that comes before the watch's report mostly belongs to a change that was counted as one without a hint because hints came
     // too late, as they do in a storm. Such a change is not lost. A tenth: single events may be lost when something restarts.
     expr:
-      `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) - ` +
+      `sum ${by} (increase(argosy_changes_without_hint_total{${here}}[15m])) - ` +
       `sum ${by} (increase(argosy_hints_total{${here},result="queued"}[15m])) > ` +
       `0.1 * sum ${by} (increase(argosy_hints_total{${here},result=~"known|queued"}[15m]))`,
     for: "5m",
     labels: { severity: "warning" },
     annotations: {
-      summary: `Events of ${ONE} are lost: {{ $value | humanize }} changes within 15 minutes came without one.`,
+      summary: `Hints of ${ONE} are lost: {{ $value | humanize }} changes within 15 minutes came without one.`,
       remedy:
         "The runner has seen these changes nevertheless; operators with execution pod see them at their next resync. New pods of event source and sensor start again with the bus: " +
         `kubectl -n ${namespace} delete pods --selector 'app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component in (event-source,sensor)'. ${PAGE}`,
@@ -170,7 +170,7 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
       },
     },
     {
-      alert: "ArgosyEventBusBeginsAnew",
+      alert: "ArgosyEventBusRestarting",
       expr: `sum by (namespace, event_path) (increase(argosy_event_path_pods_replaced_total{${here}}[1h])) > 4`,
       labels: { severity: "warning" },
       annotations: {

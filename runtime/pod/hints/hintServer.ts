@@ -18,7 +18,7 @@ export interface HintServerOptions extends ListenAddress {
 }
 
 /** The path to which hints are sent. */
-export const HINT_PATH = "/events";
+export const HINT_PATH = "/hints";
 /** Says that another replica has passed the hint on, and which. */
 export const FORWARDED_HEADER = "argosy-forwarded-by";
 
@@ -32,7 +32,7 @@ const OPTIONS = {
 };
 
 /**
- * Answers a hint, `POST /events`, with 204 and no body when its object is going to be reconciled, here or by the
+ * Answers a hint, `POST /hints`, with 204 and no body when its object is going to be reconciled, here or by the
  * leader. A Sensor reads no body, and so a body would cost it the connection (argo-events, pkg/sensors/triggers/http).
  * If another try may help, the answer is 503: too many objects wait, or nobody leads. If it does not help, the answer
  * is 400, 404, 405 or 413.

@@ -1,13 +1,13 @@
 import type { Engine } from "../../engine/engine";
 import type { HintResult } from "../../engine/metrics";
-import type { Announcements } from "./announcements";
+import type { ChangesWithoutHint } from "./changesWithoutHint";
 import type { Hint } from "./hint";
 import { addressIn } from "./identity";
 
 /** The parts with which {@link takeHint} decides. */
 export interface HintParts {
   readonly engine: Pick<Engine, "isLeading" | "leader" | "hint" | "knows">;
-  readonly announcements: Pick<Announcements, "hinted">;
+  readonly changesWithoutHint: Pick<ChangesWithoutHint, "hinted">;
   /** Passes a hint on to the leader at this address. @returns whether it was taken */
   readonly forward: (hint: Hint, address: string) => Promise<boolean>;
 }
@@ -17,12 +17,12 @@ export interface HintParts {
  * @param forwarded whether another replica has passed it on to us
  */
 export async function takeHint(
-  { engine, announcements, forward }: HintParts,
+  { engine, changesWithoutHint, forward }: HintParts,
   hint: Hint,
   forwarded: boolean,
 ): Promise<HintResult> {
   if (engine.isLeading) {
-    const isAwaited = announcements.hinted(hint, hint.resourceVersion);
+    const isAwaited = changesWithoutHint.hinted(hint, hint.resourceVersion);
     // In a storm all hints come late, and another read of the object would not be worth it. A hint that is ahead of the watch is,
     // however: the watch may be silent.
     const isKnown = hint.resourceVersion === undefined ? isAwaited : engine.knows(hint, hint.resourceVersion);

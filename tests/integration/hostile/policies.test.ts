@@ -80,7 +80,7 @@ describe("where a policy of the cluster refuses writes", function () {
     for (const name of ["first", "second"]) await bench.applied(name, answering(configMap(name)));
     const refusals = () => bench.engine.notices.filter((notice) => /an Event is not written/.test(notice));
     await eventually(async () => {
-      assert.ok((await bench.engine.metric("argosy_events_dropped_total")) >= 2);
+      assert.ok((await bench.engine.metric("argosy_kubernetes_events_dropped_total")) >= 2);
       assert.equal(refusals().length, 1);
     });
     assert.match(refusals()[0] ?? "", /^an Event is not written: .*a team is missing/);

@@ -115,7 +115,7 @@ describe("an operator that watches a kind that others own, where", function () {
         created: { a: 1 },
         schedules: [],
         state: "no object",
-        told: {},
+        reportedEvents: {},
       },
     };
     await bench.api.patch(operator.memoryOf(object) as never, forged as never);

@@ -19,7 +19,7 @@ import { customResourceDefinitionOf, type ObjectPlan } from "./testOperator";
 /** What the runners of a test are told beside where they are. */
 export type ResidentSettings = Pick<
   ResidentPodOptions,
-  "leaseSeconds" | "announcedWithinMs" | "without" | "traces"
+  "leaseSeconds" | "hintedWithinMs" | "without" | "traces"
 >;
 
 /**

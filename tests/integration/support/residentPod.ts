@@ -168,7 +168,7 @@ export class ResidentPod {
 
   /** Sends a hint as a Sensor does. @returns the code of the answer */
   async hint(hint: Hint): Promise<number> {
-    const url = `http://${this.options.host}:${this.options.ports.hints}/events`;
+    const url = `http://${this.options.host}:${this.options.ports.hints}/hints`;
     return (await fetch(url, { method: "POST", body: JSON.stringify(hint) })).status;
   }
 

@@ -51,7 +51,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
     }
 
     it("is cut off where he sends nothing, slowly, or never to the end", async () => {
-      const begun = "POST /events HTTP/1.1\r\nhost: x\r\n";
+      const begun = "POST /hints HTTP/1.1\r\nhost: x\r\n";
       const closed = [open(), open(begun), open(`${begun}content-length: 9\r\n\r\n{`)].map((socket) =>
         once(socket, "close"),
       );

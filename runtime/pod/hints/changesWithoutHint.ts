@@ -2,8 +2,8 @@ import { isNewer, keyOf, nameOf, type ObjectName } from "../../kubernetes/object
 import { dropOldest } from "../../work/dropOldest";
 import { PathProgress } from "./pathProgress";
 
-/** How {@link Announcements} are compared, and the callback that they call. */
-export interface AnnouncementsOptions {
+/** How {@link ChangesWithoutHint} are compared, and the callback that they call. */
+export interface ChangesWithoutHintOptions {
   /**
    * How much earlier a change may be reported than its hint, or the hint than the change, while the event path keeps up, in
    * milliseconds.
@@ -35,13 +35,13 @@ const MOST_OPEN = 10_000;
  * In a storm hints come minutes late, but in the order of the changes. So a hint counts as lost when a hint of a later change has
  * arrived, or when no hint of any object arrives at all.
  */
-export class Announcements {
+export class ChangesWithoutHint {
   /** In the order of `since`. */
   private readonly open = new Map<string, Open>();
   private readonly paths = new Map<string, PathProgress>();
   private readonly sweep: NodeJS.Timeout;
 
-  constructor(private readonly options: AnnouncementsOptions) {
+  constructor(private readonly options: ChangesWithoutHintOptions) {
     this.sweep = setInterval(() => this.expire(), options.withinMs / 6).unref();
   }
 
