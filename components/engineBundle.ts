@@ -60,8 +60,9 @@ export function bundleEngine(): EngineBundle {
     target: "node20",
     legalComments: "none",
     preserveSymlinks: true,
-    // Only a Summary of prom-client needs it, and the engine has none. Any module that is there will do instead.
-    alias: { tdigest: "node:util" },
+    // Only a Summary of prom-client and its metrics of processes need these, and the engine has none. Any module that is there will do
+    // instead.
+    alias: { tdigest: "node:util", "@opentelemetry/api": "node:util" },
     // No tsconfig.json is read, because a user may have changed it for programs of their own.
     tsconfigRaw: { compilerOptions: { strict: true } },
     logLevel: "silent",

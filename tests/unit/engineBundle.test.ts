@@ -39,6 +39,7 @@ describe("the engine's bundle", () => {
       ["yaml", /YAMLParseError|YAMLSemanticError|tag:yaml\.org/],
       ["zod", /ZodError|unrecognized_keys|safeParse/],
       ["what only a Summary of prom-client needs", /TDigest\.prototype|RBTree/],
+      ["what only prom-client's metrics of processes need", /ProxyTracer/],
       ["a path", /node_modules|\/runtime\/pod|sourceMappingURL/],
     ] as const) {
       assert.doesNotMatch(files["engine.js"], text, what);
