@@ -23,14 +23,19 @@ export function rehearsalName(name: string): string {
 }
 
 /**
- * The refusal of a child that cannot be changed and would not be accepted again either.
+ * The refusal of a child that cannot be changed, if the new one would be refused too, or if nobody knows that.
  * @param refused the refusal of the change
  * @param error what the rehearsal failed with. If nobody has decided about that, this is no refusal
  */
 export function neverAgain(refused: ApiError, error: unknown): unknown {
   if (!(error instanceof ApiError) || isUndecided(error)) return error;
+  const isOfName = error.status.details?.causes?.some(({ field }) => field === "metadata.name");
+  // The name of a CustomResourceDefinition follows from its content, so the rehearsal's name cannot be right.
+  const why = isOfName
+    ? "a dry run under another name cannot show whether the API server would accept the new one. Delete it yourself if nothing is lost with it: it is created again"
+    : `the API server would refuse the new one: ${error.message}`;
   // The API server quotes all of a Job's template. Nobody reads what follows such a quotation.
-  const message = `it must be deleted and created again, but it is not deleted, since the API server would refuse the new one: ${error.message}. The change was refused: ${refused.message}`;
+  const message = `it must be deleted and created again, but it is not deleted, since ${why}. The change was refused: ${refused.message}`;
   return new ApiError(refused.code, { ...refused.status, message }, refused.request);
 }
 

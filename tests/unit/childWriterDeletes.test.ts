@@ -62,6 +62,16 @@ describe("ChildWriter, which lets go of a child", () => {
       assert.match(message, /would refuse the new one: bad\. The change was refused: field is immutable/);
     });
 
+    it("is not deleted if a dry run under another name shows nothing, and says that somebody else must delete it", async () => {
+      const details = { causes: [{ reason: "FieldValueInvalid", field: "metadata.name" }] };
+      const refusal = new ApiError(422, { message: "must be plural.group", details }, "POST");
+      bench.cluster.refusals.set("try ConfigMap", refusal);
+      const { reason, message } = await failureOf(bench.apply(next()));
+      assert.deepEqual([reason, bench.cluster.steps.includes(DELETE)], ["ChildRefused", false]);
+      assert.doesNotMatch(message, /would refuse the new one/);
+      assert.match(message, /Delete it yourself .*: it is created again\. The change was refused: field is/);
+    });
+
     it("is not blamed, nor deleted, if the API server is busy when it is to say whether the new one would be accepted", async () => {
       const busy = new ApiError(429, { message: "later" }, "POST");
       bench.cluster.refusals.set("try ConfigMap", busy);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
-import { inNamespace, job } from "../support/manifests";
+import { customResourceDefinition, inNamespace, job, OPEN_SCHEMA } from "../support/manifests";
 import { answering, conditionOf, useOperator } from "../support/useOperator";
 
 describe("where a child must be deleted and created again", function () {
@@ -63,5 +63,35 @@ describe("where a child must be deleted and created again", function () {
       assert.notEqual((await there(job("full", ""))).metadata.uid, uid);
       assert.notEqual(conditionOf(await bench.api.get(object), "Ready").reason, "ChildRefused");
     });
+  });
+});
+
+describe("where a child's name follows from its content", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "name-bound",
+    children: [
+      { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", update: "recreate" },
+    ],
+  });
+
+  it("the child stays, since no dry run can try it, and the object says that somebody must delete it", async () => {
+    const scoped = (scope: string) => {
+      const { spec, ...rest } = customResourceDefinition("bound.example.com", "Bound", { spec: OPEN_SCHEMA });
+      return { ...rest, spec: { ...(spec as JsonObject), scope } };
+    };
+    const object = await bench.applied("bound", answering(scoped("Namespaced")));
+    const { uid } = (await bench.api.get(scoped("Namespaced"))).metadata;
+    await bench.applyObject("bound", answering(scoped("Cluster")));
+    const { message } = await bench.failed(object, "ChildRefused");
+    assert.match(message, /dry run under another name .* Delete it yourself .*: it is created again\./);
+    assert.match(message, /The change was refused: .*spec\.scope.*: field is immutable/);
+    assert.equal((await bench.api.get(scoped("Namespaced"))).metadata.uid, uid);
+    await bench.api.delete(scoped("Namespaced"));
+    await bench.ready(object);
+    const spec = (await bench.api.get(scoped("Cluster")))["spec"] as JsonObject;
+    assert.equal(spec["scope"], "Cluster");
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
   });
 });
