@@ -16,7 +16,6 @@ import { cut } from "./text/cut";
  * - `KindMissing`: the cluster does not serve a declared kind, or no longer serves the operator's own kind
  * - `KindNotListed`: the runner may not list a kind of children, or the API server fails to list it
  * - `WatchCycle`: a watched object was created because of the operator's own children, many times over
- * - `ChildrenTooLarge`: the object's children are more than a handler is given
  * - `UsedNotReadable`: what the object uses cannot be read, or is too much
  * - `ApiError`: anything else that the API server refused
  * - `InternalError`: a bug in Argosy
@@ -38,7 +37,6 @@ export const FAILURE_REASONS = [
   "KindMissing",
   "KindNotListed",
   "WatchCycle",
-  "ChildrenTooLarge",
   "UsedNotReadable",
   "ApiError",
   "InternalError",
@@ -61,6 +59,7 @@ export const UNREPORTED_RUN_REASONS: readonly string[] = [
 export const WARNING_REASONS = [
   "AnswersDiffer",
   "ChildContested",
+  "ChildrenTooLarge",
   "EventBusRestarted",
   "EventContradicts",
   "EventRefused",

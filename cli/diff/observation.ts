@@ -51,9 +51,9 @@ export class Observation {
     this.source = options.source ?? new DirectUse(operator, client);
   }
 
-  /** The object's children as they are, without `metadata.managedFields`. */
-  children(): Promise<KubernetesObject[]> {
-    return this.observed.observe(this.object);
+  /** The object's children as its handler is given them. */
+  async children(): Promise<readonly KubernetesObject[]> {
+    return (await this.observed.observe(this.object)).children;
   }
 
   /** The engine's memory of the object. */

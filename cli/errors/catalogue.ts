@@ -132,13 +132,6 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "Let one of the two operators give its children a label that the other one does not select. Then delete the objects " +
       "that were created.",
   },
-  ChildrenTooLarge: {
-    happened:
-      "The children of an object have more than 8 MiB of JSON, which is too much for a request to a handler.",
-    look: "The message names the largest child. kubectl get --show-managed-fields shows who wrote its fields. Other programs may have added to it.",
-    remedy:
-      "Remove from that child the fields that others wrote, or let the handler return smaller children.",
-  },
   UsedNotReadable: {
     happened: "An object that the custom resource uses cannot be read, or is too large.",
     look: "The message names the key in uses of operator.yaml, and the right, the kind or the size.",
@@ -175,6 +168,13 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
     happened: "Somebody else changes a child back each time that the operator has applied it.",
     look: "The Event names the child, the fields and the other field manager. kubectl get --show-managed-fields shows both.",
     remedy: "Leave these fields out of the handler's answer, or stop the other program.",
+  },
+  ChildrenTooLarge: {
+    happened:
+      "The children of an object have more than 8 MiB of JSON, which is too much for a request to a handler. So the handler is given only the metadata of the largest ones.",
+    look: "The Event names these children. kubectl get --show-managed-fields shows who wrote their fields. Other programs may have added to them.",
+    remedy:
+      "Remove from these children the fields that others wrote, or let the handler return smaller children.",
   },
   EventBusRestarted: {
     happened: "The event bus lost its memory, and a pod that was older than the bus was replaced.",

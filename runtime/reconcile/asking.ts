@@ -63,7 +63,7 @@ export interface Subject {
 
 /** Everything that a handler is asked, before it is. */
 export interface PreparedQuestion<Answer extends HandlerAnswer> {
-  /** What must be reported about the used objects, whatever the handler answers. */
+  /** What must be reported about the objects that it is given, whatever it answers. */
   readonly warnings: readonly ObjectEvent[];
   /** @throws ReconcileFailure if the handler fails or answers wrongly */
   readonly ask: () => Promise<Reply<Answer>>;
@@ -99,16 +99,16 @@ export class Asking {
 
   /**
    * Gathers what the handler is asked.
-   * @throws StillListingError, ApiError, ApiUnreachableError if an object that it is given cannot be read; ReconcileFailure
-   *   `ChildrenTooLarge`, or if it may not be given what its object uses
+   * @throws StillListingError, ApiError, ApiUnreachableError if an object that it is given cannot be read; ReconcileFailure if it
+   *   may not be given what its object uses
    */
   async prepare<Answer extends HandlerAnswer>(
     { event, object, state, due = [] }: Subject,
     reconciliation: Reconciliation,
   ): Promise<PreparedQuestion<Answer>> {
     const { id, attempt, traceparent: trace, timeline } = reconciliation;
-    const children = await this.options.observed.observe(object, event);
-    const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
+    const { children, warnings: ofChildren } = await this.options.observed.observe(object, event);
+    const { used, warnings: ofUsed, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
     const { scrubber, pool } = this.options;
     const known = new QuestionSecrets({ scrubber, run: id, given: [object, ...children], used: secrets });
     const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
@@ -123,7 +123,8 @@ export class Asking {
       if (length + known.size <= SMALL_ANSWER) reconciliation.answered();
       return { answer: this.withoutSecrets(answer), log, handlerMs };
     };
-    return { warnings: warnings.map((warning) => ({ type: "Warning" as const, ...warning })), ask };
+    const warnings = [...ofChildren, ...ofUsed].map((each) => ({ type: "Warning" as const, ...each }));
+    return { warnings, ask };
   }
 
   /**

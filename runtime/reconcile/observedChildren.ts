@@ -1,13 +1,12 @@
 import { childKey, shortName } from "../children/childOrder";
 import type { Child, ChildStore } from "../children/childStore";
 import { whyNotReady } from "../children/readiness";
-import { ReconcileFailure } from "../failure";
-import { type HandlerEvent, MOST_GIVEN_BYTES } from "../handler/contract";
-import { jsonOf } from "../json/flaw";
+import type { HandlerEvent } from "../handler/contract";
 import { readInParts } from "../kubernetes/list";
-import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
+import type { KubernetesObject } from "../kubernetes/objects";
 import type { Progress } from "../memory/rememberedChildren";
 import type { Verdict } from "../status/conditions";
+import { GivenChildren } from "./givenChildren";
 import type { ReconcileReport } from "./report";
 
 /** What {@link ObservedChildren} work with. */
@@ -31,23 +30,13 @@ export class ObservedChildren {
   /**
    * The object's children as they are. A request to finalize leaves out those that are no longer followed. Otherwise a handler that
    * waits for its children to go would wait for one that went with its namespace.
-   * @throws ReconcileFailure `ChildrenTooLarge`
    */
-  async observe(object: KubernetesObject, event: HandlerEvent = "reconcile"): Promise<KubernetesObject[]> {
+  async observe(object: KubernetesObject, event: HandlerEvent = "reconcile"): Promise<GivenChildren> {
     const { isFollowed = () => true } = this.options;
-    const children: KubernetesObject[] = [];
-    const largest = { name: "", bytes: 0 };
-    let total = 0;
+    const given = new GivenChildren();
     const isMeant = (child: Child) => event === "reconcile" || isFollowed(child);
-    for await (const [child, state] of this.read(object, isMeant)) {
-      const bytes = Buffer.byteLength(child.json ?? jsonOf(state) ?? "");
-      total += bytes;
-      if (bytes > largest.bytes)
-        Object.assign(largest, { name: kindAndName(state.kind, state.metadata), bytes });
-      if (total > MOST_GIVEN_BYTES) throw tooLarge(largest);
-      children.push(state);
-    }
-    return children;
+    for await (const state of this.read(object, isMeant)) given.take(state);
+    return given;
   }
 
   /** Judges the children as they are now. */
@@ -56,7 +45,7 @@ export class ObservedChildren {
     const expected = new Set(waiting.map(childKey));
     let count = 0;
     // The children are not kept: together they may be large, and others may have written into them since the handler was asked.
-    for await (const [, state] of this.read(object)) {
+    for await (const state of this.read(object)) {
       const why = whyNotReady(state);
       if (why) reasons.push(`${state.kind} ${state.metadata.name} ${why}`);
       expected.add(childKey({ resource: state, manifest: state }));
@@ -86,20 +75,13 @@ export class ObservedChildren {
     };
   }
 
-  /** The object's children as they are kept and as they are, few of them in memory at once. */
-  private read(
+  /** The object's children as they are, few of them in memory at once. */
+  private async *read(
     object: KubernetesObject,
     isMeant: (child: Child) => boolean = () => true,
-  ): AsyncIterable<readonly [Child, KubernetesObject]> {
+  ): AsyncGenerator<KubernetesObject> {
     const { children: store } = this.options;
     const children = store.of(object.metadata.uid).filter(isMeant);
-    return readInParts(children, (each) => store.read(each));
+    for await (const [, state] of readInParts(children, (each) => store.read(each))) yield state;
   }
-}
-
-function tooLarge(largest: { readonly name: string; readonly bytes: number }): ReconcileFailure {
-  return new ReconcileFailure(
-    "ChildrenTooLarge",
-    `the object's children have more than ${MOST_GIVEN_BYTES / 1024 / 1024} MiB in all, which is too much for a request to a handler. The largest child read so far is ${largest.name} with ${largest.bytes} bytes. Remove what others wrote into it, or return smaller children.`,
-  );
 }

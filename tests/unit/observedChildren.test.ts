@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import type { Child, ChildStore } from "../../runtime/children/childStore";
 import { ownedManifest } from "../../runtime/children/ownership";
-import type { HandlerEvent } from "../../runtime/handler/contract";
+import { type HandlerEvent, MOST_GIVEN_BYTES } from "../../runtime/handler/contract";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";
+import { GivenChildren } from "../../runtime/reconcile/givenChildren";
 import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
-import { failureOf } from "./support/failures";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
-import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, widget } from "./support/objects";
+import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, observed, widget } from "./support/objects";
 
 const OWNER = widget();
 
@@ -23,13 +24,21 @@ describe("ObservedChildren", () => {
     children = new ObservedChildren({ children: store });
   });
 
-  /** Puts so many children there, into each of which somebody wrote a text of this length. */
-  function given(count: number, length: number, letter = "x"): void {
+  /**
+   * Puts so many children there, into each of which somebody wrote a text of this length.
+   * @param more of their metadata
+   * @param owned how many characters our entry in their `managedFields` has besides
+   */
+  function given(count: number, length: number, letter = "x", more: object = {}, owned = 0): void {
     const objects = Array.from({ length: count }, (_, index): KubernetesObject => {
       const name = `c-${String(index).padStart(3, "0")}`;
       const manifest = ownedManifest(configMap({ name }), OWNER, CONFIG_MAPS, identityOf(IDENTITY));
       const child = applied(manifest, MANAGER);
-      const metadata = { ...child.metadata, uid: `uid-${name}` };
+      const managedFields = (child.metadata.managedFields ?? []).map((entry) => ({
+        ...entry,
+        fieldsV1: { ...entry.fieldsV1, [`f:${"x".repeat(owned)}`]: {} },
+      }));
+      const metadata = { ...child.metadata, ...more, managedFields, uid: `uid-${name}` };
       return cluster.put({ ...child, metadata, data: { theirs: letter.repeat(length) } });
     });
     store.learn(CONFIG_MAPS, objects);
@@ -37,7 +46,7 @@ describe("ObservedChildren", () => {
 
   it("are given to the handler in order, however many they are", async () => {
     given(100, 10);
-    const names = (await children.observe(OWNER, "reconcile")).map(({ metadata }) => metadata.name);
+    const names = (await children.observe(OWNER, "reconcile")).children.map(({ metadata }) => metadata.name);
     assert.equal(names.length, 100);
     assert.deepEqual(names, [...names].sort());
   });
@@ -47,7 +56,7 @@ describe("ObservedChildren", () => {
     const isFollowed = ({ name }: Child) => name !== "c-001";
     children = new ObservedChildren({ children: store, isFollowed });
     const shown = async (event: HandlerEvent) =>
-      (await children.observe(OWNER, event)).map(({ metadata }) => metadata.name);
+      (await children.observe(OWNER, event)).children.map(({ metadata }) => metadata.name);
     assert.deepEqual(await shown("reconcile"), ["c-000", "c-001", "c-002"]);
     const asked: string[] = [];
     const { read } = store;
@@ -59,19 +68,62 @@ describe("ObservedChildren", () => {
     assert.deepEqual(asked, ["c-000", "c-002"]);
   });
 
-  it("are not given to the handler if they are larger than 8 MiB, and the words name the largest", async () => {
+  const cutIn = ({ children }: GivenChildren) =>
+    children.filter((child) => child["data"] === undefined).map(({ metadata }) => metadata.name);
+
+  it("are given whole up to 8 MiB together, and then only the metadata of the largest, until the rest fits", async () => {
     given(16, 500_000);
-    assert.equal((await children.observe(OWNER, "reconcile")).length, 16);
+    assert.deepEqual((await children.observe(OWNER)).warnings, []);
     given(17, 500_000);
-    const { reason, message, permanent } = await failureOf(() => children.observe(OWNER, "reconcile"));
-    assert.deepEqual([reason, permanent], ["ChildrenTooLarge", false]);
-    assert.match(message, /more than 8 MiB .* ConfigMap shop\/c-000 with 500\d\d\d bytes\./);
+    given(2, 600_000);
+    const { children: shown, warnings } = await children.observe(OWNER, "finalize");
+    assert.equal(shown.length, 17);
+    assert.deepEqual(Object.keys(shown[0] ?? {}), ["apiVersion", "kind", "metadata"]);
+    assert.equal(shown[0]?.metadata.labels?.["argosy.dev/child-of"], "argosy.shop");
+    assert.deepEqual(shown[2]?.["data"], { theirs: "x".repeat(500_000) });
+    assert.deepEqual(
+      warnings.map(({ reason }) => reason),
+      ["ChildrenTooLarge"],
+    );
+    assert.match(warnings[0]?.note ?? "", /more than 8 MiB .* the largest: ConfigMap shop\/c-000\. Remove /);
     // Each of these characters has three bytes.
     given(17, 160_000, "語");
-    assert.equal((await children.observe(OWNER, "reconcile")).length, 17);
+    assert.deepEqual(cutIn(await children.observe(OWNER)), []);
     given(17, 170_000, "語");
-    const wide = await failureOf(() => children.observe(OWNER, "reconcile"));
-    assert.match(wide.message, /with 510\d\d\d bytes\./);
+    assert.deepEqual(cutIn(await children.observe(OWNER)), ["c-000"]);
+  });
+
+  it("are given however large their metadata is, and the words do not name all of them", async () => {
+    given(20, 10, "x", { annotations: { theirs: "x".repeat(600_000) } });
+    const { children: shown, warnings } = await children.observe(OWNER);
+    assert.ok(Buffer.byteLength(JSON.stringify(shown)) <= MOST_GIVEN_BYTES);
+    const annotated = shown.filter(({ metadata }) => metadata.annotations?.["theirs"]);
+    assert.equal(annotated.length, 13);
+    const [bare] = shown.filter(({ metadata }) => metadata.labels === undefined);
+    assert.deepEqual(Object.keys(bare?.metadata ?? {}), ["name", "namespace", "uid", "resourceVersion"]);
+    assert.match(warnings[0]?.note ?? "", /c-009 and 10 more\./);
+  });
+
+  it("are given the same, in whatever order they are read", () => {
+    const sizes = fc.uniqueArray(fc.integer({ min: 1, max: 4_000_000 }), { minLength: 1, maxLength: 8 });
+    const shown = (lengths: readonly number[]) => {
+      const all = new GivenChildren();
+      for (const length of lengths)
+        all.take(observed("ConfigMap", { data: { theirs: "x".repeat(length) } }, { name: `c-${length}` }));
+      return cutIn(all).sort();
+    };
+    fc.assert(
+      fc.property(sizes, (lengths) => {
+        assert.deepEqual(shown(lengths), shown([...lengths].reverse()));
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("count as they are given: without what is kept to know what we applied", async () => {
+    given(4, 1_900_000, "x", {}, 400_000);
+    const shown = await children.observe(OWNER);
+    assert.deepEqual([cutIn(shown), shown.warnings], [[], []]);
   });
 
   it("are judged however large they have become since the handler was asked, few of them at once", async () => {
