@@ -90,13 +90,15 @@ export class ChildApplier {
     known: Child | undefined,
     scope: WriteScope,
   ): Promise<ChildVerb | undefined> {
+    const { store } = this.options;
     let target: Target | undefined = { how: "create" };
     if (known) target = { how: child.update === "never" ? "mark" : "apply", seen: seenOf(known) };
     // The child was created once, so it is not created again. But it may be there without its marks.
     else if (child.isCreated) target = await this.look(child, scope);
+    // The child may have gone with its owner.
+    else if (store.isUnsure(child.resource, child.manifest.metadata)) await scope.confirmOwner();
     const conflicts = new Conflicts();
     while (target) {
-      if (target.how === "create" && child.isCreated) return undefined;
       try {
         return await this.writeOnto(target, child, scope);
       } catch (error) {
@@ -127,7 +129,11 @@ export class ChildApplier {
     inTheWay?: ApiError,
   ): Promise<Target | undefined> {
     const found = await scope.client.get(child.resource, child.manifest.metadata);
-    if (!found) return { how: "create" };
+    if (!found) {
+      if (child.isCreated) return undefined;
+      await scope.confirmOwner();
+      return { how: "create" };
+    }
     const { ownerKind } = this.options;
     const conflict = conflictWith(found, child.ownerUid, ownerKind, this.managers);
     if (conflict) throw childConflict(child, found, conflict, this.managers);

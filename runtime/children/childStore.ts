@@ -7,7 +7,7 @@ import {
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { identityOf, type OperatorNames } from "../names";
-import type { ReflectorSink } from "../watch/reflector";
+import type { ReflectorSink } from "../watch/reflectorSink";
 import { type Change, Store, storeKey } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
 import { dropOldest } from "../work/dropOldest";

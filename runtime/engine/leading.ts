@@ -22,7 +22,7 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly handlers: Pick<HandlerPool, "abandon">;
   readonly resync: Resync;
   readonly requests: ReconcileRequests;
-  readonly watches: Pick<Watches, "refreshObjects" | "invalidateAll">;
+  readonly watches: Pick<Watches, "refreshObjects">;
   readonly outbox: Outbox;
   /** Undefined if the objects are not ours. */
   readonly orphans: Orphans | undefined;
@@ -37,17 +37,14 @@ const HAND_OVER_AFTER_MS = 2_000;
 /** What to do if the runner may not write its Lease. It reconciles nothing without it. */
 const LEASE_REMEDY =
   ". Until the runner may write its Lease, it reconciles nothing. Somebody probably changed its Role or its RoleBinding: run `pulumi up --refresh`.";
-/** A new leader waits this long for a fresh list of the custom resources. Then it reads each by itself. */
-const REFRESH_PATIENCE_MS = 10_000;
 
 /**
  * What a process does only while it leads. A term begins with a look at every object, so a term that ends leaves nothing
  * behind for the next one.
  *
  * Guarantees, each with a test in tests/unit/leading.test.ts:
- * - Nothing is reconciled before the custom resources were listed in the term. If they cannot be listed in time, each is read
- *   before it is reconciled. A handler's status fields are its memory, and no handler may be asked with fields from before the
- *   last term.
+ * - Nothing is reconciled before the custom resources were listed in the term, or it is known that each must be read before it is
+ *   reconciled. A handler's status fields are its memory, and no handler may be asked with fields from before the last term.
  * - An object that another process still works on waits until that work has ended, and is then read again.
  * - If work in progress takes long when the process stops, another process leads meanwhile.
  * - No handler is at work on an object in a term that has ended, or after the time that a stop may take. Such handlers are killed
@@ -139,9 +136,8 @@ export class Leading {
     notice("leading");
     this.hasListed = false;
     this.blocked = new Set(this.leadership.blockedKeys);
-    const isFresh = await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
+    await watches.refreshObjects();
     if (this.current !== term || this.isStopping) return;
-    if (!isFresh) watches.invalidateAll();
     this.hasListed = true;
     outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
     orphans?.open(client.with({ class: "tell", fence: () => term.assert() }));

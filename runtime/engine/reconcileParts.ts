@@ -45,7 +45,13 @@ export function newReconcileParts(options: ReconcilePartsOptions): ReconcilePart
     isNamespaced: operator.namespaces !== "all",
   });
   const learn = (object: KubernetesObject) => objects.learn(object);
-  const statuses = new Statuses({ writer: new StatusWriter({ resource, fieldManager }), read, learn });
+  const invalidate = (name: ObjectName) => objects.invalidate(name);
+  const statuses = new Statuses({
+    writer: new StatusWriter({ resource, fieldManager }),
+    read,
+    learn,
+    invalidate,
+  });
   const memories = memoryObjects ?? statusMemories(statuses);
   const departures = memoryObjects && { resource, memories: memoryObjects, children, ...sight };
   const events = new EventWriter({ controller: fieldManager, instance, onDrop });

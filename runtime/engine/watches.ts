@@ -40,6 +40,8 @@ export interface WatchesOptions {
 
 /** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
 const START_PATIENCE_MS = 5_000;
+/** How long fresh lists of the objects are awaited, in milliseconds. */
+const REFRESH_PATIENCE_MS = 10_000;
 
 /**
  * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, their children,
@@ -111,12 +113,18 @@ export class Watches {
   }
 
   /**
-   * Lists the objects and their memories again, so that nothing is older than this call.
-   * @returns false if the API server refused a part of that
+   * Lists the objects and their memories again, so that nothing is older than this call. If that fails or takes long, each is read
+   * before it is reconciled.
    */
-  async refreshObjects(): Promise<boolean> {
-    const listed = await Promise.all([this.objectScopes.relist(), this.memoryScopes?.relist()]);
-    return !listed.includes(false);
+  async refreshObjects(): Promise<void> {
+    const lists = Promise.all([this.objectScopes.relist(), this.memoryScopes?.relist()]);
+    const listed = await within(REFRESH_PATIENCE_MS, lists);
+    if ((!listed || listed.includes(false)) && this.isServed) this.invalidateAll();
+  }
+
+  /** Whether the cluster serves the objects' kind. If not, the answer to a read is that there is no such object. */
+  private get isServed(): boolean {
+    return this.completeness.whyUnserved() === undefined;
   }
 
   /**
@@ -152,10 +160,10 @@ export class Watches {
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
   }
 
-  /** Whether a watch shows an object of that name if there is one. False while the objects of its namespace cannot be listed. */
+  /** Whether a watch shows an object of that name if there is one, and each of its changes. */
   shows({ namespace }: ObjectName): boolean {
     const isMeant = isListed(this.options.operator.namespaces, namespace);
-    return isMeant && this.objectScopes.notSynced(namespace).length === 0;
+    return isMeant && this.objectScopes.isFollowing(namespace);
   }
 
   /** The length of an object, its children and the objects that it uses, in characters of JSON, as far as it is known. */
@@ -216,6 +224,7 @@ export class Watches {
       onChange: (change) => listener.objectChanged(change),
       onGone: (name, uid) => listener.objectGone(name, uid),
       onSeen: (name, object) => this.used.see(name, object),
+      isOutdated: (name) => !this.shows(name) && this.isServed,
       watched: watch && this.watched(watch),
     });
   }

@@ -2,7 +2,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { memoryPrefixOf, type OperatorIdentity } from "../names";
-import type { ReflectorSink } from "../watch/reflector";
+import type { ReflectorSink } from "../watch/reflectorSink";
 import { type Change, Store } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
 import { conditionsOfObject, memoryResourceOf, nameIn, uidIn } from "./memoryKind";

@@ -66,7 +66,7 @@ export class Completeness {
    * gone and deletes the child. It remembers this, and also deletes later children of that owner
    * (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, isDangling; seen with 1.34).
    */
-  private whyUnserved(): ReconcileFailure | undefined {
+  whyUnserved(): ReconcileFailure | undefined {
     const unserved = this.options.objects
       .notSynced(undefined)
       .find(({ problem }) => problem && isKindMissing(problem));

@@ -11,6 +11,8 @@ export interface StatusesOptions {
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
   /** Takes in the API server's answer to a write. */
   readonly learn: (object: KubernetesObject) => void;
+  /** An object is gone that no watch has shown to be gone. */
+  readonly invalidate: (name: ObjectName) => void;
 }
 
 /**
@@ -39,12 +41,13 @@ export class Statuses {
   ): Promise<KubernetesObject | undefined> {
     const { name, namespace, uid } = object;
     return this.turns.take(uid, async () => {
-      const { read, learn, writer } = this.options;
+      const { read, learn, invalidate, writer } = this.options;
       const newest = await read({ name, namespace });
       if (newest?.metadata.uid !== uid) return undefined;
       if (!writer.wouldChange(newest, change)) return newest;
       const written = await writer.write(client, newest, { ...along, ...change });
       if (written) learn(written);
+      else invalidate({ name, namespace });
       return written;
     });
   }

@@ -4,7 +4,7 @@ import { isNewer, type KubernetesObject, type ObjectName, withoutManagedFields }
 import type { Resource } from "../kubernetes/resource";
 import { dropOldest } from "../work/dropOldest";
 import { type ObjectFacts, objectFactsOf, type WatchedObjects } from "./objectFacts";
-import type { ReflectorSink } from "./reflector";
+import type { ReflectorSink } from "./reflectorSink";
 import { type Change, Store } from "./store";
 import type { StoredObject } from "./storedObject";
 
@@ -39,6 +39,8 @@ export interface CustomResourcesOptions {
    * @param object undefined: it is gone
    */
   readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
+  /** Whether an object of that name may have changed unseen. It is read then before it is reconciled. @default none has */
+  readonly isOutdated?: (name: ObjectName) => boolean;
   /** Set if these are not custom resources of our own. */
   readonly watched?: WatchedObjects | undefined;
 }
@@ -77,7 +79,7 @@ export class CustomResources implements KnownObjects {
   constructor(private readonly options: CustomResourcesOptions) {
     const { client, watched, finalizers = [] } = options;
     this.store = new Store<ObjectFacts>({
-      client,
+      client: { get: (kind, name) => getUnlessGone(client, kind, name) },
       factsOf: (object) =>
         watched?.isWatched(object) === false ? undefined : objectFactsOf(object, watched, finalizers),
       // We write no objects of others, so their `managedFields` are not needed.
@@ -91,6 +93,7 @@ export class CustomResources implements KnownObjects {
    * A change that is found by this read is not reported, since this reconcile handles it.
    */
   async readToReconcile(name: ObjectName): Promise<KubernetesObject | undefined> {
+    if (this.options.isOutdated?.(name)) this.invalidate(name);
     return this.get(name, "handled");
   }
 

@@ -7,29 +7,8 @@ import { formatName, isNewer, type KubernetesObject } from "../kubernetes/object
 import type { Resource } from "../kubernetes/resource";
 import { LineSplitter } from "../text/lines";
 import { FIRST_PAUSE_MS, GrowingPause } from "./growingPause";
+import type { ReflectorSink } from "./reflectorSink";
 import { type Step, WatchFailures } from "./watchFailures";
-
-/** Receives what a {@link Reflector} sees, in the order of the API server. */
-export interface ReflectorSink {
-  /** The API server is about to be asked for a list. The objects in the list may be as old as this call, and no older. */
-  asking?(): void;
-  /**
-   * A list begins: {@link set} is called for everything that exists, then {@link listed}.
-   * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. The known objects do
-   *   not count then
-   * @param resourceVersion the version of the list: it shows every object as it was then
-   */
-  listing(isReset: boolean, resourceVersion: string): void;
-  /**
-   * An object as it is now.
-   * @param isListed whether a list has it. If not, a watch reports that it was created or changed
-   */
-  set(object: KubernetesObject, isListed: boolean): void;
-  /** The list of that version is complete. Objects that are not newer and were not set since {@link listing} are gone. */
-  listed(resourceVersion: string): void;
-  /** An object was deleted, or no longer has the labels that are selected. */
-  remove(object: KubernetesObject): void;
-}
 
 /** The kind that a {@link Reflector} watches, and the callbacks that it calls. */
 export interface ReflectorOptions extends Selection {
@@ -75,18 +54,21 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
 /**
  * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it continues from
  * the last version seen. It lists again if the server has forgotten that version (410), if the server is behind that version, and
- * when a caller asks for it. A kind that can be listed, and not watched from there, is listed again and again, less and less often.
+ * when a caller asks for it. If only the caller needed the list, and the list fails, the watch continues where it was. A kind that
+ * can be listed, and not watched from there, is listed again and again, less and less often.
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
 export class Reflector {
   private readonly stopping = new AbortController();
   private running: Promise<void> = Promise.resolve();
-  /** Where the next watch begins. Undefined: a list is due. */
+  /** Where the next watch begins. Undefined: it needs a list first. */
   private resourceVersion: string | undefined;
+  /** Whether a caller waits for a list. */
+  private isListRequested = false;
   /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
-  /** Whether a watch was cut off, or could not be opened: another API server may answer next. */
-  private mayBeAnotherServer = false;
+  /** Whether a watch was cut off, or could not be opened. Another API server may answer next. */
+  private isInterrupted = false;
   private readonly retries = new GrowingPause(LONGEST_RETRY_MS);
   /** Between lists, as long as no watch between them succeeds. */
   private readonly relists = new GrowingPause(LONGEST_RELIST_MS);
@@ -115,6 +97,11 @@ export class Reflector {
     return this.synced && this.refusal === undefined;
   }
 
+  /** Whether the sink is told each change. False while a list is due, and after a failure until a list or a watch succeeds. */
+  get isFollowing(): boolean {
+    return this.synced && !this.isListRequested && !this.isInterrupted;
+  }
+
   /** Whether a list has begun to show objects, even if it broke off. What is known of them may be outdated by now. */
   get hasShown(): boolean {
     return this.latest !== undefined;
@@ -127,12 +114,12 @@ export class Reflector {
 
   /**
    * Lists again now, and continues to watch from there.
-   * @returns true when a list that began after the call is complete. False if the API server refused the list, or the reflector
-   *   has stopped
+   * @returns true when a list that began after the call is complete. False if the API server refused the list, if the list failed
+   *   and the watch goes on without it, or if the reflector has stopped
    */
   relist(): Promise<boolean> {
     if (this.stopping.signal.aborted) return Promise.resolve(false);
-    this.resourceVersion = undefined;
+    this.isListRequested = true;
     this.interruption.abort();
     return this.whenListed();
   }
@@ -151,6 +138,13 @@ export class Reflector {
     this.endWaits(false);
   }
 
+  /** Ends the wait for a list, unless another one was requested meanwhile: this one may be older than that request. */
+  private answerRequest(isListed: boolean): void {
+    if (this.interruption.signal.aborted) return;
+    this.isListRequested = false;
+    this.endWaits(isListed);
+  }
+
   private endWaits(isListed: boolean): void {
     for (const resolve of this.onListed.splice(0)) resolve(isListed);
   }
@@ -161,17 +155,12 @@ export class Reflector {
       this.interruption = new AbortController();
       let step: Step = "list";
       try {
-        const seen = this.resourceVersion;
-        if (seen === undefined || (await this.isBehind(seen))) {
-          // If the list fails, the API server may have passed that version when it is asked again.
-          this.resourceVersion = undefined;
-          await this.list();
-        }
+        const from = await this.catchUp();
         step = "watch";
         const openedAt = performance.now();
-        if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
+        await this.watch(from);
         // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
-        if (performance.now() - openedAt < FIRST_PAUSE_MS && this.resourceVersion !== undefined)
+        if (performance.now() - openedAt < FIRST_PAUSE_MS)
           throw new Error("the watch ended as soon as it began");
       } catch (error) {
         if (signal.aborted) return;
@@ -182,10 +171,25 @@ export class Reflector {
     }
   }
 
+  /** Lists if a list is due. @returns the version from which to watch */
+  private async catchUp(): Promise<string> {
+    const { resourceVersion: from, isListRequested } = this;
+    if (from !== undefined && !isListRequested && !(await this.isBehind(from))) return from;
+    // If the list fails, an API server that is behind may have passed that version when it is asked again.
+    if (this.isInterrupted) this.resourceVersion = undefined;
+    try {
+      return await this.list();
+    } catch (error) {
+      if (this.stopping.signal.aborted || this.resourceVersion === undefined) throw error;
+      this.options.onInterruption?.(error as Error);
+      return this.resourceVersion;
+    }
+  }
+
   /** Waits before the next try. */
   private async rest(error: Error, step: Step): Promise<void> {
     const { signal } = this.stopping;
-    this.mayBeAnotherServer = true;
+    this.isInterrupted = true;
     const consequence = await this.failures.afterFailure(error, step, this.synced, signal);
     // Objects that existed when the API server refused may be gone when it no longer refuses.
     if (consequence !== "retry") this.resourceVersion = undefined;
@@ -212,14 +216,13 @@ export class Reflector {
    * server.
    */
   private async isBehind(seen: string): Promise<boolean> {
-    if (!this.mayBeAnotherServer) return false;
+    if (!this.isInterrupted) return false;
     const { client, resource } = this.options;
-    const version = await client.versionOf(resource, this.options, this.stopping.signal);
-    this.mayBeAnotherServer = false;
-    return isNewer(seen, version);
+    return isNewer(seen, await client.versionOf(resource, this.options, this.stopping.signal));
   }
 
-  private async list(): Promise<void> {
+  /** @returns the version of the list */
+  private async list(): Promise<string> {
     const { client, resource, sink, onSynced } = this.options;
     sink.asking?.();
     let begun = false;
@@ -227,8 +230,9 @@ export class Reflector {
       if (begun) return;
       begun = true;
       const isReset = this.latest !== undefined && isNewer(this.latest, version);
-      // The list may break off, and the next one may be older than what this one has shown.
-      if (!isReset) this.latest = version;
+      // The list may break off. The next one may be older than what this one has shown, and no watch continues after a reset.
+      if (isReset) this.resourceVersion = undefined;
+      else this.latest = version;
       sink.listing(isReset, version);
     };
     const onPage = (items: KubernetesObject[], version: string) => {
@@ -238,17 +242,15 @@ export class Reflector {
     const version = await client.list(resource, this.options, onPage, this.stopping.signal);
     begin(version);
     sink.listed(version);
-    // Another list was requested meanwhile, and this one may be older than that request.
-    const isOutdated = this.interruption.signal.aborted;
-    this.resourceVersion = isOutdated ? undefined : version;
-    this.latest = version;
-    this.mayBeAnotherServer = false;
+    this.resourceVersion = this.latest = version;
+    this.isInterrupted = false;
     const wasSynced = this.isSynced;
     this.synced = true;
     this.refusal = undefined;
     this.failures.listed();
-    if (!isOutdated) this.endWaits(true);
+    this.answerRequest(true);
     if (!wasSynced) onSynced?.();
+    return version;
   }
 
   /** Watches until the server ends the watch. Throws on anything else. */
@@ -259,6 +261,9 @@ export class Reflector {
       timeoutSeconds: 240 + Math.floor(Math.random() * 240),
       signal: this.interruption.signal,
     });
+    this.isInterrupted = false;
+    // The list has failed for which the caller waits.
+    if (this.isListRequested) this.answerRequest(false);
     const lines = new LineSplitter();
     const openedAt = this.now();
     try {
@@ -284,10 +289,11 @@ export class Reflector {
     if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
     const { resourceVersion } = event.object.metadata;
     // etcd was restored from a backup while nobody asked: see isBehind.
-    if (this.latest !== undefined && isNewer(this.latest, resourceVersion))
+    if (this.resourceVersion !== undefined && isNewer(this.resourceVersion, resourceVersion))
       throw new ApiError(410, { message: `the API server went back to version ${resourceVersion}` }, "watch");
     this.resourceVersion = resourceVersion;
-    this.latest = resourceVersion;
+    // A list that broke off may have shown a later one.
+    if (this.latest === undefined || isNewer(resourceVersion, this.latest)) this.latest = resourceVersion;
     this.retries.reset();
     this.failures.watched();
     const { sink, metadataOnly } = this.options;

@@ -1,7 +1,8 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { Selection } from "../kubernetes/list";
 import { type Resource, scopesOf } from "../kubernetes/resource";
-import { Reflector, type ReflectorSink } from "./reflector";
+import { Reflector } from "./reflector";
+import type { ReflectorSink } from "./reflectorSink";
 
 /** What {@link Scopes} watch of their kinds, and the callbacks that they call. */
 export interface ScopesOptions extends Omit<Selection, "namespace"> {
@@ -116,12 +117,24 @@ export class Scopes {
    * @param namespace the namespace in which they must be known, besides kinds of cluster scope. Undefined: all
    */
   notSynced(namespace: string | undefined): NotSynced[] {
-    return this.scopes.flatMap(({ resource, namespace: where, reflector }) => {
-      const isNeeded = where === undefined || namespace === undefined || where === namespace;
-      return isNeeded && !reflector.isSynced
-        ? [{ resource, namespace: where, problem: reflector.problem }]
-        : [];
-    });
+    return this.neededIn(namespace)
+      .filter(({ reflector }) => !reflector.isSynced)
+      .map(({ resource, namespace: where, reflector }) => ({
+        resource,
+        namespace: where,
+        problem: reflector.problem,
+      }));
+  }
+
+  /** Whether each change in these places is seen: see {@link Reflector.isFollowing}. @param namespace as for {@link notSynced} */
+  isFollowing(namespace: string | undefined): boolean {
+    return this.neededIn(namespace).every(({ reflector }) => reflector.isFollowing);
+  }
+
+  private neededIn(namespace: string | undefined): Scope[] {
+    return this.scopes.filter(
+      ({ namespace: where }) => where === undefined || namespace === undefined || where === namespace,
+    );
   }
 }
 

@@ -4,7 +4,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { Allowance } from "./allowance";
-import type { ReflectorSink } from "./reflector";
+import type { ReflectorSink } from "./reflectorSink";
 import { isReport, type ListFacts, noteReport, type Source, standingTo } from "./standing";
 import { isAlike, newStored, type StoredObject } from "./storedObject";
 

@@ -67,6 +67,31 @@ describe("ChildWriter", () => {
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
     });
 
+    it("a child again that went, if its owner is still there", async () => {
+      await bench.apply();
+      bench.store.sink(CONFIG_MAPS, undefined).remove(bench.there() as KubernetesObject);
+      bench.cluster.remove("ConfigMap", NAME);
+      bench.isGone = true;
+      await assert.rejects(bench.apply(), ObjectGoneError);
+      assert.deepEqual([bench.there(), bench.cluster.steps], [undefined, [APPLY]]);
+      bench.isGone = false;
+      assert.equal(verbOf(await bench.apply()), "created");
+      assert.equal(bench.confirmed, 2);
+    });
+
+    it("a child again that goes while it is changed, if its owner is still there", async () => {
+      await bench.apply();
+      bench.cluster.meanwhile = () => bench.cluster.remove("ConfigMap", NAME);
+      bench.isGone = true;
+      await assert.rejects(bench.apply(desired({ key: "2" })), ObjectGoneError);
+      assert.equal(bench.there(), undefined);
+    });
+
+    it("a new child without a look at its owner", async () => {
+      assert.equal(verbOf(await bench.apply()), "created");
+      assert.equal(bench.confirmed, 0);
+    });
+
     it("a change, in the version that was seen", async () => {
       await bench.apply();
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
 import { CustomResources, type ObjectChange } from "../../runtime/watch/customResources";
-import type { ReflectorSink } from "../../runtime/watch/reflector";
+import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
 import { WIDGETS, widget } from "./support/objects";
 
 const NAME = { namespace: "shop", name: "widget" };

@@ -35,14 +35,13 @@ describe("Leading", function () {
   }[];
   let reread: string[];
   /** Ends the list of the custom resources. */
-  let listed: (isComplete?: boolean) => void;
+  let listed: () => void;
   /** How often the custom resources were said to be outdated. */
-  let invalidated: number;
   let lists: number;
   const processes: Leading[] = [];
 
   beforeEach(() => {
-    [lease, lists, invalidated, reread] = [undefined, 0, 0, []];
+    [lease, lists, reread] = [undefined, 0, []];
     [refusal, notices, abandoned] = [undefined, [], []];
     working = new Map();
     listed = () => {};
@@ -81,13 +80,9 @@ describe("Leading", function () {
       watches: {
         refreshObjects: () => {
           lists++;
-          return new Promise<boolean>((resolve) => {
-            listed = (isComplete = true) => resolve(isComplete);
+          return new Promise<void>((resolve) => {
+            listed = resolve;
           });
-        },
-        invalidateAll: () => {
-          assert.deepEqual([...working.keys()], []);
-          invalidated++;
         },
       },
       outbox: new Outbox({ teller: { tell: async () => undefined }, join: (one) => one, onDrop: () => {} }),
@@ -191,15 +186,6 @@ describe("Leading", function () {
     assert.deepEqual([...working.keys()], []);
     listed();
     await eventually(() => assert.ok(working.has(KEY), "it works"));
-    assert.equal(invalidated, 0);
-  });
-
-  it("reads each custom resource before it is reconciled if they could not be listed", async () => {
-    start();
-    await eventually(() => assert.ok(lists === 1, "it lists"));
-    listed(false);
-    await eventually(() => assert.ok(working.has(KEY), "it works"));
-    assert.equal(invalidated, 1);
   });
 
   it("reconciles nothing if it is stopped while it lists", async () => {

@@ -154,6 +154,7 @@ class WholeWorld extends ReconcileWorld {
       writer: new StatusWriter({ resource: WIDGETS, fieldManager }),
       read: async () => this.object(),
       learn: () => {},
+      invalidate: () => {},
     });
     const memories = statusMemories(statuses);
     const parts = { children: this.store, writer: this.childWriter, memories };

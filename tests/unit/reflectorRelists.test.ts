@@ -129,6 +129,69 @@ describe("Reflector, when it must list again", () => {
     assert.deepStrictEqual(bench.interruptions, []);
   });
 
+  const failing: [string, () => void][] = [
+    ["its first page", () => {}],
+    [
+      "a later page",
+      () => bench.pages.push({ items: [item("a", "8")], resourceVersion: "9", more: "second" }),
+    ],
+  ];
+  for (const [which, prepare] of failing)
+    it(`goes on watching where it was if a list fails that it was asked for: ${which}`, async () => {
+      bench.pages = [{ items: [item("a", "1")], resourceVersion: "5" }];
+      await bench.start();
+      sendEvent((await bench.watch()).response, "MODIFIED", item("a", "6"));
+      await eventually(() => assert.equal(bench.told.at(-1), "set a@6"));
+      const { answer } = bench.api;
+      prepare();
+      bench.api.answer = (call, response) =>
+        call.query.has("watch") || bench.pages.length > 0 ? answer(call, response) : refuse(response, 500);
+      const relisted = bench.reflector?.relist();
+      assert.equal(bench.reflector?.isFollowing, false);
+      assert.equal(await relisted, false);
+      const { call, response } = await bench.watch(2);
+      assert.equal(call.query.get("resourceVersion"), "6");
+      assert.equal(bench.reflector?.isFollowing, true);
+      // The list may have shown a later version.
+      sendEvent(response, "MODIFIED", item("a", "7"));
+      await eventually(() => assert.equal(bench.told.at(-1), "set a@7"));
+      assert.equal(bench.interruptions.length, 1);
+    });
+
+  it("lists until a list succeeds if a list fails that it was asked for, and no watch can be opened either", async () => {
+    bench.pages = [{ items: [item("a", "1")], resourceVersion: "5" }];
+    await bench.start();
+    await bench.watch();
+    assert.equal(bench.reflector?.isFollowing, true);
+    const { answer } = bench.api;
+    bench.api.answer = (_, response) => refuse(response, 500);
+    const relisted = bench.reflector?.relist();
+    await eventually(() => assert.ok(bench.interruptions.length >= 4, "it tries again"));
+    assert.equal(bench.reflector?.isFollowing, false);
+    bench.pages = [{ items: [item("a", "7")], resourceVersion: "8" }];
+    bench.api.answer = answer;
+    assert.equal(await relisted, true);
+    assert.equal(bench.reflector?.isFollowing, true);
+    assert.equal((await bench.watch(2)).call.query.get("resourceVersion"), "8");
+  });
+
+  it("lists until a list succeeds if a list fails that has shown that etcd was restored", async () => {
+    bench.pages = [{ items: [item("a", "50")], resourceVersion: "50" }];
+    await bench.start();
+    await bench.watch();
+    bench.pages = [{ items: [item("a", "10")], resourceVersion: "20", more: "second" }];
+    const { answer } = bench.api;
+    let isRefused = false;
+    bench.api.answer = (call, response) => {
+      if (isRefused || !call.query.has("continue")) return answer(call, response);
+      isRefused = true;
+      bench.pages = [{ items: [item("a", "10")], resourceVersion: "20" }];
+      refuse(response, 500);
+    };
+    assert.equal(await bench.reflector?.relist(), true);
+    assert.equal((await bench.watch(2)).call.query.get("resourceVersion"), "20");
+  });
+
   it("lists once more when it is asked to in the middle of a list: that list may be older than the question", async () => {
     bench.pages = [
       { items: [], resourceVersion: "5" },

@@ -28,6 +28,7 @@ describe("Statuses", () => {
       learn: (newest) => {
         object = newest;
       },
+      invalidate: () => assert.fail("it is there"),
       writer: {
         wouldChange: (_, { fields }) => fields?.["nothing"] === undefined,
         write: async (_, newest, { fields = {}, verdict }) => {
@@ -70,6 +71,7 @@ describe("Statuses", () => {
     const all = new Statuses({
       read: async () => object,
       learn: () => {},
+      invalidate: () => {},
       writer: { wouldChange: () => true, write: () => Promise.reject(new Error("refused")) },
     });
     await assert.rejects(all.write(client, NAME, {}), /refused/);
@@ -84,13 +86,16 @@ describe("Statuses", () => {
     assert.deepEqual(object?.["status"], { size: 1, told: 7 });
   });
 
-  it("says so if the object went while its status was written, and learns nothing of it", async () => {
+  it("says so if the object went while its status was written, and has it read again", async () => {
+    const invalidated: object[] = [];
     const all = new Statuses({
       read: async () => object,
       learn: () => assert.fail("it is gone"),
+      invalidate: (name) => void invalidated.push(name),
       writer: { wouldChange: () => true, write: async () => undefined },
     });
     assert.equal(await all.write(client, NAME, { fields: { size: 1 } }), undefined);
+    assert.deepEqual(invalidated, [{ namespace: "shop", name: "sessions" }]);
   });
 
   it("writes nothing for another object of that name", async () => {

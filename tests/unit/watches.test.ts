@@ -169,6 +169,50 @@ describe("Watches", () => {
     return { ...manifest, metadata: { ...manifest.metadata, ...more } };
   }
 
+  it("has each object read again if they cannot be listed again, and each time as long as no watch shows it", async () => {
+    const object = widget({ resourceVersion: "4" });
+    let refused: "nothing" | "lists" | "lists and watches" = "nothing";
+    const server = await TestApiServer.start((call, response) => {
+      if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
+      if (call.path.endsWith("/widgets/widget")) return json(response, object);
+      const isOfWidgets = call.path.endsWith("/widgets");
+      const isWatch = call.query.has("watch");
+      if (isOfWidgets && (isWatch ? refused === "lists and watches" : refused !== "nothing"))
+        return refuse(response, 403);
+      const items = isOfWidgets ? [object] : [];
+      if (!isWatch) return json(response, { metadata: { resourceVersion: "5" }, items });
+      sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
+    });
+    const other = server.client();
+    const watching = watchesOf(other, { children: [] });
+    const name = { namespace: "shop", name: "widget" };
+    const reads = async () => {
+      const before = server.calls.length;
+      await watching.objects.readToReconcile(name);
+      return server.calls.slice(before).filter(({ path }) => path.endsWith("/widgets/widget")).length;
+    };
+    try {
+      await watching.start();
+      await watching.refreshObjects();
+      await eventually(() => assert.ok(watching.shows(name), "it is watched"));
+      assert.equal(await reads(), 0);
+      refused = "lists";
+      await watching.relist();
+      assert.deepEqual([watching.shows(name), await reads(), await reads()], [true, 1, 0]);
+      refused = "lists and watches";
+      await watching.relist();
+      assert.deepEqual([watching.shows(name), await reads(), await reads()], [false, 1, 1]);
+      refused = "nothing";
+      await watching.relist();
+      await eventually(() => assert.ok(watching.shows(name), "it is watched"));
+      assert.equal(await reads(), 0);
+    } finally {
+      await watching.stop();
+      other.close();
+      await server.stop();
+    }
+  });
+
   const findings: [string, (watching: Watches) => void][] = [
     ["it", (watching) => watching.invalidate({ namespace: "shop", name: "widget" })],
     ["anything", (watching) => watching.invalidateAll()],

@@ -4,7 +4,8 @@ import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
-import { Reflector, type ReflectorSink } from "../../runtime/watch/reflector";
+import { Reflector } from "../../runtime/watch/reflector";
+import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
 import { textOf } from "../objects";
 import { countWrites, parseMetrics } from "./metrics";
 

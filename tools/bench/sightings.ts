@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { ReflectorSink } from "../../runtime/watch/reflector";
+import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
 
 /** Remembers when each object of a watch was first seen. */
 export class Sightings implements ReflectorSink {

@@ -30,8 +30,8 @@ export class ApiProxy {
    * What happens to a request before the API server gets it: it may be kept waiting, and is refused where this gives a
    * refusal. "cut": its connection is closed.
    */
-  before: (request: ProxiedRequest) => Promise<Refusal | undefined> | Refusal | "cut" | undefined = () =>
-    undefined;
+  before: (request: ProxiedRequest) => Promise<Refusal | "cut" | undefined> | Refusal | "cut" | undefined =
+    () => undefined;
   /** What happens to an answer of the API server's: it may be kept waiting. */
   after: (request: ProxiedRequest) => Promise<void> | void = () => {};
 

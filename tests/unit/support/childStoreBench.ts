@@ -8,7 +8,7 @@ import type {
   Manifest,
   ObjectMeta,
 } from "../../../runtime/kubernetes/objects";
-import type { ReflectorSink } from "../../../runtime/watch/reflector";
+import type { ReflectorSink } from "../../../runtime/watch/reflectorSink";
 import { CONFIG_MAPS, configMap, entryOf, IDENTITY, MANAGER, WIDGETS, widget } from "./objects";
 
 /** When we applied. */

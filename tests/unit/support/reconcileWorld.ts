@@ -130,6 +130,7 @@ export class ReconcileWorld {
           writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
           read: async (name) => cluster.find("Widget", name),
           learn,
+          invalidate: () => void this.invalidated++,
         }),
       ),
       ...more,
