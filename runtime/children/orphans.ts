@@ -46,7 +46,7 @@ const GRACE_MS = 5_000;
 const TRIES_UNTOLD = 5;
 /** How many owners' children are deleted at once. Otherwise one webhook that hangs would hold up all of them. */
 const CONCURRENCY = 8;
-/** How many children are remembered of which a notice has said that they are left on purpose. */
+/** How many children are remembered that are left on purpose, and of how many a notice has said that. */
 const MOST_REMEMBERED = 10_000;
 /** By how much the API server's clock may be ahead of what is known of it, in milliseconds: see `KubernetesClient.now`. */
 const CLOCK_LATE_MS = 1_000;
@@ -58,8 +58,8 @@ const CLOCK_LATE_MS = 1_000;
  * "unable to get REST mapping").
  *
  * Children that no owner reference covers are left, and a notice says so. Their owner had a finalizer until they were deleted. If it
- * went without them, somebody decided that, by an annotation or by removing the finalizer. But a child that was created after a watch
- * showed that its owner went is deleted: it is the late write of a former leader.
+ * went without them, somebody decided that, by an annotation or by removing the finalizer. But a child that nobody had seen when a
+ * watch showed that its owner went, and that was created after that, is deleted: it is the late write of a former leader.
  *
  * A deletion that a watch reports is only a hint, by which the children go soon. {@link look} finds all children that are left,
  * whenever their owners went.
@@ -68,7 +68,7 @@ const CLOCK_LATE_MS = 1_000;
  * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while nobody led. If
  *   that fails, it is tried again until it succeeds. One that fails or takes long holds up no other.
  * - Children that no owner reference covers stay, and a notice says so once, unless a watch showed before their creation that their
- *   owner went.
+ *   owner went. Those that were known by then stay, whatever the clocks of several API servers say.
  * - An owner that no watch shows counts as gone if the API server lists no object with its uid. If the cluster does not serve the
  *   owner's kind, or does not let us list it, the owner counts as gone only if a watch has shown that it went.
  * - A term that has ended deletes nothing.
@@ -79,6 +79,8 @@ export class Orphans {
   private client: KubernetesClient | undefined;
   /** The uids of the children of which a notice has said that they are left on purpose. */
   private readonly told = new Set<string>();
+  /** The uids of the children that no owner reference covers and that were known when their owner went. */
+  private readonly meant = new Set<string>();
 
   constructor(private readonly options: OrphansOptions) {
     this.workers = new Workers({
@@ -101,11 +103,11 @@ export class Orphans {
     this.client = undefined;
   }
 
-  /** The object with that uid went. @param afterMs how long the garbage collector has for its children */
-  add(ownerUid: string, afterMs = GRACE_MS): void {
-    if (!this.client) return;
-    this.schedule.add(ownerUid, { priority: "routine", afterMs });
-    this.workers.wake();
+  /** A watch shows that the object with that uid went. */
+  gone(ownerUid: string): void {
+    for (const child of this.options.store.of(ownerUid)) if (!isCovered(child)) this.meant.add(child.uid);
+    dropOldest(this.meant, MOST_REMEMBERED);
+    this.add(ownerUid, GRACE_MS);
   }
 
   /** Looks for children whose owners are probably gone. @param afterMs how long the garbage collector has for them */
@@ -119,6 +121,12 @@ export class Orphans {
   async end(): Promise<void> {
     this.look(0);
     await this.workers.idle();
+  }
+
+  private add(ownerUid: string, afterMs: number): void {
+    if (!this.client) return;
+    this.schedule.add(ownerUid, { priority: "routine", afterMs });
+    this.workers.wake();
   }
 
   /** Whether no watch shows the owner of a child, although one should. The child's watch may be ahead of the owner's. */
@@ -168,8 +176,9 @@ export class Orphans {
     return false;
   }
 
-  /** Whether a child was created after its owner went. */
-  private isLate({ creationTimestamp, facts: { owner } }: Orphan): boolean {
+  /** Whether a child was created after its owner went. The clocks of two API servers may differ by more than that takes. */
+  private isLate({ uid, creationTimestamp, facts: { owner } }: Orphan): boolean {
+    if (this.meant.has(uid)) return false;
     const removedAt = this.options.sight.removedAt(owner.uid);
     const created = Date.parse(creationTimestamp ?? "");
     return removedAt !== undefined && created > removedAt + CLOCK_LATE_MS;

@@ -90,7 +90,7 @@ export class Wakeups implements ClusterListener {
       // The object may still be there, and its children with it.
       this.clearUp(keyOf(name), "change");
     } else {
-      this.parts?.orphans?.add(uid);
+      this.parts?.orphans?.gone(uid);
       this.forget(keyOf(name));
       // A run says that the object is gone, if somebody waits for one.
       if (this.options.requests.has(keyOf(name))) this.options.triggers.add(keyOf(name), "change");

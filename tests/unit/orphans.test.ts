@@ -99,7 +99,7 @@ describe("Orphans", () => {
   function reported(object: KubernetesObject = widget()): void {
     goes(object);
     removed.set(object.metadata.uid, cluster.time);
-    orphans.add(object.metadata.uid);
+    orphans.gone(object.metadata.uid);
   }
 
   const left = () => cluster.ofKind("ConfigMap").map(({ metadata }) => metadata.name);
@@ -250,6 +250,15 @@ describe("Orphans", () => {
     );
     orphans.look();
     assert.equal(clock.pending, 0);
+  });
+
+  it("leaves a child that no owner reference covers if it was known before its owner went, although another API server's clock says that it was created afterwards", async () => {
+    child("far", widget(), "archive", 3_600_000);
+    reported();
+    lead();
+    orphans.look();
+    await clock.tick(5_000);
+    assert.deepEqual([left(), notices.length], [["far"], 1]);
   });
 
   it("leaves a child that no owner reference covers, whenever it was created, if no watch has shown that its owner went", async () => {
