@@ -70,6 +70,7 @@ export function newParts(options: PartsOptions): Parts {
     objects,
     read: (name) => objects.read(name),
     children,
+    lastMemoryOf: (object) => objects.lastMemoryOf(object),
     memoryObjects: memoryObjectsOf(watches, options),
     sight: {
       isWatched,

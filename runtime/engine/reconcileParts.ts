@@ -1,5 +1,5 @@
 import { ChildWriter } from "../children/childWriter";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { JsonObject, KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { type Memories, statusMemories } from "../memory/memories";
 import type { MemoryObjects } from "../memory/memoryObjects";
 import { fieldManagerOf } from "../names";
@@ -17,6 +17,8 @@ export interface ReconcilePartsOptions
     Pick<TellerOptions, "record"> {
   /** Reads an object as it is now, to write its status. */
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
+  /** The memory that an object's status had before somebody emptied it. Undefined if none is known. @default none is known */
+  readonly lastMemoryOf?: (object: KubernetesObject) => JsonObject | undefined;
   /** The memories of objects that we do not own. Undefined if we own the objects. */
   readonly memoryObjects: MemoryObjects | undefined;
   /** What is known about objects that we do not own. */
@@ -52,7 +54,7 @@ export function newReconcileParts(options: ReconcilePartsOptions): ReconcilePart
     learn,
     invalidate,
   });
-  const memories = memoryObjects ?? statusMemories(statuses);
+  const memories = memoryObjects ?? statusMemories(statuses, options.lastMemoryOf);
   const departures = memoryObjects && { resource, memories: memoryObjects, children, ...sight };
   const events = new EventWriter({ controller: fieldManager, instance, onDrop });
   return {

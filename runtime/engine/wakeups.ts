@@ -77,7 +77,7 @@ export class Wakeups implements ClusterListener {
   objectChanged({ name, resourceVersion, isReady, isHinted, isStripped }: ObjectChange): void {
     if (isReady) return this.options.triggers.add(keyOf(name), "routine");
     this.options.arrivals.note(keyOf(name), "watch");
-    if (isStripped) return this.options.triggers.finalizerLost(keyOf(name));
+    if (isStripped) return this.options.triggers.stripped(keyOf(name));
     this.options.triggers.add(keyOf(name), "change");
     if (isHinted) this.options.onChange?.(name, resourceVersion);
   }

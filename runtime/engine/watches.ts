@@ -6,6 +6,7 @@ import type { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
+import { writtenMemory } from "../memory/memory";
 import { memoryResourceOf } from "../memory/memoryKind";
 import { MemoryStore } from "../memory/memoryStore";
 import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "../names";
@@ -220,7 +221,7 @@ export class Watches {
     return new CustomResources({
       client,
       resource,
-      finalizers: watch ? [] : finalizersOf(operator),
+      ...(!watch && { finalizers: finalizersOf(operator), memoryIn: writtenMemory }),
       onChange: (change) => listener.objectChanged(change),
       onGone: (name, uid) => listener.objectGone(name, uid),
       onSeen: (name, object) => this.used.see(name, object),

@@ -1,6 +1,6 @@
-import type { KubernetesObject } from "../kubernetes/objects";
+import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { Statuses } from "../status/statuses";
-import { type Memory, memoryAbout, memoryOf } from "./memory";
+import { type Memory, memoryAbout, memoryIn, memoryOf, writtenMemory } from "./memory";
 
 /**
  * Where the engine keeps its memory of an object and the last verdict about it.
@@ -18,10 +18,19 @@ export interface Memories extends Pick<Statuses, "write"> {
   of(object: KubernetesObject): Promise<Memory>;
 }
 
-/** The memories of custom resources, in their own status. */
-export function statusMemories(statuses: Pick<Statuses, "write">): Memories {
+/**
+ * The memories of custom resources, in their own status.
+ * @param lastOf the memory that an object's status had before somebody emptied it. @default none is known
+ */
+export function statusMemories(
+  statuses: Pick<Statuses, "write">,
+  lastOf: (object: KubernetesObject) => JsonObject | undefined = () => undefined,
+): Memories {
   return {
-    of: async (object) => memoryOf(object),
+    of: async (object) => {
+      const last = writtenMemory(object) ? undefined : lastOf(object);
+      return last ? memoryIn(last) : memoryOf(object);
+    },
     write: (client, object, { memory, ...change }, along) => {
       const about = memory && { memory: memoryAbout(object.uid, memory) };
       return statuses.write(client, object, { ...change, ...about }, along);

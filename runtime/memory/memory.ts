@@ -114,6 +114,17 @@ export function memoryOf(object: KubernetesObject): Memory {
   return isOfThisLife ? memory : { ...NOTHING, kinds: memory.kinds };
 }
 
+/**
+ * The memory that the engine wrote into the status of this very custom resource, as JSON. Undefined if there is none, or one that says
+ * nothing.
+ */
+export function writtenMemory({ status, metadata }: KubernetesObject): JsonObject | undefined {
+  const written = isRecord(status) ? status["argosy"] : undefined;
+  if (!isRecord(written) || written["uid"] !== metadata.uid) return undefined;
+  const memory = memoryIn(written);
+  return isSameMemory(memory, NOTHING) ? undefined : remembered(memory);
+}
+
 /** A memory as it is written into the status of the custom resource with that uid. {@link memoryOf} reads it. */
 export function memoryAbout(uid: string, memory: JsonObject): JsonObject {
   return { ...memory, uid };

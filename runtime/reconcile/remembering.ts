@@ -9,7 +9,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import type { Memories } from "../memory/memories";
-import { type Footprint, isSameMemory, type Memory, NOTHING, remembered } from "../memory/memory";
+import { type Footprint, isSameMemory, type Memory, memoryOf, NOTHING, remembered } from "../memory/memory";
 import { memoryAfter, memoryOfPart, type Progress } from "../memory/rememberedChildren";
 import { formerManagersOf, type OperatorNames } from "../names";
 import type { StatusChange } from "../status/composeStatus";
@@ -129,7 +129,10 @@ export class Remembering {
     await memories.write(client, nameOf(object), { memory: remembered(memory) }).catch(readAgain);
   }
 
-  /** Remembers the first look at a schedule, before anything is done. @returns the object's memory then */
+  /**
+   * Remembers the first look at a schedule, and the memory that somebody took from the object's status, before anything is done.
+   * @returns the object's memory then
+   */
   async firstLook(
     client: KubernetesClient,
     object: KubernetesObject,
@@ -137,8 +140,13 @@ export class Remembering {
     schedules: Memory["schedules"],
   ): Promise<Memory> {
     const memory = { ...before, schedules };
-    if (isSameMemory(memory, before)) return before;
-    await this.now(client, object, memory);
+    const isFirst = !isSameMemory(memory, before);
+    const isTaken = this.options.isOurs && !isSameMemory(before, memoryOf(object));
+    if (!isFirst && !isTaken) return before;
+    await this.now(client, object, memory).catch((error: unknown) => {
+      // This process still knows what somebody took. The end of the run tries once more, and says what is wrong.
+      if (isFirst || !(error instanceof ReconcileFailure)) throw error;
+    });
     return memory;
   }
 

@@ -1,6 +1,12 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { getUnlessGone } from "../kubernetes/namespaces";
-import { isNewer, type KubernetesObject, type ObjectName, withoutManagedFields } from "../kubernetes/objects";
+import {
+  isNewer,
+  type JsonObject,
+  type KubernetesObject,
+  type ObjectName,
+  withoutManagedFields,
+} from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { dropOldest } from "../work/dropOldest";
 import { type ObjectFacts, objectFactsOf, type WatchedObjects } from "./objectFacts";
@@ -29,6 +35,11 @@ export interface CustomResourcesOptions {
    * asked before it goes. @default none
    */
   readonly finalizers?: readonly string[];
+  /**
+   * The engine's memory that the status of an object has. Undefined: it has none. If an object that is not being deleted loses it, the
+   * object is reconciled, and {@link CustomResources.lastMemoryOf} still has it. @default nothing is remembered in the status
+   */
+  readonly memoryIn?: (object: KubernetesObject) => JsonObject | undefined;
   /** An object is to be reconciled. */
   readonly onChange: (change: ObjectChange) => void;
   /** An object is gone. */
@@ -53,7 +64,7 @@ export interface ObjectChange {
   readonly isReady: boolean;
   /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of Argosy's. */
   readonly isHinted: boolean;
-  /** Whether the only change is that somebody removed one of our finalizers. @default false */
+  /** Whether the only change is that somebody removed one of our finalizers, or the engine's memory. @default false */
   readonly isStripped?: boolean;
 }
 
@@ -81,7 +92,9 @@ export class CustomResources implements KnownObjects {
     this.store = new Store<ObjectFacts>({
       client: { get: (kind, name) => getUnlessGone(client, kind, name) },
       factsOf: (object) =>
-        watched?.isWatched(object) === false ? undefined : objectFactsOf(object, watched, finalizers),
+        watched?.isWatched(object) === false
+          ? undefined
+          : { ...objectFactsOf(object, watched, finalizers), ...this.memoryFactsOf(object) },
       // We write no objects of others, so their `managedFields` are not needed.
       kept: watched && withoutManagedFields,
       onChange: (change) => this.changed(change),
@@ -148,6 +161,12 @@ export class CustomResources implements KnownObjects {
     return this.store.find(this.options.resource, name)?.facts.madeOf ?? [];
   }
 
+  /** The engine's memory that the object's status has, or had before somebody emptied it. Undefined if none is known. */
+  lastMemoryOf({ metadata }: KubernetesObject): JsonObject | undefined {
+    const stored = this.store.find(this.options.resource, metadata);
+    return stored?.uid === metadata.uid ? stored.facts.memory : undefined;
+  }
+
   /** Whether an object with that uid is known. */
   hasUid(uid: string): boolean {
     return this.uids.has(uid);
@@ -203,9 +222,10 @@ export class CustomResources implements KnownObjects {
     if (source === "handled") return;
     if (left) this.options.onGone({ namespace, name }, left.uid);
     if (!after) return;
-    const { trigger, hinted, isReady, finalizers } = after.facts;
-    const hasLost = !after.deleting && same?.finalizers.some((each) => !finalizers.includes(each)) === true;
-    if (same?.trigger === trigger && !hasLost) return;
+    const { trigger, hinted, isReady, finalizers, isEmptied } = after.facts;
+    const isStripped =
+      same?.finalizers.some((each) => !finalizers.includes(each)) || (isEmptied && same?.isEmptied !== true);
+    if (same?.trigger === trigger && (after.deleting || !isStripped)) return;
     const { resourceVersion } = after;
     this.options.onChange({
       name: { namespace, name },
@@ -214,6 +234,17 @@ export class CustomResources implements KnownObjects {
       isHinted: same?.hinted !== hinted,
       ...(same?.trigger === trigger && { isStripped: true }),
     });
+  }
+
+  private memoryFactsOf(object: KubernetesObject): Pick<ObjectFacts, "memory" | "isEmptied"> {
+    const memory = this.options.memoryIn?.(object);
+    if (memory) return { memory };
+    const { uid, resourceVersion } = object.metadata;
+    const known = this.store.find(this.options.resource, object.metadata);
+    // If etcd was restored, the memory is of a time that has not come yet.
+    const isLater = known?.uid === uid && !isNewer(known.resourceVersion, resourceVersion);
+    const last = isLater ? known.facts.memory : undefined;
+    return last ? { memory: last, isEmptied: true } : {};
   }
 
   /** We wrote an object that the watch has not brought yet. */

@@ -1,5 +1,5 @@
 import { fingerprint } from "../json/fingerprint";
-import { isTrue, type KubernetesObject } from "../kubernetes/objects";
+import { isTrue, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
 import { annotationsOf, madeOf, ownAnnotationsOf } from "./watched";
 
 /** The differences for objects of a kind that we do not own. */
@@ -21,6 +21,10 @@ export interface ObjectFacts {
   readonly isReady: boolean;
   /** Our finalizers that the object has. */
   readonly finalizers: readonly string[];
+  /** The engine's memory that the status has, or had before somebody emptied it. Undefined: there was none. */
+  readonly memory?: JsonObject | undefined;
+  /** Whether somebody has emptied that. @default false */
+  readonly isEmptied?: boolean;
   /** The uids of the objects of which the object was made. Only for objects that we do not own. */
   readonly madeOf?: readonly string[];
 }

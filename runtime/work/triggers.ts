@@ -27,8 +27,8 @@ const REPORT_COALESCING_MS = 100;
  * so that the report that it is ready need not wait.
  */
 const PROGRESS_COALESCING_MS = 1_000;
-/** Another controller may take our finalizer away each time that it sees it. */
-const FINALIZER_PACE = { burst: 5, refillMs: 10_000 };
+/** Another controller may take our finalizer, or the engine's memory, away each time that it sees it. */
+const STRIPPED_PACE = { burst: 5, refillMs: 10_000 };
 /** How often a used object that changes all the time wakes an object. */
 const USED_PACE = { burst: 5, refillMs: 1_000 };
 /** How many users of an object are woken at once. The others are woken one after another, so that they are no storm. */
@@ -47,7 +47,7 @@ const CYCLE = { patience: 5, firstDelayMs: 1_000, longestDelayMs: 60_000, quietM
  * - A child that only reports makes at most one reconcile a second, and one more when it becomes ready. It ends no backoff.
  * - When a child becomes ready, its object is reconciled soon, whatever the child reported before.
  * - A child that drifted ends a backoff. It is corrected soon, unless its object is contested.
- * - A finalizer that somebody takes away each time comes back less often.
+ * - A finalizer or a memory that somebody takes away each time comes back less often.
  * - An object that many others use wakes all of them, after fresh changes, and not all at once.
  * - Objects that change each other by their uses come to rest.
  * - Names that somebody invents cannot fill the memory.
@@ -57,14 +57,14 @@ export class Triggers {
   private readonly reportPace: Pace;
   private readonly cycles: Contests;
   private readonly usedPace: Pace;
-  private readonly finalizerPace: Pace;
+  private readonly strippedPace: Pace;
 
   constructor(private readonly options: TriggersOptions) {
     this.contests = new Contests(CHILDREN_CHANGED_BACK, options.now);
     this.reportPace = new Pace(REPORT_PACE, options.now);
     this.cycles = new Contests(CYCLE, options.now);
     this.usedPace = new Pace(USED_PACE, options.now);
-    this.finalizerPace = new Pace(FINALIZER_PACE, options.now);
+    this.strippedPace = new Pace(STRIPPED_PACE, options.now);
   }
 
   /** The object must be reconciled. */
@@ -79,9 +79,9 @@ export class Triggers {
     return schedule.depth < MOST_WAITING || schedule.has(key);
   }
 
-  /** Somebody removed one of our finalizers from the object, and changed nothing else. */
-  finalizerLost(key: string): void {
-    this.add(key, "change", this.finalizerPace.turn(key));
+  /** Somebody removed one of our finalizers, or the engine's memory, from the object, and changed nothing else. */
+  stripped(key: string): void {
+    this.add(key, "change", this.strippedPace.turn(key));
   }
 
   /** A child of the object reports, and has the fields that we applied. @param isProgress whether the child is not ready yet */

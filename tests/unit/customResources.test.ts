@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
+import { writtenMemory } from "../../runtime/memory/memory";
 import { CustomResources, type ObjectChange } from "../../runtime/watch/customResources";
 import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
 import { WIDGETS, widget } from "./support/objects";
@@ -24,6 +25,7 @@ describe("CustomResources", () => {
       client: { get: async () => server, now: () => now },
       resource: WIDGETS,
       finalizers: OURS,
+      memoryIn: writtenMemory,
       onChange: (change) => void changes.push(change),
       onGone: (_, uid) => void gone.push(uid),
     });
@@ -73,6 +75,32 @@ describe("CustomResources", () => {
     watched(at(7, { finalizers: ["x"], managedFields: [{ manager: "kubectl" }] }));
     watched(at(8, { annotations: { "kubectl.kubernetes.io/last-applied-configuration": "{}" } }));
     assert.deepEqual(changes, []);
+  });
+
+  it("says that an object has lost the engine's memory in its status, which is still known then", () => {
+    const argosy = { kinds: ["v1/ConfigMap"], created: ["batch/Job/shop/a"], uid: "widget-uid" };
+    const known = (object: KubernetesObject) => objects.lastMemoryOf(object)?.["created"];
+    watched(at(6, {}, { status: { argosy, ...READY } }));
+    watched(at(7, {}, { status: { argosy } }));
+    assert.deepEqual(versions(), []);
+    const emptied = [{ status: { argosy: {} } }, { status: {} }, {}];
+    for (const [index, content] of emptied.entries()) {
+      const object = at(8 + index, {}, content);
+      watched(object);
+      assert.deepEqual(known(object), argosy.created);
+    }
+    assert.deepEqual(versions(), ["8"]);
+    watched(at(20, {}, { status: { argosy } }));
+    watched(at(21, { deletionTimestamp: "2026-01-01T00:00:00Z", generation: 4 }));
+    assert.deepEqual(known(at(21)), argosy.created);
+    // Another object has the name, and etcd was restored to a time before this one had a memory.
+    watched(at(22, { uid: "other" }));
+    assert.deepEqual(known(at(22, { uid: "other" })), undefined);
+    watched(at(23, { uid: "other" }, { status: { argosy: { ...argosy, uid: "other" } } }));
+    sink.listing(true, "9");
+    sink.set(at(9, { uid: "other" }), true);
+    sink.listed("9");
+    assert.deepEqual(known(at(9, { uid: "other" })), undefined);
   });
 
   it("says that an object has lost a finalizer of ours, unless it is being deleted; and nothing of one that comes", () => {

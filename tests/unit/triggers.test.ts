@@ -59,7 +59,7 @@ describe("Triggers", () => {
   it("puts a finalizer back soon, and once in ten seconds if somebody takes it away each time", () => {
     const at: number[] = [];
     for (let time = 0; time < 8; time++) {
-      triggers.finalizerLost(KEY);
+      triggers.stripped(KEY);
       at.push(nextAt());
     }
     assert.deepEqual(at, [0, 0, 0, 0, 0, 10_000, 20_000, 30_000]);
