@@ -29,8 +29,8 @@ export interface DesiredChild extends Partial<ChildOrder> {
  * @param resources the declared kinds as the API serves them
  * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a kind does not allow the name of its child, a
  *   namespace is missing or not the operator's, or a child is answered twice, names another owner, has a finalizer of the operator or
- *   an unknown label or annotation of Argosy's, waits for a child that never becomes ready, or would itself be watched. `KindMissing`
- *   if the cluster does not serve a kind. `ChildCycle` if too many objects in a row led to this one
+ *   an unknown label or annotation of Argosy's, waits for a child that never becomes ready, would itself be watched, or is the object.
+ *   `KindMissing` if the cluster does not serve a kind. `ChildCycle` if too many objects in a row led to this one
  */
 export function desiredChildren(
   answered: readonly Manifest[],
@@ -52,7 +52,7 @@ export function desiredChildren(
     const problem =
       misnamed(manifest) ??
       misplaced(manifest, object, resource, operator) ??
-      whyNotOurs(child, object, operator);
+      whyNotOurs(manifest, child.metadata, object, operator);
     if (problem !== undefined) throw refuse(problem);
     const name = `${child.kind} (${child.apiVersion}) ${formatName(manifest.metadata)}`;
     if (seen.has(name)) throw refuse(`is ${name}, which the answer contains twice`);
@@ -102,12 +102,25 @@ function misplaced(
   return undefined;
 }
 
-/** Says why a child cannot be the object's: it would be watched itself, or names an owner, or a finalizer of the operator. */
-function whyNotOurs(child: Manifest, object: KubernetesObject, operator: Operator): string | undefined {
+/**
+ * Says why a child cannot be the object's: it is the object, it would be watched itself, or it names an owner, or a finalizer of the
+ * operator.
+ * @param answered its metadata as the handler answered them
+ */
+function whyNotOurs(
+  child: Manifest,
+  { ownerReferences, finalizers }: Manifest["metadata"],
+  object: KubernetesObject,
+  operator: Operator,
+): string | undefined {
+  const isItself =
+    child.kind === object.kind &&
+    groupOf(child.apiVersion) === groupOf(object.apiVersion) &&
+    formatName(child.metadata) === formatName(object.metadata);
+  if (isItself) return "is the watched object itself, and an object cannot be its own child";
   if (operator.watch && wouldBeWatched(child, operator.customResource, operator.watch))
     return `is a ${child.kind} with the labels that operator.yaml lists under "watch": it would be watched too, and each object would lead to another one without end`;
   // A handler may answer null for either.
-  const { ownerReferences, finalizers } = child.metadata;
   const foreign = ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
   if (foreign) return `names ${foreign.kind} ${foreign.name} as its owner; Argosy sets the owner`;
   const ours = allIdentitiesOf(operator).flatMap(finalizersOf);

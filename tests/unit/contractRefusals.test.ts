@@ -113,6 +113,7 @@ const ROWS: readonly Row[] = [
       made(child({ kind: CLUSTER_ROLES.kind, apiVersion: CLUSTER_ROLES.apiVersion })),
       made(child(), child()),
       [made(child({ apiVersion: "shop.example.com/v1", kind: "Widget" }, { labels: { app: "web" } })), WATCH],
+      [made(child({ apiVersion: "shop.example.com/v1", kind: "Widget" }, { name: "widget" })), WATCH],
     ],
   },
   {

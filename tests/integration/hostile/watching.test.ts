@@ -65,6 +65,22 @@ describe("an operator that watches a kind that others own, where", function () {
     );
   });
 
+  it("the handler returns the watched object itself, and somebody offers the object for adoption: it is refused, and the object stays", async () => {
+    const labels = { "example.com/by": "itself" };
+    const operator = await bench.install({ watch: { apiVersion: "v1", kind: "ConfigMap", labels } });
+    operator.plan("itself", saying([configMap("itself", { a: "2" })]));
+    await bench.leading(operator);
+    const metadata = { labels, annotations: { "argosy.dev/adopt": "true" } };
+    const object = await bench.api.apply(bench.here(configMap("itself", { a: "1" }, metadata)));
+    await eventually(async () => {
+      const { status, reason, message } = conditionsIn(await bench.memory(operator, object))[0] ?? {};
+      assert.deepEqual([status, reason], ["False", "InvalidAnswer"], message);
+      assert.match(String(message), /is the watched object itself/);
+    });
+    assert.deepEqual((await bench.api.get(object))["data"], { a: "1" });
+    assert.equal((await bench.api.get(object)).metadata.uid, object.metadata.uid);
+  });
+
   it("two operators watch the same objects: each has its own children and memory, also when one lets go", async () => {
     const labels = { "example.com/by": "both" };
     const watch = { apiVersion: "apps/v1", kind: "Deployment", labels };
