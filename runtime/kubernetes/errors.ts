@@ -164,6 +164,11 @@ export function isUndecided(error: unknown): boolean {
   return isBusy(error) || isUnasked(error);
 }
 
+/** Whether a ResourceQuota has no room for an object (kubernetes, staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota). */
+export function isQuotaExceeded(error: unknown): boolean {
+  return isApiError(error, 403) && error.message.includes(" exceeded quota: ");
+}
+
 /** Whether nothing can be created because the namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): boolean {
   return isApiError(error, 403) && hasCause(error, "NamespaceTerminating");

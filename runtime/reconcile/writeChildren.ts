@@ -5,9 +5,11 @@ import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
+import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isRace } from "../kubernetes/conflicts";
-import type { KubernetesObject } from "../kubernetes/objects";
+import { isQuotaExceeded } from "../kubernetes/errors";
+import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
 import { isSameMemory, type Memory } from "../memory/memory";
 import { type Progress, wasReady, withoutChild } from "../memory/rememberedChildren";
 import type { Sweep } from "./sweep";
@@ -80,7 +82,7 @@ class Writing {
       await this.prune();
       await this.deleteUndeclared();
     } catch (error) {
-      return { ...this.result(), failure: { error } };
+      return { ...this.result(), failure: { error: this.withUnwanted(error) } };
     }
     return this.result();
   }
@@ -182,13 +184,28 @@ class Writing {
     );
   }
 
-  private async prune(): Promise<void> {
-    const { children: store, writer } = this.options;
-    const { object, desired, scope } = this;
+  private unwanted(): Child[] {
+    const { children: store } = this.options;
+    const { object, desired } = this;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
-    const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
+    return store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
+  }
+
+  /** An error, which names a child that is no longer wanted if a full quota is the cause: the child may hold the quota. */
+  private withUnwanted(error: unknown): unknown {
+    if (!(error instanceof ReconcileFailure) || !isQuotaExceeded(error.cause)) return error;
+    const [child] = this.unwanted();
+    if (!child) return error;
+    const { reason, message, cause } = error;
+    const advice = `Nothing is deleted before every child is written. If ${kindAndName(child.resource.kind, child)}, which the handler no longer returns, holds the quota, delete it by hand.`;
+    return new ReconcileFailure(reason, `${message} ${advice}`, { cause });
+  }
+
+  private async prune(): Promise<void> {
+    const { writer } = this.options;
+    const { scope } = this;
     await this.all(
-      unwanted.map((child) =>
+      this.unwanted().map((child) =>
         scope.timeline
           .child(existing(child), () => writer.delete(child, scope))
           .catch((error: unknown) => {

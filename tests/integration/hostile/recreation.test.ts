@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
-import { customResourceDefinition, inNamespace, job, OPEN_SCHEMA } from "../support/manifests";
+import { configMap, customResourceDefinition, inNamespace, job, OPEN_SCHEMA } from "../support/manifests";
 import { answering, conditionOf, useOperator } from "../support/useOperator";
 
 describe("where a child must be deleted and created again", function () {
@@ -93,5 +93,41 @@ describe("where a child's name follows from its content", function () {
     assert.equal(spec["scope"], "Cluster");
     await bench.api.delete(object);
     await eventually(() => bench.api.assertGone(object));
+  });
+});
+
+describe("where a quota has no room for a child under another name", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "renaming-full" });
+
+  it("the object says that the old child must be deleted by hand, and goes on when that is done", async () => {
+    const quota: Manifest = {
+      ...inNamespace(
+        { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "maps" } },
+        bench.namespace,
+      ),
+      spec: { hard: { "count/configmaps": "9" } },
+    };
+    await bench.applied("renames", answering(configMap("old")));
+    const used = async () => {
+      const { status } = (await bench.api.get(quota)) as {
+        status?: { used?: JsonObject; hard?: JsonObject };
+      };
+      return status;
+    };
+    await bench.api.apply(quota);
+    const count = await eventually(async () => {
+      const now = (await used())?.used?.["count/configmaps"];
+      assert.ok(now !== undefined && Number(now) > 0, "not counted yet");
+      return String(now);
+    });
+    await bench.api.apply({ ...quota, spec: { hard: { "count/configmaps": count } } });
+    await eventually(async () => assert.equal((await used())?.hard?.["count/configmaps"], count));
+    const object = await bench.applyObject("renames", answering(configMap("new")));
+    const { message } = await bench.failed(object, "ChildRefused");
+    assert.match(message, /exceeded quota: .*If ConfigMap .*\/old, which .*, delete it by hand\./);
+    await bench.api.delete(inNamespace(configMap("old"), bench.namespace));
+    await bench.ready(object);
+    await bench.api.get(inNamespace(configMap("new"), bench.namespace));
   });
 });
