@@ -154,6 +154,20 @@ describe("the engine owns children", function () {
     });
   });
 
+  it("and prunes a child of which somebody else is an owner too: only the controller decides", async () => {
+    const other = await bench.api.apply(inNamespace(configMap("co-owner"), bench.namespace));
+    const object = await bench.applied("co-owned", answering(configMap("co-owned")));
+    const child = inNamespace(configMap("co-owned"), bench.namespace);
+    const { ownerReferences = [] } = (await bench.api.get(child)).metadata;
+    const { apiVersion, kind } = other;
+    const second = { apiVersion, kind, name: "co-owner", uid: other.metadata.uid };
+    await bench.api.patch(child, { metadata: { ownerReferences: [...ownerReferences, second] as never } });
+    await bench.idle();
+    assert.equal((await bench.api.get(child)).metadata.ownerReferences?.length, 2);
+    await bench.applyObject(object.metadata.name, answering());
+    await eventually(() => bench.api.assertGone(child));
+  });
+
   it("and never prunes what is not ours", async () => {
     const object = await bench.applied("prunes", answering(configMap("prunes")));
     const { uid } = object.metadata;
