@@ -270,8 +270,9 @@ export class ChildApplier {
     await scope.beforeReplacement?.();
     const { name, namespace } = manifest.metadata;
     const old = { resource, name, namespace, ...seen };
-    const owned = { ownerUid, ownerKind, managers: this.managers };
-    await deleteOwned(store, client, old, owned).catch((error: unknown) => {
+    const isOwned = (found: KubernetesObject) =>
+      provenOwner(found, ownerKind, this.managers)?.uid === ownerUid;
+    await deleteOwned(store, client, old, isOwned).catch((error: unknown) => {
       throw deletionRefused(error, old, scope.masked(refused.message)) ?? error;
     });
     try {

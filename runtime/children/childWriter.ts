@@ -1,12 +1,12 @@
-import { kindAndName, type Manifest } from "../kubernetes/objects";
+import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
-import { deleteOwned } from "./deleteOwned";
+import { deleteOwned, type SeenChild } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
 import { managersOf } from "./marks";
 import { Outages } from "./outages";
-import { provenOwner } from "./ownership";
+import { isStrippedChildOf, provenOwner } from "./ownership";
 import { childRefused, deletionRefused } from "./refusals";
 
 /** One change that a reconcile made. */
@@ -100,21 +100,26 @@ export class ChildWriter {
     child: Child,
     scope: WriteScope | Pick<WriteScope, "client">,
   ): Promise<ChildChange | undefined> {
-    const { store, ownerKind } = this.options;
-    const { resource, uid, facts } = child;
-    const name = kindAndName(resource.kind, child);
-    const owned = { ownerUid: facts.owner.uid, ownerKind, managers: this.managers };
-    try {
-      const result = await deleteOwned(store, scope.client, child, owned);
-      this.outages.ended(uid);
-      return result === "deleted" ? describe("deleted", resource, child) : undefined;
-    } catch (error) {
-      // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
-      // take its name.
-      const outage =
-        "confirmOwner" in scope ? await this.outages.met(error, uid, scope, `delete ${name}`) : undefined;
-      throw outage ?? deletionRefused(error, child) ?? error;
-    }
+    const { uid } = child.facts.owner;
+    return this.deleteIf((found) => this.ownerOf(found)?.uid === uid, child, scope);
+  }
+
+  /**
+   * Deletes an object if it is a child of this owner that has lost one of the marks that name the owner.
+   * @returns undefined if it is no such child, or is gone
+   * @throws as {@link delete} does
+   */
+  async deleteStripped(
+    resource: Resource,
+    found: KubernetesObject,
+    owner: KubernetesObject,
+    scope: Pick<WriteScope, "client">,
+  ): Promise<ChildChange | undefined> {
+    const isOwned = (now: KubernetesObject) =>
+      isStrippedChildOf(now, owner, this.managers) || this.ownerOf(now)?.uid === owner.metadata.uid;
+    if (!isStrippedChildOf(found, owner, this.managers) || found.metadata.deletionTimestamp) return undefined;
+    const { name, namespace, uid, resourceVersion } = found.metadata;
+    return this.deleteIf(isOwned, { resource, name, namespace, uid, resourceVersion }, scope);
   }
 
   /**
@@ -135,10 +140,33 @@ export class ChildWriter {
     if (!found || found.metadata.uid !== child.uid) return undefined;
     const { resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences = [] } = found.metadata;
     if (deletionTimestamp || ownerReferences.length > 1) return undefined;
-    const owner = provenOwner(found, this.options.ownerKind, this.managers);
-    return owner?.uid === child.facts.owner.uid
+    return this.ownerOf(found)?.uid === child.facts.owner.uid
       ? { ...child, resourceVersion, creationTimestamp }
       : undefined;
+  }
+
+  private async deleteIf(
+    isOwned: (found: KubernetesObject) => boolean,
+    child: SeenChild,
+    scope: WriteScope | Pick<WriteScope, "client">,
+  ): Promise<ChildChange | undefined> {
+    const { resource, uid } = child;
+    const name = kindAndName(resource.kind, child);
+    try {
+      const result = await deleteOwned(this.options.store, scope.client, child, isOwned);
+      this.outages.ended(uid);
+      return result === "deleted" ? describe("deleted", resource, child) : undefined;
+    } catch (error) {
+      // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
+      // take its name.
+      const outage =
+        "confirmOwner" in scope ? await this.outages.met(error, uid, scope, `delete ${name}`) : undefined;
+      throw outage ?? deletionRefused(error, child) ?? error;
+    }
+  }
+
+  private ownerOf(found: KubernetesObject) {
+    return provenOwner(found, this.options.ownerKind, this.managers);
   }
 
   /**
@@ -160,6 +188,10 @@ export class ChildWriter {
   }
 }
 
-function describe(verb: ChildVerb, { kind }: Resource, { namespace, name }: Manifest["metadata"] | Child) {
+function describe(
+  verb: ChildVerb,
+  { kind }: Resource,
+  { namespace, name }: Manifest["metadata"] | SeenChild,
+) {
   return { verb, kind, namespace, name };
 }

@@ -1,22 +1,16 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts } from "../kubernetes/conflicts";
 import { isApiError } from "../kubernetes/errors";
-import type { Resource } from "../kubernetes/resource";
+import type { KubernetesObject } from "../kubernetes/objects";
 import type { Child, ChildStore } from "./childStore";
-import { provenOwner } from "./ownership";
 
-/** Whose child it is, and what proves that. */
-export interface OwnedBy {
-  readonly ownerUid: string;
-  /** The owner's kind. */
-  readonly ownerKind: Resource;
-  /** The field managers that are ours. */
-  readonly managers: readonly string[];
-}
+/** One object, in the version that was seen to be its owner's child. */
+export type SeenChild = Pick<Child, "resource" | "name" | "namespace" | "uid" | "resourceVersion">;
 
 /**
  * Deletes exactly one child, in the version that was seen to be its owner's. If somebody else has written it since, it is looked at
  * again first.
+ * @param isOwned whether the object that is there now is still its owner's child
  * @returns "gone" if there was none. Undefined if it is not deleted: it is no longer its owner's, or somebody else deletes it
  * @throws ApiError 409 if somebody else writes it all the time; StandingConflictError if a webhook refuses the deletion by a
  *   conflict; ApiError, ApiUnreachableError
@@ -24,8 +18,8 @@ export interface OwnedBy {
 export async function deleteOwned(
   store: ChildStore,
   client: KubernetesClient,
-  child: Pick<Child, "resource" | "name" | "namespace" | "uid" | "resourceVersion">,
-  { ownerUid, ownerKind, managers }: OwnedBy,
+  child: SeenChild,
+  isOwned: (object: KubernetesObject) => boolean,
 ): Promise<"deleted" | "gone" | undefined> {
   const { resource, uid } = child;
   let { resourceVersion } = child;
@@ -44,7 +38,7 @@ export async function deleteOwned(
     });
     if (result === "deleted" || result === "gone") return result;
     if (object?.metadata.uid !== uid || object.metadata.deletionTimestamp) return undefined;
-    if (provenOwner(object, ownerKind, managers)?.uid !== ownerUid) return undefined;
+    if (!isOwned(object)) return undefined;
     conflicts.met(result, resourceVersion, object.metadata.resourceVersion);
     ({ resourceVersion } = object.metadata);
   }

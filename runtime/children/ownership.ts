@@ -113,7 +113,7 @@ export function provenOwner(
   managers: readonly string[],
 ): Owner | undefined {
   const { metadata } = object;
-  const owned = applyEntries(object, managers).map(({ fieldsV1 }) => metadataIn(fieldsV1));
+  const owned = appliedMetadata(object, managers);
   const reference = metadata.ownerReferences?.find(
     ({ apiVersion, kind: name, uid }) =>
       name === kind.kind &&
@@ -125,13 +125,40 @@ export function provenOwner(
   // An owner without a namespace may own an object that has one.
   if (reference)
     return ownerOf(reference.uid, kind.namespaced ? metadata.namespace : undefined, reference.name);
-  const uid = metadata.labels?.[OWNER_UID_LABEL];
-  const [namespace, name] = metadata.annotations?.[OWNER_ANNOTATION]?.split("/") ?? [];
-  const isOwned = (map: string, key: string) =>
-    owned.some((fields) => inner(fields, `f:${map}`)?.[`f:${key}`] !== undefined);
   // If somebody else changed the owner's name on it, the child would be treated as that owner's.
-  const isOurs = isOwned("labels", OWNER_UID_LABEL) && isOwned("annotations", OWNER_ANNOTATION);
-  return uid && name && isOurs ? ownerOf(uid, namespace, name) : undefined;
+  const { uid, named } = namedOwner(object, managers);
+  const [namespace, name] = named?.split("/") ?? [];
+  return uid && name ? ownerOf(uid, namespace, name) : undefined;
+}
+
+/**
+ * Whether an object is a child of this owner that no owner reference covers, and has lost one of the two marks that name the owner.
+ * The other one must be ours. If the uid is lost, an earlier owner of the same name may be meant, unless the child was created later
+ * than this owner.
+ */
+export function isStrippedChildOf(
+  object: KubernetesObject,
+  { metadata: owner }: KubernetesObject,
+  managers: readonly string[],
+): boolean {
+  const { uid, named } = namedOwner(object, managers);
+  if (uid !== undefined) return uid === owner.uid && named === undefined;
+  const hasUid = object.metadata.labels?.[OWNER_UID_LABEL] !== undefined;
+  // RFC 3339 in UTC sorts as text.
+  const isLater = (object.metadata.creationTimestamp ?? "") >= (owner.creationTimestamp ?? "");
+  return !hasUid && named === `${owner.namespace}/${owner.name}` && isLater;
+}
+
+/** The two marks that name the owner of a child that no owner reference covers: each only if we applied it. */
+function namedOwner(object: KubernetesObject, managers: readonly string[]) {
+  const { labels, annotations } = object.metadata;
+  const owned = appliedMetadata(object, managers);
+  const ours = (map: string, key: string, value: string | undefined) =>
+    owned.some((fields) => inner(fields, `f:${map}`)?.[`f:${key}`] !== undefined) ? value : undefined;
+  return {
+    uid: ours("labels", OWNER_UID_LABEL, labels?.[OWNER_UID_LABEL]),
+    named: ours("annotations", OWNER_ANNOTATION, annotations?.[OWNER_ANNOTATION]),
+  };
 }
 
 /** Why an object must not be touched. */
@@ -176,8 +203,8 @@ export function conflictWith(
 
 /** Whether one of our entries owns the label that all our children have. The garbage collector leaves that label in place. */
 export function bearsOurMark(object: KubernetesObject, managers: readonly string[]): boolean {
-  return applyEntries(object, managers).some(
-    ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
+  return appliedMetadata(object, managers).some(
+    (fields) => inner(fields, "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
   );
 }
 
@@ -211,8 +238,9 @@ export function isOwnWork(object: KubernetesObject, managers: readonly string[],
   return isRecord || applyEntries(object, managers).length > 0;
 }
 
-function metadataIn(fields: JsonObject | undefined): JsonObject | undefined {
-  return inner(fields, "f:metadata");
+/** The fields of an object's metadata that we applied, one part for each of our entries. */
+function appliedMetadata(object: KubernetesObject, managers: readonly string[]) {
+  return applyEntries(object, managers).map(({ fieldsV1 }) => inner(fieldsV1, "f:metadata"));
 }
 
 function inner(fields: JsonObject | undefined, key: string): JsonObject | undefined {

@@ -28,7 +28,8 @@ export interface Footprint {
  * that kind until a run that found none left.
  *
  * Assumption: only the engine writes it. Anyone who may write the status may forge it. The engine then looks for children of a
- * kind that it never applied. It finds none that it can prove to be its own, and touches nothing.
+ * kind that it never applied. It finds none that it can prove to be its own, and touches nothing. If it may not list that kind, a
+ * Warning says so, and the run goes on.
  *
  * Caveat: if the process dies between the write of the first child of a kind and the write of the status, the kind is not
  * remembered until the next run. If the definition drops the kind at exactly that moment, such a child in another namespace is
@@ -64,7 +65,7 @@ export interface Memory extends Footprint {
    * nothing else says that children are left there. @default none
    */
   readonly namespaces?: readonly string[] | undefined;
-  /** Whether there are children in other namespaces. Only for objects that we do not own: others have a finalizer. */
+  /** Whether there are children that no owner reference covers: in other namespaces, or of cluster scope. */
   readonly elsewhere?: true | undefined;
   /** Keys that a newer engine wrote about this very object, as they are: at most 64 KiB of JSON. @default none */
   readonly unknown?: JsonObject | undefined;

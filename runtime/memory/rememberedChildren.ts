@@ -1,6 +1,7 @@
 import { childKey, contentOf } from "../children/childOrder";
 import type { Child } from "../children/childStore";
 import type { DesiredChild } from "../children/desiredChildren";
+import type { ReconcileFailure } from "../failure";
 import { kindKey } from "../kubernetes/resource";
 import type { Memory } from "./memory";
 
@@ -15,6 +16,8 @@ export interface Progress {
    * `Memory.readyOnce`.
    */
   readonly ready: ReadonlyMap<string, string>;
+  /** The kinds of which children may be left although they are no longer declared, each with the reason. @default none */
+  readonly left?: ReadonlyMap<string, ReconcileFailure>;
 }
 
 /**
@@ -25,12 +28,12 @@ export function memoryAfter(
   before: Memory,
   desired: readonly DesiredChild[],
   there: readonly Child[],
-  { waiting, going, ready }: Progress,
+  { waiting, going, ready, left = new Map() }: Progress,
 ): Memory {
   const isCreated = (child: DesiredChild) =>
     !(waiting.includes(child) || going.has(child)) || wasCreated(before, child);
   return {
-    kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
+    kinds: [...left.keys(), ...[...desired, ...there].map(({ resource }) => kindKey(resource))],
     created: createdOnce(desired.filter(isCreated)),
     readyOnce: readyOnceOf(before, desired, ready),
     unknown: before.unknown,

@@ -91,9 +91,9 @@ export class Asking {
     event: HandlerEvent,
     object: KubernetesObject,
     { kinds }: Memory,
-    hasElsewhere: boolean,
+    isElsewhere: boolean,
   ): void {
-    const problem = this.options.whyNot?.(event, object, kinds, hasElsewhere);
+    const problem = this.options.whyNot?.(event, object, kinds, isElsewhere);
     if (problem) throw problem;
   }
 

@@ -1,5 +1,4 @@
-import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
-import { canReference } from "../children/ownership";
+import { desiredChildren } from "../children/desiredChildren";
 import type { Operator } from "../definition/definition";
 import type { ReconcileFailure } from "../failure";
 import type { ReconcileAnswer } from "../handler/contract";
@@ -11,6 +10,7 @@ import type { KnownObjects } from "../watch/customResources";
 import type { StillListingError } from "../watch/scopes";
 import type { Asking } from "./asking";
 import type { Draft } from "./draft";
+import { hasElsewhere } from "./elsewhere";
 import type { Finalizers } from "./finalizers";
 import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
 import type { Judgement, ObservedChildren } from "./observedChildren";
@@ -79,13 +79,15 @@ export class Convergence {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<Asked> {
-    const { operator, finalizers, asking, remembering, now } = this.options;
+    const { operator, finalizers, asking, remembering, writing, now } = this.options;
     const timetable = timetableOf(operator, object, known, now());
     if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
-    const hasElsewhere = finalizers?.forElsewhere(object) ?? known.elsewhere === true;
-    asking.assertPossible("reconcile", object, known, hasElsewhere);
+    const isElsewhere =
+      finalizers?.forElsewhere(object) ||
+      hasElsewhere(object, known, writing.children.of(object.metadata.uid));
+    asking.assertPossible("reconcile", object, known, isElsewhere);
     draft.events.push(...(finalizers?.warnings(object) ?? []));
-    const held = await this.ensureFinalizers(object, reconciliation, false);
+    const held = await this.ensureFinalizers(object, reconciliation, isElsewhere);
     const memory = await remembering.firstLook(reconciliation.client, held, known, timetable.before);
     const byHand = reconciliation.startedByHand.filter(
       ({ name }) => !timetable.due.some((each) => each.name === name),
@@ -110,10 +112,12 @@ export class Convergence {
       ...child,
       isCreated: wasCreated(memory, child),
     }));
-    const hasFar = desired.some((child) => isElsewhere(held, child));
-    const object = await this.ensureFinalizers(held, reconciliation, hasFar);
+    const wanted = desired.map(({ manifest }) => manifest.metadata);
+    const object = await this.ensureFinalizers(held, reconciliation, hasElsewhere(held, memory, wanted));
     const written = await writeChildren(writing, object, desired, memory, reconciliation);
     draft.changes.push(...written.changes);
+    for (const { reason, message } of written.progress.left?.values() ?? [])
+      draft.events.push({ type: "Warning", reason, note: message });
     const made = { object, answer, desired, progress: written.progress, before: written.memory };
     try {
       if (written.failure) throw written.failure.error;
@@ -177,8 +181,4 @@ export class Convergence {
     if (current !== object) objects.learn(current);
     return current;
   }
-}
-
-function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {
-  return !canReference(object, manifest.metadata.namespace);
 }

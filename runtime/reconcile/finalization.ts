@@ -1,4 +1,6 @@
+import type { ChildStore } from "../children/childStore";
 import type { Operator } from "../definition/definition";
+import type { ReconcileFailure } from "../failure";
 import type { FinalizeAnswer } from "../handler/contract";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Memory } from "../memory/memory";
@@ -6,17 +8,20 @@ import { annotated, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { KnownObjects } from "../watch/customResources";
 import type { Asking } from "./asking";
 import type { Draft } from "./draft";
+import { hasElsewhere } from "./elsewhere";
 import type { Finalizers } from "./finalizers";
+import { unlessTheyMayStay } from "./leftBehind";
 import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
 import type { ObjectEvent } from "./outcome";
 import type { Reconciliation } from "./reconciliation";
 import type { Remembering } from "./remembering";
-import { namespacesLeft, type Sweep, whereIn } from "./sweep";
+import type { Sweep } from "./sweep";
 
 /** What {@link Finalization} works with. */
 export interface FinalizationOptions {
   readonly operator: Operator;
   readonly objects: Pick<KnownObjects, "invalidate">;
+  readonly children: Pick<ChildStore, "of">;
   /** Undefined if the objects are not ours. */
   readonly finalizers: Finalizers | undefined;
   readonly sweep: Sweep;
@@ -42,14 +47,16 @@ export class Finalization {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { operator, objects, finalizers, sweep, asking, remembering, unconfirmed } = this.options;
+    const { operator, objects, children, finalizers, sweep, asking, remembering, unconfirmed } = this.options;
     const { client, timeline } = reconciliation;
     draft.note({ event: "finalize" });
     if (!finalizers?.hold(object)) return draft.skip("gone");
+    const isElsewhere =
+      finalizers.forElsewhere(object) || hasElsewhere(object, memory, children.of(object.metadata.uid));
     const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
     const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
     if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
-      asking.assertPossible("finalize", object, memory, finalizers.forElsewhere(object));
+      asking.assertPossible("finalize", object, memory, isElsewhere);
       const subject = { event: "finalize", object, state: memory.state } as const;
       const question = await asking.prepare<FinalizeAnswer>(subject, reconciliation);
       draft.prepared(question);
@@ -66,14 +73,14 @@ export class Finalization {
         return;
       }
     }
-    if (finalizers.forElsewhere(object)) {
+    if (isElsewhere) {
       // If the server of a kind is away, its list fails as if the API server were busy, and the object would not say why it waits.
       const listed = { ...memory, kinds: sweep.listed(memory.kinds) };
       if (!isSkipped) asking.assertPossible("finalize", object, listed, true);
       const sweeping = () => sweep.deleteElsewhere(client, object, memory, draft.changes);
       const left = await timeline.step("sweep", sweeping);
-      if (left.length > 0 && !isSkipped) throw namespacesLeft(left, operator.namespaces);
-      if (left.length > 0) events.push(childrenLeft(left));
+      if (left && !isSkipped) throw unlessTheyMayStay(left);
+      if (left) events.push(childrenLeft(left));
     }
     await timeline.step("finalizer", () => finalizers.removeAll(client, object));
     // Until the watch shows this, another reconcile would ask the handler again.
@@ -82,8 +89,8 @@ export class Finalization {
   }
 }
 
-function childrenLeft(namespaces: readonly string[]): ObjectEvent {
-  const note = `children in ${whereIn(namespaces)} are left, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: the operator has no rights there any more`;
+function childrenLeft({ message }: ReconcileFailure): ObjectEvent {
+  const note = `children are left, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: ${message}`;
   return { type: "Warning", reason: "FinalizeSkipped", note };
 }
 

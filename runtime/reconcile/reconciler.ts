@@ -50,7 +50,9 @@ export interface ReconcilerOptions
  * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
  * - If `finalize` is declared, the finalizer is on the object before the handler is asked (hostile/leaks.test.ts).
  * - The handler is asked with all children or not at all, also when it finalizes (hostile/unlistedKinds.test.ts).
- * - The other finalizer is on the object before its first child that no owner reference can cover (engineFinalize.test.ts).
+ * - The other finalizer is on the object before its first child that no owner reference can cover (engineFinalize.test.ts), and comes
+ *   back as long as there is one (hostile/lostMarks.test.ts).
+ * - If somebody empties the engine's memory in the status, it is written back (hostile/emptiedStatus.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
  * - Outside of the namespaces that the operator lists, an object is finalized, and nothing else (hostile/namespaces.test.ts).
@@ -87,7 +89,7 @@ export class Reconciler {
     const parts = { finalizers, asking, remembering, unconfirmed };
     this.departures = departures && new Departures(departures, sweep);
     this.convergence = new Convergence({ ...options, ...parts, writing, observed, scrubber, now });
-    this.finalization = new Finalization({ operator, objects, sweep, ...parts });
+    this.finalization = new Finalization({ operator, objects, children, sweep, ...parts });
   }
 
   /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */

@@ -15,6 +15,7 @@ import { formerManagersOf, type OperatorNames } from "../names";
 import type { StatusChange } from "../status/composeStatus";
 import type { Verdict } from "../status/conditions";
 import type { KnownObjects } from "../watch/customResources";
+import { hasElsewhere } from "./elsewhere";
 import type { ReconcileReport } from "./report";
 
 /** What {@link Remembering} works with. */
@@ -174,8 +175,8 @@ export class Remembering {
   }
 
   /**
-   * The namespaces of the children, and, for an object that we do not own, the state that the handler wants to get back. If the
-   * handler answers no state, the object keeps the one that it has.
+   * Where the children are, and, for an object that we do not own, the state that the handler wants to get back. If the handler
+   * answers no state, the object keeps the one that it has.
    * @param isPart whether there may be children where there were some before
    */
   private ofWhere(
@@ -183,18 +184,18 @@ export class Remembering {
     isPart = false,
   ): Pick<Memory, "state" | "elsewhere" | "namespaces"> {
     const { isOurs, children, operator } = this.options;
-    const elsewhere = [
-      ...desired.map(({ manifest }) => manifest.metadata.namespace),
-      ...children.of(object.metadata.uid).map(({ namespace }) => namespace),
-    ].filter((namespace) => !canReference(object, namespace));
-    if (!isOurs)
-      return {
-        state: (state as JsonObject | undefined) ?? before.state,
-        ...(elsewhere.length > 0 && { elsewhere: true as const }),
-      };
+    const there = [...desired.map(({ manifest }) => manifest.metadata), ...children.of(object.metadata.uid)];
+    const far = there.flatMap(({ namespace }) =>
+      namespace === undefined || canReference(object, namespace) ? [] : [namespace],
+    );
     // No watch shows the children that are left in a namespace that the operator no longer lists.
     const left = (before.namespaces ?? []).filter((each) => isPart || !isListed(operator.namespaces, each));
-    return { namespaces: [...elsewhere.filter((namespace) => namespace !== undefined), ...left] };
+    const namespaces = [...far, ...left];
+    const where = { namespaces, elsewhere: isPart ? before.elsewhere : undefined };
+    return {
+      ...(hasElsewhere(object, where, there) && { elsewhere: true as const }),
+      ...(isOurs ? { namespaces } : { state: (state as JsonObject | undefined) ?? before.state }),
+    };
   }
 }
 

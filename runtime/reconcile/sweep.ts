@@ -1,7 +1,8 @@
 import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
-import { canReference } from "../children/ownership";
-import { GRANT_REMEDY, isRightMissing, ROLE_REMEDY } from "../children/refusals";
+import { childSelectorOf, managersOf } from "../children/marks";
+import { canReference, isStrippedChildOf } from "../children/ownership";
+import { isRightMissing } from "../children/refusals";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -11,7 +12,8 @@ import { lookAtNamespace } from "../kubernetes/namespaces";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
-import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
+import { OWNER_UID_LABEL } from "../names";
+import { kindNotGranted, namespacesLeft } from "./leftBehind";
 
 /** What {@link Sweep} work with. */
 export interface SweepOptions {
@@ -27,8 +29,9 @@ export interface SweepOptions {
  * declares, and those in other namespaces than their owner's.
  *
  * Guarantees, each with a test in tests/unit/sweep.test.ts:
- * - Only children that we applied are deleted, whatever labels others write.
- * - If a child may be left, it throws, so that the finalizer stays. The deletions until then are in `changes`.
+ * - Only children that we applied are deleted, whatever labels others write. One of the two marks that name the owner of a child
+ *   elsewhere may be lost.
+ * - If a child may be left, the sweep throws or says so, so that the finalizer stays. The deletions until then are in `changes`.
  */
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
@@ -48,60 +51,83 @@ export class Sweep {
    * Deletes the object's children of kinds that are no longer declared.
    * @param remembered the kinds of the object's children, by the engine's memory
    * @param changes gets each deletion when it is done
-   * @throws ReconcileFailure `ChildRefused` if the runner has no right to delete them any more, with the remedy
+   * @returns the kinds of which children may be left, because the runner has no right to list or delete them any more, each with a
+   *   failure `ChildRefused` that names the remedy. Nobody waits for that: the memory may be forged, or copied from elsewhere
    */
   async deleteUndeclared(
     client: KubernetesClient,
     object: KubernetesObject,
     remembered: readonly string[],
     changes: ChildChange[],
-  ): Promise<void> {
+  ): Promise<ReadonlyMap<string, ReconcileFailure>> {
     const { children } = this.options;
+    const kept = new Map<string, ReconcileFailure>();
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) {
         this.forgetGone(object.metadata.uid, kindOfKey(kind), undefined);
         continue;
       }
-      await this.learn(client, resource, object);
+      await this.learn(client, resource, object, { onUngranted: (failure) => kept.set(kind, failure) });
       const left = children
         .of(object.metadata.uid)
         .filter((child) => kindKey(child.resource) === kind && !child.deleting);
-      await this.deleteEach(client, left, changes).catch((error: unknown) => {
-        throw isRightMissing(error) ? notGranted(resource) : error;
+      const doomed = left.map((child) => this.doomed(client, child));
+      await deleteEach(client, doomed, changes).catch((error: unknown) => {
+        if (!isRightMissing(error)) throw error;
+        kept.set(kind, kindNotGranted(resource));
       });
     }
+    return kept;
   }
 
   /**
    * Deletes the children that no owner reference covers. They are listed, and not only taken from the store: a child that a
-   * former leader created a moment ago may not be in the store yet, and nobody would delete it later.
-   * @returns the namespaces in which children may be left, because we have no rights there
+   * former leader created a moment ago may not be in the store yet, and nobody would delete it later. The store drops a child that
+   * has lost one of the marks that name its owner. Nobody puts the mark back while the owner is paused, or is being deleted.
+   * @returns why children may be left: we have no rights to them. Undefined if none can be left
    */
   async deleteElsewhere(
     client: KubernetesClient,
     object: KubernetesObject,
     { kinds: remembered, namespaces = [] }: Pick<Memory, "kinds" | "namespaces">,
     changes: ChildChange[],
-  ): Promise<string[]> {
-    const { children, operator } = this.options;
+  ): Promise<ReconcileFailure | undefined> {
+    const { children, operator, writer } = this.options;
+    const managers = managersOf(operator);
     const isFar = (namespace: string | undefined) => !canReference(object, namespace);
     const left = new Set<string>();
-    const onUnreached = (namespace: string) => left.add(namespace);
+    const doomed: Doomed[] = [];
+    let ungranted: ReconcileFailure | undefined;
     for (const kind of this.listed(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) continue;
       const scopes = scopesOf(operator.namespaces, resource).filter(isFar);
-      await this.learn(client, resource, object, { scopes, onUnreached });
+      await this.learn(client, resource, object, {
+        scopes,
+        onStripped: (found) => {
+          const { namespace } = found.metadata;
+          if (!isFar(namespace) || !isStrippedChildOf(found, object, managers)) return;
+          doomed.push({
+            namespace,
+            remove: () => writer.deleteStripped(resource, found, object, { client }),
+          });
+        },
+        onUngranted: (failure, namespace) => {
+          if (namespace === undefined || !this.isDeclared(resource)) ungranted ??= failure;
+          else left.add(namespace);
+        },
+      });
     }
     const far = children
       .of(object.metadata.uid)
       .filter(({ namespace, deleting }) => !deleting && isFar(namespace));
-    await this.deleteEach(client, far, changes);
+    doomed.push(...far.map((child) => this.doomed(client, child)));
+    await deleteEach(client, doomed, changes);
     for (const namespace of namespaces)
       if (!isListed(operator.namespaces, namespace) && !(await isGoing(client, namespace)))
         left.add(namespace);
-    return [...left];
+    return ungranted ?? (left.size > 0 ? namespacesLeft([...left], operator.namespaces) : undefined);
   }
 
   /**
@@ -128,39 +154,18 @@ export class Sweep {
     const left = children.of(uid).filter(({ deleting, facts }) => {
       return !deleting && formatName(facts.owner) === formatName(object.metadata);
     });
-    await this.deleteEach(client, left, changes);
+    const doomed = left.map((child) => this.doomed(client, child));
+    await deleteEach(client, doomed, changes);
+  }
+
+  private doomed(client: KubernetesClient, child: Child): Doomed {
+    return { namespace: child.namespace, remove: () => this.options.writer.delete(child, { client }) };
   }
 
   /**
-   * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
-   * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
-   * @throws the first refusal, after the others were deleted, and any other error at once
-   */
-  private async deleteEach(
-    client: KubernetesClient,
-    children: readonly Child[],
-    changes: ChildChange[],
-  ): Promise<void> {
-    let refusal: ReconcileFailure | undefined;
-    for (const child of children) {
-      try {
-        const change = await this.options.writer.delete(child, { client });
-        if (change) changes.push(change);
-      } catch (error) {
-        if (!(error instanceof ReconcileFailure)) throw error;
-        const { namespace } = child;
-        if (isRightMissing(error) && namespace !== undefined && (await isGoing(client, namespace))) continue;
-        refusal ??= error;
-      }
-    }
-    if (refusal) throw refusal;
-  }
-
-  /**
-   * Lists the object's children of a kind, by the label that all of them have. If no watch shows the kind, it also forgets those that
-   * are gone.
-   * @param how `onUnreached` learns of each namespace where we may not list a declared kind. @default that is an error, as it is
-   *   for any other kind
+   * Lists the object's children of a kind, by the label with its uid. If no watch shows the kind, it also forgets those that are gone.
+   * @param how `onStripped` gets each object with that label that is not proven to be a child, and each child of the operator
+   *   without that label. `onUngranted` learns why we may not list. @default that is an error
    */
   private async learn(
     client: KubernetesClient,
@@ -168,20 +173,30 @@ export class Sweep {
     object: KubernetesObject,
     how: {
       readonly scopes?: readonly (string | undefined)[];
-      readonly onUnreached?: (namespace: string) => void;
+      readonly onStripped?: (found: KubernetesObject) => void;
+      readonly onUngranted?: (failure: ReconcileFailure, namespace: string | undefined) => void;
     } = {},
   ): Promise<void> {
     const { children, operator } = this.options;
     const { uid } = object.metadata;
     const labelSelector = `${OWNER_UID_LABEL}=${uid}`;
+    const withoutUid = `${childSelectorOf(operator)},!${OWNER_UID_LABEL}`;
     for (const namespace of how.scopes ?? scopesOf(operator.namespaces, resource)) {
       const listed = new Set<string>();
       try {
         await client.list(resource, { labelSelector, namespace }, (items) => {
           children.learn(resource, items, uid);
-          for (const { metadata } of items) listed.add(metadata.uid);
+          for (const item of items) {
+            listed.add(item.metadata.uid);
+            how.onStripped?.(item);
+          }
         });
         this.forgetGone(uid, resource, namespace, listed);
+        const { onStripped } = how;
+        if (onStripped)
+          await client.list(resource, { labelSelector: withoutUid, namespace }, (items) =>
+            items.forEach(onStripped),
+          );
       } catch (error) {
         // If the kind is gone, every child of that kind is gone too.
         if (isApiError(error, 404)) {
@@ -191,10 +206,9 @@ export class Sweep {
         if (!isApiError(error, 403)) throw error;
         // The content of a namespace that is being deleted goes anyway, and our rights in the namespace go first.
         if (namespace !== undefined && (await isGoing(client, namespace))) continue;
-        const isDeclared = this.isDeclared(resource);
-        if (namespace === undefined || !isDeclared || !how.onUnreached)
-          throw notGranted(resource, namespace, isDeclared);
-        how.onUnreached(namespace);
+        const failure = kindNotGranted(resource, namespace, this.isDeclared(resource));
+        if (!how.onUngranted) throw failure;
+        how.onUngranted(failure, namespace);
       }
     }
   }
@@ -233,48 +247,37 @@ export class Sweep {
   }
 }
 
-async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {
-  return ["going", "gone"].includes(await lookAtNamespace(client, name));
+/** A child that is to be deleted. */
+interface Doomed {
+  readonly namespace: string | undefined;
+  readonly remove: () => Promise<ChildChange | undefined>;
 }
 
 /**
- * The failure that says that children may be left in namespaces in which the operator has no rights.
- * @param namespaces those that it lists
+ * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
+ * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
+ * @param changes gets each deletion when it is done
+ * @throws the first refusal, after the others were deleted, and any other error at once
  */
-export function namespacesLeft(
-  left: readonly string[],
-  namespaces: Operator["namespaces"],
-): ReconcileFailure {
-  const unlisted = left.filter((each) => !isListed(namespaces, each));
-  const why =
-    unlisted.length > 0
-      ? `had children in ${whereIn(unlisted)}, which "namespaces" no longer lists: the runner may not delete them. List it again until no object with children there is left.`
-      : `may have children in ${whereIn(left)}, where the runner may not list any. ${GRANT_REMEDY}`;
-  return new ReconcileFailure(
-    "NamespaceNotGranted",
-    `the object ${why} If nothing is left there, or if it may stay, annotate the object with ${SKIP_FINALIZE_ANNOTATION}: "true".`,
-    { retryAfterSeconds: 30 },
-  );
+async function deleteEach(
+  client: KubernetesClient,
+  children: readonly Doomed[],
+  changes: ChildChange[],
+): Promise<void> {
+  let refusal: ReconcileFailure | undefined;
+  for (const { namespace, remove } of children) {
+    try {
+      const change = await remove();
+      if (change) changes.push(change);
+    } catch (error) {
+      if (!(error instanceof ReconcileFailure)) throw error;
+      if (isRightMissing(error) && namespace !== undefined && (await isGoing(client, namespace))) continue;
+      refusal ??= error;
+    }
+  }
+  if (refusal) throw refusal;
 }
 
-/** "namespace a", or "namespaces a, b". */
-export function whereIn(namespaces: readonly string[]): string {
-  return `namespace${namespaces.length > 1 ? "s" : ""} ${namespaces.slice(0, 10).join(", ")}`;
-}
-
-/** @param isDeclared whether the operator still declares the kind, so that somebody must have taken the right away */
-function notGranted(
-  { apiVersion, kind }: Resource,
-  namespace?: string,
-  isDeclared = false,
-): ReconcileFailure {
-  const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
-  const grant = namespace === undefined ? ROLE_REMEDY : GRANT_REMEDY;
-  const remedy = isDeclared
-    ? grant
-    : `Declare { apiVersion: "${apiVersion}", kind: "${kind}", retired: true } under "children" until none is left, then deploy the operator again.`;
-  return new ReconcileFailure(
-    "ChildRefused",
-    `the object had children of kind ${kind} (${apiVersion})${where}, which the runner may not list or delete any more. ${remedy}`,
-  );
+async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {
+  return ["going", "gone"].includes(await lookAtNamespace(client, name));
 }

@@ -224,7 +224,8 @@ class Writing {
     const { sweep } = this.options;
     const before = changes.length;
     const sweeping = () => sweep.deleteUndeclared(scope.client, object, memory.kinds, changes);
-    await scope.timeline.step("sweep", sweeping, () => changes.length > before);
+    const left = await scope.timeline.step("sweep", sweeping, () => changes.length > before);
+    this.progress = { ...this.progress, left };
   }
 }
 

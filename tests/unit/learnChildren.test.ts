@@ -43,7 +43,7 @@ describe("what a run learns of an object's children, if it is the first one of a
       childResources: [CONFIG_MAPS],
       children,
       memory: { kinds: [] },
-      hasElsewhere: false,
+      isElsewhere: false,
     });
     return children.of("widget-uid").map(({ uid }) => uid);
   }
@@ -77,7 +77,7 @@ describe("what a run learns of an object's children, if one kind cannot be liste
       childResources: [GAUGES, CONFIG_MAPS],
       children,
       memory: { kinds },
-      hasElsewhere: false,
+      isElsewhere: false,
     });
     return children.of("widget-uid").map(({ uid }) => uid);
   }

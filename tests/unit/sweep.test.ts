@@ -5,11 +5,12 @@ import { ownedManifest } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { memoryOf } from "../../runtime/memory/memory";
-import { identityOf, OWNER_UID_LABEL } from "../../runtime/names";
-import { namespacesLeft, Sweep } from "../../runtime/reconcile/sweep";
+import { identityOf, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/names";
+import { namespacesLeft, unlessTheyMayStay } from "../../runtime/reconcile/leftBehind";
+import { Sweep } from "../../runtime/reconcile/sweep";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, widget } from "./support/objects";
@@ -59,7 +60,7 @@ describe("Sweep", () => {
     return cluster.put({ ...manifest, metadata });
   }
 
-  const left = (kind = "ConfigMap") => cluster.ofKind(kind).map(({ metadata }) => metadata.name);
+  const there = (kind = "ConfigMap") => cluster.ofKind(kind).map(({ metadata }) => metadata.name);
 
   async function failureOf(work: Promise<unknown>): Promise<ReconcileFailure> {
     const error = await work.then(
@@ -74,8 +75,15 @@ describe("Sweep", () => {
     const object = owner("v1/ConfigMap", "v1/Secret");
     const run = async (of: KubernetesObject = object) => {
       const changes: ChildChange[] = [];
-      await sweep.deleteUndeclared(cluster.client(), of, memoryOf(of).kinds, changes);
+      left = await sweep.deleteUndeclared(cluster.client(), of, memoryOf(of).kinds, changes);
       return changes;
+    };
+    /** The kinds of which children may be left. */
+    let left: ReadonlyMap<string, ReconcileFailure>;
+    const assertSecretsLeft = async (message: RegExp) => {
+      assert.deepEqual([await run(), [...left.keys()]], [[], ["v1/Secret"]]);
+      assert.equal(left.get("v1/Secret")?.reason, "ChildRefused");
+      assert.match(left.get("v1/Secret")?.message ?? "", message);
     };
 
     it("deletes the object's children, and those of nobody else", async () => {
@@ -84,7 +92,7 @@ describe("Sweep", () => {
       applied("forged", { kind: "Secret", manager: "somebody" });
       applied("declared");
       assert.deepEqual(await run(), [{ verb: "deleted", kind: "Secret", namespace: "shop", name: "ours" }]);
-      assert.deepEqual([left("Secret"), left()], [["other's", "forged"], ["declared"]]);
+      assert.deepEqual([there("Secret"), there()], [["other's", "forged"], ["declared"]]);
     });
 
     it("forgets one that was still going as soon as it is gone: no watch shows that", async () => {
@@ -121,7 +129,7 @@ describe("Sweep", () => {
       cluster.put({ ...secret, metadata: { ...metadata, labels } });
       await run();
       assert.deepEqual(
-        [left("Secret"), store.of("other-uid"), store.of(object.metadata.uid)],
+        [there("Secret"), store.of("other-uid"), store.of(object.metadata.uid)],
         [["other's"], [], []],
       );
     });
@@ -142,10 +150,7 @@ describe("Sweep", () => {
       for (const refusals of [cluster.readRefusals, cluster.refusals]) {
         applied("ours", { kind: "Secret" });
         refusals.set("list Secret", FORBIDDEN).set("delete Secret ours", FORBIDDEN);
-        const { reason, message } = await failureOf(run());
-        assert.equal(reason, "ChildRefused");
-        assert.match(
-          message,
+        await assertSecretsLeft(
           /children of kind Secret \(v1\).*Declare \{ apiVersion: "v1", kind: "Secret", retired: true \}/,
         );
         refusals.clear();
@@ -167,16 +172,14 @@ describe("Sweep", () => {
 
       it("says what is left in the object's own namespace too", async () => {
         shop();
-        const { reason, message } = await failureOf(run());
-        assert.equal(reason, "ChildRefused");
-        assert.match(message, /kind Secret \(v1\) in namespace shop,.*retired: true/);
+        await assertSecretsLeft(/kind Secret \(v1\) in namespace shop,.*retired: true/);
       });
 
       it("goes on if that namespace is being deleted, or is gone", async () => {
         shop({ deletionTimestamp: "2026-01-01T00:00:00Z" });
-        assert.deepEqual(await run(), []);
+        assert.deepEqual([await run(), left.size], [[], 0]);
         cluster.remove("Namespace", { name: "shop" });
-        assert.deepEqual(await run(), []);
+        assert.deepEqual([await run(), left.size], [[], 0]);
       });
     });
 
@@ -207,7 +210,7 @@ describe("Sweep", () => {
           ["far-away", "farther"],
         ],
       );
-      assert.deepEqual(left(), ["near"]);
+      assert.deepEqual(there(), ["near"]);
     });
 
     it("deletes those of kinds that are no longer declared too", async () => {
@@ -221,10 +224,45 @@ describe("Sweep", () => {
       assert.deepEqual([await run(), cluster.steps], [[], []]);
     });
 
+    for (const [what, labels, annotations] of [
+      ["the label with its owner's uid", [OWNER_UID_LABEL], []],
+      ["the annotation with its owner's name", [], [OWNER_ANNOTATION]],
+    ] as const) {
+      it(`deletes a child that has lost ${what}, also if somebody writes it meanwhile`, async () => {
+        const { metadata, ...content } = applied("far", { namespace: "elsewhere" });
+        const without = (map: Record<string, string> = {}, keys: readonly string[]) =>
+          Object.fromEntries(Object.entries(map).filter(([key]) => !keys.includes(key)));
+        const stripped = {
+          ...metadata,
+          labels: without(metadata.labels, labels),
+          annotations: without(metadata.annotations, annotations),
+        };
+        const { managedFields: _, ...applies } = stripped;
+        const managedFields = [entryOf({ ...content, metadata: applies } as Manifest, MANAGER)];
+        cluster.put({ ...content, metadata: { ...stripped, managedFields } });
+        cluster.meanwhile = () => {
+          cluster.meanwhile = () => {};
+          cluster.put(cluster.find("ConfigMap", { namespace: "elsewhere", name: "far" }) as KubernetesObject);
+        };
+        assert.equal((await run()).length, 1);
+        assert.deepEqual(there(), []);
+      });
+    }
+
+    it("says that children may be left of a kind that the runner may not list any more, and deletes the others", async () => {
+      applied("far", { namespace: "elsewhere" });
+      applied("secret", { kind: "Secret", namespace: "elsewhere" });
+      cluster.readRefusals.set("list Secret", FORBIDDEN);
+      const of = owner("v1/Secret");
+      const left = await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
+      assert.match(left?.message ?? "", /children of kind Secret.*retired: true/);
+      assert.deepEqual(there(), []);
+    });
+
     it("deletes nothing of others that has the label with the object's uid", async () => {
       applied("forged", { namespace: "elsewhere", manager: "somebody" });
       assert.deepEqual(await run(), []);
-      assert.deepEqual(left(), ["forged"]);
+      assert.deepEqual(there(), ["forged"]);
     });
 
     describe("where rights are granted namespace by namespace", () => {
@@ -245,11 +283,13 @@ describe("Sweep", () => {
         applied("farther", { namespace: "far-away" });
         namespaceOf({});
         const of = owner();
-        const leftIn = () => sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
-        assert.deepEqual([await leftIn(), left()], [["elsewhere"], ["far"]]);
+        const whyLeft = async () =>
+          (await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []))?.message ?? "";
+        assert.match(await whyLeft(), /may have children in namespace elsewhere,/);
+        assert.deepEqual(there(), ["far"]);
         // It cannot be known whether that namespace is being deleted.
         cluster.readRefusals.set("get Namespace", FORBIDDEN);
-        assert.deepEqual(await leftIn(), ["elsewhere"]);
+        assert.match(await whyLeft(), /namespace elsewhere,/);
       });
 
       it("says in words what to do where a namespace is not listed any more, and where it is", () => {
@@ -261,7 +301,8 @@ describe("Sweep", () => {
           listed,
           /may have children in namespace b, where the runner may not list any.*pulumi up --refresh/,
         );
-        for (const message of [unlisted, listed]) assert.match(message, /skip-finalize: "true"/);
+        for (const left of [["a", "b"], ["b"]])
+          assert.match(unlessTheyMayStay(namespacesLeft(left, ["b"])).message, /skip-finalize: "true"/);
       });
 
       it("goes on if that namespace is being deleted, or is gone", async () => {
@@ -296,14 +337,14 @@ describe("Sweep", () => {
           {},
           { status: { argosy: { uid: "widget-uid", kinds: [], namespaces: ["elsewhere", "shop"] } } },
         );
-        const leftIn = () => sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
+        const whyLeft = () => sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
         namespaceOf({});
-        assert.deepEqual(await leftIn(), ["elsewhere"]);
+        assert.match((await whyLeft())?.message ?? "", /had children in namespace elsewhere,/);
         cluster.readRefusals.set("get Namespace", FORBIDDEN);
-        assert.deepEqual(await leftIn(), ["elsewhere"]);
+        assert.match((await whyLeft())?.message ?? "", /had children in namespace elsewhere,/);
         cluster.readRefusals.clear();
         namespaceOf({ deletionTimestamp: "2026-01-01T00:00:00Z" });
-        assert.deepEqual(await leftIn(), []);
+        assert.equal(await whyLeft(), undefined);
       });
     });
 
@@ -311,7 +352,7 @@ describe("Sweep", () => {
       for (const name of ["a", "b", "c"]) applied(name, { namespace: "elsewhere" });
       cluster.refusals.set("delete ConfigMap b", new ApiError(422, { message: "still needed" }, "DELETE"));
       assert.match((await failureOf(run())).message, /ConfigMap elsewhere\/b: still needed/);
-      assert.deepEqual([changes.map(({ name }) => name), left()], [["a", "c"], ["b"]]);
+      assert.deepEqual([changes.map(({ name }) => name), there()], [["a", "c"], ["b"]]);
     });
 
     it("fails if somebody writes such a child all the time: it would be left for ever", async () => {
@@ -319,7 +360,7 @@ describe("Sweep", () => {
       cluster.meanwhile = () =>
         cluster.put(cluster.find("ConfigMap", { namespace: "elsewhere", name: "far" }) as KubernetesObject);
       await assert.rejects(run(), (error: ApiError) => error.code === 409);
-      assert.deepEqual(left(), ["far"]);
+      assert.deepEqual(there(), ["far"]);
     });
 
     it("fails if the API server is away: the finalizer stays", async () => {

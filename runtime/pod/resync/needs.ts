@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { resourceOf } from "../../argo/runTarget";
 import type { ChildStore } from "../../children/childStore";
-import { canReference } from "../../children/ownership";
 import type { Operator } from "../../definition/definition";
 import { isExpired } from "../../events/eventMarks";
 import { isRecord } from "../../json/json";
@@ -11,6 +10,7 @@ import { kindKey } from "../../kubernetes/resource";
 import { type Memory, memoryIn, memoryOf } from "../../memory/memory";
 import { conditionsOfObject } from "../../memory/memoryKind";
 import { fieldManagerOf } from "../../names";
+import { hasElsewhere } from "../../reconcile/elsewhere";
 import { Finalizers } from "../../reconcile/finalizers";
 import { timetableOf } from "../../reconcile/timetable";
 import { childrenFingerprint, contentFingerprint } from "../withoutWatches/footprint";
@@ -80,7 +80,7 @@ export class Needs {
     const isCalm =
       ready.status === "True" &&
       this.isAsLeft(object, left) &&
-      !this.lacksFinalizer(object) &&
+      !this.lacksFinalizer(object, left.memory) &&
       !this.isInTurn(object);
     return isCalm ? undefined : "routine";
   }
@@ -93,15 +93,13 @@ export class Needs {
   }
 
   /** Whether somebody took a finalizer of the operator away. Without the finalizer, nobody is asked before the object goes. */
-  private lacksFinalizer(object: KubernetesObject): boolean {
+  private lacksFinalizer(object: KubernetesObject, memory: Memory): boolean {
     const { children, finalizers, options } = this;
     if (!finalizers) return false;
-    const hasElsewhere = children
-      .of(object.metadata.uid)
-      .some(({ namespace }) => !canReference(object, namespace));
+    const known = children.of(object.metadata.uid);
     return (
       (options.operator.finalize && !finalizers.forHandler(object)) ||
-      (hasElsewhere && !finalizers.forElsewhere(object))
+      (!finalizers.forElsewhere(object) && hasElsewhere(object, memory, known))
     );
   }
 

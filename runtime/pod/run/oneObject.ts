@@ -14,6 +14,7 @@ import type { MemoryObjects } from "../../memory/memoryObjects";
 import { messageAbout } from "../../outbox/message";
 import type { RunRecord } from "../../outbox/recorder";
 import type { Teller } from "../../outbox/teller";
+import { hasElsewhere } from "../../reconcile/elsewhere";
 import { Finalizers } from "../../reconcile/finalizers";
 import type { Reconciler } from "../../reconcile/reconciler";
 import type { ReconcileReport } from "../../reconcile/report";
@@ -247,9 +248,9 @@ export class OneObject {
   private async learnChildren(object: KubernetesObject): Promise<Map<string, string>> {
     const { operator, client, kinds, formerUids } = this.options;
     const memory = await this.memories.of(object);
-    const hasElsewhere = operator.watch ? memory.elsewhere === true : this.finalizers.forElsewhere(object);
+    const isElsewhere = this.finalizers.forElsewhere(object) || hasElsewhere(object, memory, []);
     const { children, wasInterrupted } = this;
-    const found = { children, memory, hasElsewhere, formerUids, wasInterrupted };
+    const found = { children, memory, isElsewhere, formerUids, wasInterrupted };
     const options = { operator, client, childResources: kinds.found, ...found };
     return learnChildren(object, options);
   }

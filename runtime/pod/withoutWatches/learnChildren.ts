@@ -21,7 +21,7 @@ export interface LearnChildrenOptions {
   /** The engine's memory of the object. */
   readonly memory: Pick<Memory, "kinds">;
   /** Whether the object may have children outside of its own namespace. */
-  readonly hasElsewhere: boolean;
+  readonly isElsewhere: boolean;
   /** The uids of deleted objects with this name that have children left: these are listed too. @default none */
   readonly formerUids?: readonly string[];
   /** Whether a reconcile of this run was interrupted, so that it may have applied what nobody remembers. @default false */
@@ -45,12 +45,12 @@ export async function learnChildren(
   object: KubernetesObject,
   options: LearnChildrenOptions,
 ): Promise<Map<string, string>> {
-  const { operator, client, childResources, children, memory, hasElsewhere } = options;
+  const { operator, client, childResources, children, memory, isElsewhere } = options;
   const { formerUids = [], wasInterrupted = false } = options;
   const { namespace: home, uid } = object.metadata;
   const isComplete = wasInterrupted || formerUids.length > 0;
   const isSure = operator.watch === undefined && isNext(object) && !isComplete;
-  const isEverywhere = home === undefined || hasElsewhere || isComplete;
+  const isEverywhere = home === undefined || isElsewhere || isComplete;
   const listed = new Set<string>();
   const versions = new Map<string, string>();
   const labelSelector = `${OWNER_UID_LABEL} in (${[uid, ...formerUids].join(",")})`;

@@ -31,8 +31,9 @@ describe("a kind that an operator does not have among its children any more", fu
   const revoked: TestOperatorOptions = { name: "kind-revoked", children: BOTH };
   const renamed: TestOperatorOptions = { name: "kind-renamed", children: BOTH };
   const moved: TestOperatorOptions = { name: "kind-moved", children: [SCALERS[0]] };
+  const forged: TestOperatorOptions = { name: "kind-forged" };
   const removed: TestOperatorOptions = { name: "kind-owner", children: [CONFIG_MAP, REMOVED] };
-  const bench = useOperators([retired, leftOut, revoked, renamed, moved, removed]);
+  const bench = useOperators([retired, leftOut, revoked, renamed, moved, forged, removed]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
 
@@ -72,17 +73,45 @@ describe("a kind that an operator does not have among its children any more", fu
     });
   }
 
-  it("that the runner has no rights for any more: the object says what is left", async () => {
+  it("that the runner has no rights for any more: an Event says what is left, and holds up nothing", async () => {
     await handled(revoked);
     const operator = await bench.install({ ...revoked, children: [CONFIG_MAP] });
-    operator.plan("object", answering(configMap("map")));
+    const object = operator.object("object", {}, here);
+    operator.plan("object", answering(configMap("map", { step: "2" })));
     await operator.start();
     await eventually(async () => {
-      const { message } = conditionOf(await api.get(operator.object("object", {}, here)), "Ready");
-      assert.match(message, /Secret/);
-      assert.match(message, /retired/);
+      assert.deepEqual((await api.get(inNamespace(configMap("map"), here)))["data"], { step: "2" });
+      const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, here);
+      const warning = events.find(({ reason }) => reason === "ChildRefused");
+      assert.match(String(warning?.["note"]), /Secret.*retired/);
     });
+    const { status, reason } = conditionOf(await api.get(object), "Ready");
+    assert.deepEqual([status, reason], ["True", "Reconciled"]);
     await api.get(inNamespace(secret(), here));
+    // It had children elsewhere, and one may be left: somebody has to say that it may stay.
+    await api.delete(object);
+    await eventually(async () => {
+      const { message } = conditionOf(await api.get(object), "Ready");
+      assert.match(message, /Secret.*retired.*skip-finalize/);
+    });
+    await api.annotate(object, { "argosy.dev/skip-finalize": "true" });
+    await eventually(() => api.assertGone(object));
+    await api.get(inNamespace(secret(), elsewhere));
+  });
+
+  it("and that somebody wrote into the memory of an object without such children: it holds up nothing", async () => {
+    const operator = await bench.install(forged);
+    operator.plan("object", answering(configMap("map")));
+    await operator.start();
+    const object = await api.apply(operator.object("object", {}, here));
+    await bench.ready(object);
+    await api.patchPart(object, "status", { status: { argosy: { kinds: ["v1/ConfigMap", "v1/Secret"] } } });
+    operator.plan("object", { answer: { children: [configMap("map") as never], status: { step: "2" } } });
+    await api.annotate(object, { "argosy.dev/reconcile-at": "now" });
+    await eventually(async () => assert.equal(statusOf(await api.get(object))["step"], "2"));
+    assert.equal(conditionOf(await api.get(object), "Ready").status, "True");
+    await api.delete(object);
+    await eventually(() => api.assertGone(object));
   });
 
   it("when the operator is renamed too: its objects are pruned", async () => {

@@ -66,13 +66,14 @@ export class FakeCluster {
 
   /** The objects of a kind, as a list with this selection has them. */
   ofKind(kind: string, { namespace, labelSelector, fieldSelector }: Selection = {}): KubernetesObject[] {
-    const wanted = (labelSelector ?? "").split(",").filter((term) => term !== "");
+    const wanted = labelSelector?.match(/[^,(]+(\([^)]*\))?/g) ?? [];
     return [...this.objects.values()].filter(({ kind: its, metadata }) => {
       if (its !== kind || (namespace !== undefined && metadata.namespace !== namespace)) return false;
       if (fieldSelector !== undefined && fieldSelector !== `metadata.name=${metadata.name}`) return false;
       return wanted.every((term) => {
-        const [label = "", value] = term.split("=");
-        return metadata.labels?.[label] === value;
+        if (term.startsWith("!")) return metadata.labels?.[term.slice(1)] === undefined;
+        const [, label = "", values = ""] = /^(.+?)(?:=| in )\(?([^)]*)\)?$/.exec(term) ?? [];
+        return values.split(",").includes(metadata.labels?.[label] ?? "");
       });
     });
   }

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { always, eventually } from "../../support/eventually";
+import { configMap, inNamespace } from "../support/manifests";
+import { answering, useOperator } from "../support/useOperator";
+import { Webhook } from "../support/webhook";
+
+/** What somebody takes from a child elsewhere. */
+const LOSSES = [
+  ["the label with its owner's uid", { labels: { "argosy.dev/owner-uid": null } }],
+  ["the annotation with its owner's name", { annotations: { "argosy.dev/owner": null } }],
+  ["the label of the operator", { labels: { "argosy.dev/child-of": null } }],
+] as const;
+
+describe("when a child elsewhere loses", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "stripped-far", finalize: true });
+
+  for (const [index, [what, metadata]] of LOSSES.entries()) {
+    it(`${what} while its owner is finalized, it goes with the owner`, async () => {
+      const { object, far } = await withFar(`finalized-${index}`);
+      await bench.api.delete(object);
+      await eventually(() => assert.ok(bench.operator.calls(object.metadata.name).some(isFinalize)));
+      await bench.api.patch(far, { metadata });
+      await release(object);
+      await eventually(() => bench.api.assertGone(object));
+      await eventually(() => bench.api.assertGone(far));
+    });
+  }
+
+  it("a mark, the children of other objects and of an earlier object of that name stay as they are", async () => {
+    const loss = { metadata: { labels: { "argosy.dev/owner-uid": null } } };
+    const left = await withFar("namesake");
+    await bench.api.annotate(left.object, { "argosy.dev/paused": "true" });
+    await bench.api.patch(left.object, { metadata: { finalizers: null } });
+    await bench.api.delete(left.object);
+    await eventually(() => bench.api.assertGone(left.object));
+    await bench.api.patch(left.far, loss);
+    // Kubernetes counts in whole seconds when an object was created.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const others = await withFar("other");
+    await bench.api.annotate(others.object, { "argosy.dev/paused": "true" });
+    await bench.idle();
+    await bench.api.patch(others.far, loss);
+    const { object, far } = await withFar("namesake", "far-again");
+    await bench.api.delete(object);
+    await release(object);
+    await eventually(() => bench.api.assertGone(object));
+    await bench.api.assertGone(far);
+    for (const stays of [left.far, others.far]) await always(() => bench.api.get(stays), { forMs: 500 });
+  });
+
+  it("a mark while its owner is paused, and another process leads afterwards, it goes with the owner", async () => {
+    const scenes = await Promise.all(
+      LOSSES.map(async ([, metadata], at) => ({ metadata, ...(await withFar(`paused-${at}`)) })),
+    );
+    for (const { object } of scenes) await bench.api.annotate(object, { "argosy.dev/paused": "true" });
+    await bench.idle();
+    for (const { far, metadata } of scenes) await bench.api.patch(far, { metadata });
+    await bench.idle();
+    await bench.engine.stop();
+    await bench.operator.start({ identity: "two" });
+    for (const { object, far } of scenes) {
+      await bench.api.delete(object);
+      await release(object);
+      await bench.api.annotate(object, { "argosy.dev/paused": null });
+      await eventually(() => bench.api.assertGone(object), { timeoutMs: 20_000 });
+      await eventually(() => bench.api.assertGone(far));
+    }
+  });
+
+  const isFinalize = ({ event }: { event: string }) => event === "finalize";
+
+  async function withFar(name: string, child = "far"): Promise<{ object: KubernetesObject; far: Manifest }> {
+    const far = inNamespace(configMap(child), await bench.api.newNamespace("far"));
+    const waits = { finalize: { answer: { finalized: false, requeueAfterSeconds: 1 } } };
+    return { object: await bench.applied(name, { ...answering(far), ...waits }), far };
+  }
+
+  /** Lets the handler end what it finalizes. */
+  async function release({ metadata: { name } }: KubernetesObject): Promise<void> {
+    bench.operator.plan(name, { finalize: { answer: { finalized: true } } });
+  }
+});
+
+describe("when an object loses the finalizer for children elsewhere", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "unwanted-far" });
+  let webhook: Webhook;
+  let away: string;
+
+  beforeEach(async () => {
+    away = await bench.api.newNamespace("away");
+    const rule = { group: "", resources: ["configmaps"], namespace: away };
+    webhook = await Webhook.start(bench.api, bench.operator.cluster.connection, rule, configMap("probe"));
+  });
+  afterEach(() => webhook.stop());
+
+  it("and its handler returns none any more, but one is still there, it gets the finalizer back", async () => {
+    let isRefused = true;
+    webhook.answer = ({ operation }) =>
+      isRefused && operation === "DELETE" ? { code: 403, message: "still needed" } : undefined;
+    const far = inNamespace(configMap("far"), away);
+    await bench.applied("unwanted", answering(configMap("near"), far));
+    const object = await bench.applyObject("unwanted", answering(configMap("near")));
+    await bench.failed(object, "ChildRefused");
+    await bench.api.patch(object, { metadata: { finalizers: [] } });
+    await eventually(async () => {
+      const { finalizers } = (await bench.api.get(object)).metadata;
+      assert.deepEqual(finalizers, [bench.operator.elsewhereFinalizer]);
+    });
+    await bench.api.delete(object);
+    await always(() => bench.api.get(object), { forMs: 1_000 });
+    isRefused = false;
+    await eventually(() => bench.api.assertGone(object), { timeoutMs: 20_000 });
+    await bench.api.assertGone(far);
+  });
+});
