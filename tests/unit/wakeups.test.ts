@@ -124,7 +124,7 @@ describe("Wakeups of an operator with objects of its own", () => {
   it("look for children whose owner is gone at the beginning of a term, when a kind was listed, and in each resync", async () => {
     const schedule = new Schedule();
     const seen: string[] = [];
-    const orphans = { add: (uid: string) => seen.push(uid), look: () => seen.push("look") };
+    const orphans = { gone: (uid: string) => seen.push(uid), look: () => seen.push("look") };
     const parts = {
       watches: { names: () => [], relist: () => new Promise(() => {}) },
       outbox: { forget: () => {} },
