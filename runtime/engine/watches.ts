@@ -82,6 +82,7 @@ export class Watches {
     this.children = this.childWatches.store;
     this.childResources = this.childWatches.resources;
     this.completeness = new Completeness({
+      resource: options.resource,
       sought: this.childWatches,
       objects: this.objectScopes,
       children: this.childWatches.scopes,

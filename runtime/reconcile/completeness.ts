@@ -6,11 +6,13 @@ import type { HandlerEvent } from "../handler/contract";
 import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import { isSameKind, kindKey } from "../kubernetes/resource";
+import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
 import { type NotSynced, type Scopes, StillListingError } from "../watch/scopes";
 
 /** The parts that {@link Completeness} asks. */
 export interface CompletenessOptions {
+  /** The objects' own kind, as it was found at the beginning. */
+  readonly resource: Resource;
   /** The kinds of children that were not found in the cluster yet. */
   readonly sought: Pick<ChildWatches, "notFound">;
   readonly objects: Pick<Scopes, "notSynced">;
@@ -45,7 +47,7 @@ export class Completeness {
     kinds: readonly string[],
     isElsewhere: boolean,
   ): ReconcileFailure | StillListingError | undefined {
-    const unserved = this.whyUnserved();
+    const unserved = this.whyUnserved() ?? this.whyMoved(object);
     if (unserved) return unserved;
     const { sought, children } = this.options;
     const unknown = [
@@ -72,6 +74,18 @@ export class Completeness {
       .find(({ problem }) => problem && isKindMissing(problem));
     if (!unserved) return undefined;
     const message = `nothing is done for objects of ${kindKey(unserved.resource)} now, because Kubernetes' garbage collector would delete their new children. ${UNSERVED_REMEDY}`;
+    return new ReconcileFailure("KindMissing", message, RETRY);
+  }
+
+  /**
+   * Why nothing may be done for an object: somebody created its kind again with another scope. The marks of its children would name
+   * another owner, which no change of a child wakes.
+   */
+  private whyMoved({ metadata }: KubernetesObject): ReconcileFailure | undefined {
+    const { resource } = this.options;
+    if ((metadata.namespace !== undefined) === resource.namespaced) return undefined;
+    const scope = resource.namespaced ? "Namespaced" : "Cluster";
+    const message = `${kindKey(resource)} had the scope ${scope} when the operator began, and has another one now. Deploy the operator again.`;
     return new ReconcileFailure("KindMissing", message, RETRY);
   }
 

@@ -5,7 +5,7 @@ import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { Completeness } from "../../runtime/reconcile/completeness";
 import { type NotSynced, StillListingError } from "../../runtime/watch/scopes";
-import { CONFIG_MAPS, widget } from "./support/objects";
+import { CONFIG_MAPS, globalWidget, WIDGETS, widget } from "./support/objects";
 
 const THING = { apiVersion: "example.com/v1", kind: "Thing" };
 const REMEMBERED = ["v1/ConfigMap", "example.com/v1/Thing"];
@@ -32,7 +32,7 @@ describe("Completeness", () => {
     const objects = { notSynced: () => unseen };
     const children = { notSynced: () => notSynced };
     const sought = { notFound: () => notFound };
-    return new Completeness({ sought, objects, children, memories: undefined });
+    return new Completeness({ resource: WIDGETS, sought, objects, children, memories: undefined });
   }
 
   function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
@@ -55,6 +55,13 @@ describe("Completeness", () => {
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], ["KindMissing", undefined]);
     notFound = [];
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], [undefined, undefined]);
+  });
+
+  it("waits if the objects' own kind has another scope than at the beginning, and says what to do", () => {
+    for (const event of ["reconcile", "finalize"] as const) {
+      const why = readiness().whyNot(event, globalWidget(), [], false);
+      assert.match(why?.message ?? "", /Widget had the scope Namespaced .*Deploy the operator again\./);
+    }
   });
 
   it("waits if the objects' own kind is not served, to finalize too, but not if it may only not be listed", () => {

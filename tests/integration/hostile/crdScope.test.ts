@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import { announceKind } from "../support/cluster";
+import { configMap, inNamespace } from "../support/manifests";
 import { customResourceDefinitionOf } from "../support/testOperator";
-import { answering, useOperator } from "../support/useOperator";
+import { answering, conditionOf, useOperator } from "../support/useOperator";
 
 const GROUP = "engine.example.com";
 const crd = (scope: "Namespaced" | "Cluster") => customResourceDefinitionOf({ name: "scoped-child", scope });
@@ -58,6 +59,29 @@ describe("when a CRD of used objects is created again with another scope", funct
     await bench.api.apply(usedCrd("Cluster"));
     await eventually(() => bench.api.apply(gadget({}, 2)));
     await eventually(() => assert.equal(size(), 2), { timeoutMs: 30_000 });
+  });
+});
+
+describe("when an operator's own CRD is created again with another scope", function () {
+  this.timeout(120_000);
+  const bench = useOperator({ name: "scoped-own" });
+  const ownCrd = customResourceDefinitionOf({ name: "scoped-own" });
+
+  it("its objects say that the operator must be deployed again, and get no children", async () => {
+    await bench.applied("before", answering(configMap("before")));
+    const { spec } = await bench.api.get(ownCrd);
+    await bench.api.delete(ownCrd);
+    await eventually(() => bench.api.assertGone(ownCrd), { timeoutMs: 60_000 });
+    await bench.api.apply({ ...ownCrd, spec: { ...(spec as JsonObject), scope: "Cluster" } });
+    const child = inNamespace(configMap("after"), bench.namespace);
+    const object = bench.operator.object("after", answering(child));
+    await eventually(() => bench.api.apply(object));
+    await eventually(async () => {
+      const { status, message } = conditionOf(await bench.api.get(object), "Ready");
+      assert.equal(status, "False");
+      assert.match(message, /ScopedOwn had the scope Namespaced .*Deploy the operator again/);
+    });
+    await bench.api.assertGone(child);
   });
 });
 
