@@ -30,27 +30,6 @@ export interface GateOptions {
 type Queued = Exclude<RequestClass, "lease">;
 
 /**
- * How many milliseconds later the requests of a class count as having arrived. A request that has waited this long is sent before
- * newer work. So each class is served, whatever the load of the others.
- */
-const LATER_MS: Readonly<Record<Queued, number>> = {
-  work: 0,
-  read: 1_000,
-  instant: 3_000,
-  status: 4_000,
-  tell: 5_000,
-};
-const QUEUES = Object.keys(LATER_MS) as Queued[];
-/**
- * The classes that yield, each with the classes to which it yields. The API server works on all its requests at once, so one of
- * our requests that can wait would delay another one that cannot.
- */
-const YIELDS_TO: Readonly<Partial<Record<Queued, readonly Queued[]>>> = {
-  instant: ["work"],
-  status: ["work", "instant"],
-  tell: ["work", "instant", "status"],
-};
-/**
  * Nobody gives way to a request that has been on its way for this long. The API server no longer works on it, but waits for something
  * else, such as a webhook. A single write that hangs would otherwise delay those of all other objects.
  */
@@ -64,14 +43,17 @@ const IN_FLIGHT = 64;
  * The part of the places that a class that yields has at most while a more urgent request is on its way or waits for a place, however
  * long its own requests have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
  *
- * Such a class also leaves this part to each class to which it yields, even if nothing is on its way there. Otherwise statuses that
- * hang, as when a webhook does, could hold every place until they end.
+ * The classes that yield also leave this part to each class to which they yield, even if nothing is on its way there: together, and
+ * in whatever order their requests came. Otherwise requests that hang, as when a webhook does, could hold every place until they end.
  */
 const PART = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
 const IN_FLIGHT_OF_SHARE = 16;
 
-interface Waiting {
+/** A request that waits, or that is on its way. */
+interface Turn {
+  readonly queue: Queue;
+  readonly share: unknown;
   readonly since: number;
   /** When it left. */
   leftAt?: number;
@@ -79,11 +61,16 @@ interface Waiting {
   readonly refuse: (reason: unknown) => void;
 }
 
-/** A request that waits, and its queue. */
-interface Turn {
-  readonly queue: Queued;
-  readonly share: unknown;
-  readonly waiting: Waiting;
+/** The requests of one class. */
+interface Queue {
+  /**
+   * How many milliseconds later they count as having arrived. A request that has waited this long is sent before newer work. So each
+   * class is served, whatever the load of the others.
+   */
+  readonly laterMs: number;
+  /** Those that wait, by their shares. The shares are in the order of their turns. */
+  readonly shares: Map<unknown, Set<Turn>>;
+  readonly onTheirWay: Set<Turn>;
 }
 
 /**
@@ -91,7 +78,7 @@ interface Turn {
  * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's requests of one
  * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
  * or report: they leave when nothing more urgent is on its way, apart from requests that take long, or after the time of their
- * class in {@link LATER_MS}. Beside more urgent ones they have a few places only, and never all of them.
+ * class. Beside more urgent ones they have a few places only, and never all of them.
  *
  * Guarantees, each with a test in tests/unit/gate.test.ts:
  * - Every request leaves in the end, however much more urgent work keeps coming, as long as the requests on their way end.
@@ -103,22 +90,22 @@ export class Gate {
   private readonly most: number;
   private readonly mostOfShare: number;
   private readonly part: number;
-  /** By class, the shares with requests that wait, in the order of their turns. */
-  private readonly queues: Record<Queued, Map<unknown, Set<Waiting>>> = {
-    work: new Map(),
-    instant: new Map(),
-    read: new Map(),
-    status: new Map(),
-    tell: new Map(),
+  /** Each with {@link Queue.laterMs}. */
+  private readonly queues: Readonly<Record<Queued, Queue>> = {
+    work: newQueue(0),
+    read: newQueue(1_000),
+    instant: newQueue(3_000),
+    status: newQueue(4_000),
+    tell: newQueue(5_000),
   };
-  /** By class, the requests on their way. */
-  private readonly onTheirWay: Record<Queued, Set<Waiting>> = {
-    work: new Set(),
-    instant: new Set(),
-    read: new Set(),
-    status: new Set(),
-    tell: new Set(),
-  };
+  private readonly all = Object.values(this.queues);
+  /**
+   * Each of these yields to those before it. The API server works on all its requests at once, so one of our requests that can wait
+   * would delay another one that cannot. Reads yield to nobody, and nobody yields to them.
+   */
+  private readonly yielding = (["work", "instant", "status", "tell"] as const).map(
+    (name) => this.queues[name],
+  );
   /** Looks again when the first request that yields has waited long enough, or those to which it yields have taken long. */
   private patience: NodeJS.Timeout | undefined;
   private readonly sharesInFlight = new Map<unknown, number>();
@@ -140,11 +127,12 @@ export class Gate {
   async pass<T>(passage: Passage, send: () => Promise<T>): Promise<T> {
     if (this.closed) throw this.closed;
     passage.signal?.throwIfAborted();
-    const { class: queue = "read", fence } = passage;
-    if (queue === "lease") {
+    const { class: kind = "read", fence } = passage;
+    if (kind === "lease") {
       fence?.();
       return send();
     }
+    const queue = this.queues[kind];
     const share = passage.share ?? Symbol("a share of its own");
     const left = await this.turn(queue, share, passage.signal);
     try {
@@ -152,7 +140,7 @@ export class Gate {
       return await send();
     } finally {
       this.inFlight--;
-      this.onTheirWay[queue].delete(left);
+      queue.onTheirWay.delete(left);
       this.countShare(share, -1);
       this.next();
     }
@@ -161,7 +149,7 @@ export class Gate {
   /** Requests that wait for their turn. */
   get waiting(): number {
     let waiting = 0;
-    for (const queue of QUEUES) for (const requests of this.queues[queue].values()) waiting += requests.size;
+    for (const { shares } of this.all) for (const turns of shares.values()) waiting += turns.size;
     return waiting;
   }
 
@@ -169,27 +157,29 @@ export class Gate {
   close(reason: Error): void {
     this.closed = reason;
     clearTimeout(this.patience);
-    for (const queue of QUEUES) {
-      const shares = [...this.queues[queue].values()];
-      this.queues[queue].clear();
-      for (const requests of shares) for (const { refuse } of requests) refuse(reason);
+    for (const { shares } of this.all) {
+      const waiting = [...shares.values()];
+      shares.clear();
+      for (const turns of waiting) for (const { refuse } of turns) refuse(reason);
     }
   }
 
   /** Resolves when the request has a place. */
-  private turn(queue: Queued, share: unknown, signal: AbortSignal | undefined): Promise<Waiting> {
+  private turn(queue: Queue, share: unknown, signal: AbortSignal | undefined): Promise<Turn> {
     return new Promise((resolve, reject) => {
       const abort = () => {
-        this.remove(queue, share, waiting);
+        remove(turn);
         reject(signal?.reason);
       };
       const ignoreSignal = () => signal?.removeEventListener("abort", abort);
-      const waiting: Waiting = {
+      const turn: Turn = {
+        queue,
+        share,
         since: this.now(),
         leave: () => {
           ignoreSignal();
-          waiting.leftAt = this.now();
-          resolve(waiting);
+          turn.leftAt = this.now();
+          resolve(turn);
         },
         refuse: (reason) => {
           ignoreSignal();
@@ -197,9 +187,9 @@ export class Gate {
         },
       };
       signal?.addEventListener("abort", abort, { once: true });
-      const requests = this.queues[queue].get(share);
-      if (requests) requests.add(waiting);
-      else this.queues[queue].set(share, new Set([waiting]));
+      const turns = queue.shares.get(share);
+      if (turns) turns.add(turn);
+      else queue.shares.set(share, new Set([turn]));
       this.next();
     });
   }
@@ -207,7 +197,7 @@ export class Gate {
   private next(): void {
     clearTimeout(this.patience);
     while (this.inFlight < this.most) {
-      const turns = QUEUES.map((queue) => this.firstOf(queue)).filter((turn) => turn !== undefined);
+      const turns = this.all.map((queue) => this.firstOf(queue)).filter((turn) => turn !== undefined);
       const waits = turns.map((turn) => this.yieldsForMs(turn, turns));
       const [first] = turns
         .filter((_, at) => waits[at] === 0)
@@ -217,27 +207,27 @@ export class Gate {
         if (turns.length > 0) this.patience = setTimeout(() => this.next(), Math.ceil(waitMs));
         return;
       }
-      const { queue, share, waiting } = first;
-      this.remove(queue, share, waiting);
-      const others = this.queues[queue].get(share);
+      const { queue, share } = first;
+      remove(first);
+      const others = queue.shares.get(share);
       if (others) {
         // The other shares of the class have their turn before the next request of this one.
-        this.queues[queue].delete(share);
-        this.queues[queue].set(share, others);
+        queue.shares.delete(share);
+        queue.shares.set(share, others);
       }
       this.inFlight++;
-      this.onTheirWay[queue].add(waiting);
+      queue.onTheirWay.add(first);
       this.countShare(share, 1);
-      waiting.leave();
+      first.leave();
     }
   }
 
   /** The request of a class whose turn is next, of a share that has a place. */
-  private firstOf(queue: Queued): Turn | undefined {
+  private firstOf(queue: Queue): Turn | undefined {
     // Few shares can be full at once, so this finds one soon.
-    for (const [share, requests] of this.queues[queue]) {
+    for (const [share, turns] of queue.shares) {
       if ((this.sharesInFlight.get(share) ?? 0) >= this.mostOfShare) continue;
-      return { queue, share, waiting: requests.values().next().value as Waiting };
+      return turns.values().next().value;
     }
     return undefined;
   }
@@ -248,37 +238,31 @@ export class Gate {
    */
   private yieldsForMs(turn: Turn, turns: readonly Turn[]): number {
     const { queue } = turn;
-    const others = YIELDS_TO[queue];
-    if (!others) return 0;
-    if (this.countNoMoreUrgent(queue) >= this.most - this.part * others.length)
-      return Number.POSITIVE_INFINITY;
-    const isUrgent = (other: Queued) =>
-      this.onTheirWay[other].size > 0 || turns.some((each) => each.queue === other);
+    const at = this.yielding.indexOf(queue);
+    if (at <= 0) return 0;
+    if (!this.isPlaceLeft(at)) return Number.POSITIVE_INFINITY;
+    const others = this.yielding.slice(0, at);
+    const isUrgent = (other: Queue) =>
+      other.onTheirWay.size > 0 || turns.some((each) => each.queue === other);
     if (!others.some(isUrgent)) return 0;
     // Requests that take long hold their places too.
-    if (this.onTheirWay[queue].size >= Math.max(1, this.part)) return Number.POSITIVE_INFINITY;
+    if (queue.onTheirWay.size >= Math.max(1, this.part)) return Number.POSITIVE_INFINITY;
     const now = this.now();
-    return others.some((other) => this.isAnyNew(other, now)) ? Math.max(0, dueAt(turn) - now) : 0;
+    return others.some((other) => isAnyNew(other, now)) ? Math.max(0, dueAt(turn) - now) : 0;
   }
 
-  /** The requests on their way of a class that yields, and of those that yield to it. */
-  private countNoMoreUrgent(queue: Queued): number {
+  /**
+   * Whether one more request of a class may leave. The requests of a class and of all that yield to it leave a part to each class
+   * before it. The same holds of the classes before it, whose requests may have taken their places first.
+   * @param at the place of the class among those that yield
+   */
+  private isPlaceLeft(at: number): boolean {
     let count = 0;
-    for (const other of QUEUES)
-      if (other === queue || YIELDS_TO[other]?.includes(queue)) count += this.onTheirWay[other].size;
-    return count;
-  }
-
-  /** Whether a request of the class has left within the last {@link LONG_MS}. */
-  private isAnyNew(queue: Queued, now: number): boolean {
-    for (const { leftAt = now } of this.onTheirWay[queue]) if (now - leftAt < LONG_MS) return true;
-    return false;
-  }
-
-  private remove(queue: Queued, share: unknown, waiting: Waiting): void {
-    const requests = this.queues[queue].get(share);
-    requests?.delete(waiting);
-    if (requests?.size === 0) this.queues[queue].delete(share);
+    for (let from = this.yielding.length - 1; from > 0; from--) {
+      count += this.yielding[from]?.onTheirWay.size ?? 0;
+      if (from <= at && count >= this.most - this.part * from) return false;
+    }
+    return true;
   }
 
   private countShare(share: unknown, change: 1 | -1): void {
@@ -288,7 +272,25 @@ export class Gate {
   }
 }
 
+function newQueue(laterMs: number): Queue {
+  return { laterMs, shares: new Map(), onTheirWay: new Set() };
+}
+
 /** The time by which the turns of different classes are ordered. */
-function dueAt({ queue, waiting }: Turn): number {
-  return waiting.since + LATER_MS[queue];
+function dueAt({ queue, since }: Turn): number {
+  return since + queue.laterMs;
+}
+
+/** Whether a request of the class has left within the last {@link LONG_MS}. */
+function isAnyNew({ onTheirWay }: Queue, now: number): boolean {
+  for (const { leftAt = now } of onTheirWay) if (now - leftAt < LONG_MS) return true;
+  return false;
+}
+
+/** Takes a request out of its queue. */
+function remove(turn: Turn): void {
+  const { shares } = turn.queue;
+  const turns = shares.get(turn.share);
+  turns?.delete(turn);
+  if (turns?.size === 0) shares.delete(turn.share);
 }

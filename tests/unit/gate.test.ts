@@ -217,6 +217,45 @@ describe("Gate", () => {
     gate.close(new Error("over"));
   });
 
+  it("leaves them the same places if the requests that hang came in the other order", async () => {
+    open({ inFlight: 16 });
+    for (let at = 0; at < 40; at++) void request("instant", { class: "instant" });
+    await settled();
+    // From now on nobody gives way to them.
+    now = 2_000;
+    for (const name of ["status", "tell"] as const) {
+      for (let at = 0; at < 40; at++) void request(name, { class: name });
+      await settled();
+    }
+    assert.equal(left.length, 14);
+    for (const name of ["work", "read"] as const) void request(name, { class: name });
+    await settled();
+    assert.deepStrictEqual(left.slice(14), ["work", "read"]);
+    gate.close(new Error("over"));
+  });
+
+  it("leaves places to work and to reads, whatever requests that can wait have come and hang", async () => {
+    const step = fc.record({
+      class: fc.constantFrom("instant", "status", "tell"),
+      count: fc.integer({ min: 1, max: 40 }),
+      sleep: fc.constantFrom(0, 500, 2_000, 10_000),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
+        open({ inFlight: 16 });
+        for (const { class: kind, count, sleep } of steps) {
+          for (let at = 0; at < count; at++) void request("waits", { class: kind });
+          await settled();
+          now += sleep;
+        }
+        for (const name of ["work", "read"] as const) void request(name, { class: name });
+        await settled();
+        assert.deepStrictEqual(left.slice(-2), ["work", "read"]);
+        gate.close(new Error("over"));
+      }),
+    );
+  });
+
   it("never lets the lease wait", async () => {
     await busy();
     void request("lease", { class: "lease" });
