@@ -69,7 +69,7 @@ export async function readLog(
     onLine({ pod, container, ...(time !== undefined && { time }), text });
   };
   try {
-    const response = await transport.open({ method: "GET", path, accept: "*/*", signal });
+    const response = await transport.open({ method: "GET", path, accept: "*/*", ...(signal && { signal }) });
     const lines = new LineSplitter();
     for await (const chunk of chunksOf(response, `GET ${path}`))
       for (const line of lines.push(chunk)) tell(line);

@@ -13,7 +13,7 @@ export interface Passage {
   /** Requests of one share, such as the key of an object, never take all the places. @default a share of its own */
   readonly share?: string;
   /** Ends the request. A request that still waits leaves the queue. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /** The limits of a {@link Gate}. */

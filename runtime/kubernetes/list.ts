@@ -114,7 +114,7 @@ async function readPage(
       path: `${resourcePath(resource, selection)}?${query}`,
       ...(selection.metadataOnly && { accept: METADATA_LIST }),
       ...(limit > 1 && { longestAnswer: LONGEST_PAGE }),
-      signal,
+      ...(signal && { signal }),
     });
   } catch (error) {
     if (error instanceof AnswerTooLongError) return undefined;

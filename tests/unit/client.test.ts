@@ -245,6 +245,7 @@ describe("KubernetesClient", () => {
       await again.get(CONFIG_MAPS, name);
       const stopped = again.with({ signal: AbortSignal.abort(new Error("stopped")) });
       await assert.rejects(stopped.get(CONFIG_MAPS, name), { message: "stopped" });
+      await assert.rejects(stopped.listAll(CONFIG_MAPS, {}), { message: "stopped" });
     });
   });
 
