@@ -64,7 +64,7 @@ export class PolledObjects {
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: PolledObjectsOptions) {
-    this.client = options.client.with({ class: "read" });
+    this.client = options.client.with({ class: "read", signal: this.stopping.signal });
     this.allowance = new Allowance(options.mostKept ?? MOST_KEPT, (polled) => {
       polled.object = undefined;
     });
@@ -79,6 +79,7 @@ export class PolledObjects {
     if (this.options.keys.length > 0) this.running = this.run().catch(() => {});
   }
 
+  /** Ends the reads too. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
@@ -109,7 +110,9 @@ export class PolledObjects {
       if (!isActive()) continue;
       for (const { key, name } of inUse) {
         signal.throwIfAborted();
-        await this.read(key, name).catch(onError);
+        await this.read(key, name).catch((error: Error) => {
+          if (!signal.aborted) onError(error);
+        });
       }
     }
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { Passage } from "../../runtime/kubernetes/gate";
 import type { KubernetesObject, ObjectName } from "../../runtime/kubernetes/objects";
 import { PolledObjects } from "../../runtime/uses/polledObjects";
 import { eventually } from "../support/eventually";
@@ -14,6 +15,11 @@ describe("PolledObjects", () => {
   let changes: (string | undefined)[];
   let polled: PolledObjects;
   let client: KubernetesClient;
+  /** Whether the API server gives no answer. */
+  let hangs: boolean;
+  /** Ends the requests of the client. */
+  let ended: AbortSignal | undefined;
+  let errors: string[];
 
   function secret(version: number, labels: Record<string, string> = { ours: "yes" }): KubernetesObject {
     const metadata = { ...NAME, uid: "u", resourceVersion: String(version), labels, managedFields: [] };
@@ -22,10 +28,18 @@ describe("PolledObjects", () => {
 
   beforeEach(() => {
     [server, reads, inUse, isActive, changes] = [new Map(), [], [NAME], true, []];
+    [hangs, ended, errors] = [false, undefined, []];
     client = {
-      with: () => client,
+      with: ({ signal }: Passage) => {
+        ended = signal;
+        return client;
+      },
       get: async (_: unknown, { name }: ObjectName) => {
         reads.push(name);
+        if (hangs)
+          await new Promise((_, reject) =>
+            ended?.addEventListener("abort", () => reject(new Error("the read was ended"))),
+          );
         return server.get(name);
       },
     } as unknown as KubernetesClient;
@@ -41,7 +55,7 @@ describe("PolledObjects", () => {
       isGiven: (_, { metadata }) => metadata.labels?.["ours"] === "yes",
       isActive: () => isActive,
       onChange: (_, __, object) => void changes.push(object?.metadata.resourceVersion),
-      onError: () => {},
+      onError: ({ message }) => void errors.push(message),
       ...more,
     });
   }
@@ -83,6 +97,14 @@ describe("PolledObjects", () => {
     [isActive, inUse] = [true, []];
     await pause();
     assert.equal(reads.length, 1);
+  });
+
+  it("is stopped at once while a read gets no answer, and says nothing of that", async () => {
+    hangs = true;
+    polled.start();
+    await eventually(() => assert.equal(reads.length, 1));
+    await polled.stop();
+    assert.deepEqual(errors, []);
   });
 
   it("keeps the newest of very long ones, and reads the others when they are needed", async () => {
