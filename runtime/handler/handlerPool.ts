@@ -91,12 +91,14 @@ export class HandlerPool {
 
   /**
    * Asks a process that is free, or a new one.
-   * @throws ReconcileFailure if the process does not answer this request; the reason of {@link abandon}
+   * @param assertWanted called when there is a process. If it throws, the process is not asked. @default it is asked
+   * @throws ReconcileFailure if the process does not answer this request; the reason of {@link abandon}; what `assertWanted` throws
    */
-  async ask(question: HandlerQuestion): Promise<HandlerReply> {
+  async ask(question: HandlerQuestion, assertWanted?: () => void): Promise<HandlerReply> {
     const worker = await this.acquire();
     const { timeoutMs } = this.options;
     try {
+      assertWanted?.();
       const reply = await worker.ask(
         question,
         typeof timeoutMs === "number" ? timeoutMs : timeoutMs(question),

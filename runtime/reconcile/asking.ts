@@ -112,12 +112,14 @@ export class Asking {
     const { scrubber, pool } = this.options;
     const known = new QuestionSecrets({ scrubber, run: id, given: [object, ...children], used: secrets });
     const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
+    const asked: Pick<HandlerPool, "ask"> = {
+      // The question may have waited for so long that the object is gone, or that another process asks its own handler by now.
+      ask: (each) => pool.ask(each, () => reconciliation.assertMayGoOn()),
+    };
     const ask = async () => {
-      // What the question contains may have been read for so long that another process asks its own handler by now.
-      reconciliation.assertMayGoOn();
       const askedAt = performance.now();
       const { answer, length, log } = await timeline.step("handler", () =>
-        askHandler<Answer>(known.learning(pool), question, this.checkStatus, this.options.isOurs),
+        askHandler<Answer>(known.learning(asked), question, this.checkStatus, this.options.isOurs),
       );
       const handlerMs = performance.now() - askedAt;
       if (length + known.size <= SMALL_ANSWER) reconciliation.answered();

@@ -74,6 +74,24 @@ describe("HandlerPool", () => {
     await pool.close();
   });
 
+  it("does not ask if nobody wants the answer any more when there is a process", async () => {
+    start(`${SHELL} while next; do echo "$word" >&2; [ "$word" = slow ] && sleep 0.3; say "$word"; done`, {
+      most: 1,
+    });
+    let isWanted = true;
+    const slow = ask("slow");
+    const late = pool.ask(question("late"), () => {
+      if (!isWanted) throw new Error("nobody wants the answer");
+    });
+    isWanted = false;
+    await assert.rejects(late, { message: "nobody wants the answer" });
+    const { answer, log } = await pool.ask(question("next"), () => {});
+    assert.deepStrictEqual(
+      [answer["word"], Number(answer["pid"]), log],
+      ["next", (await slow).pid, "next\n"],
+    );
+  });
+
   it("starts one process before it is asked where it is told to, and tells what that one said", async () => {
     start(`echo hello >&2; ${WHO}`);
     pool.warm();

@@ -73,6 +73,15 @@ describe("Reconciler", () => {
     assert.deepEqual([world.questions, report.skipped], [[], "gone"]);
   });
 
+  it("does not ask the handler about an object that has gone while the question waited for a process", async () => {
+    world.given();
+    world.whileWaiting = () => {
+      world.isGoing = true;
+    };
+    const { report } = await world.reconcile();
+    assert.deepEqual([world.questions, report.skipped], [[], "gone"]);
+  });
+
   it("asks the handler, then writes the children, then the status with the verdict", async () => {
     world.given();
     world.answer = { children: [configMap()], status: { url: "x" } };

@@ -1,5 +1,4 @@
 import { isOver, WORKFLOWS } from "../../argo/workflows";
-import type { HandlerQuestion } from "../../handler/contract";
 import type { HandlerPool } from "../../handler/handlerPool";
 import type { HandlerReply } from "../../handler/handlerWorker";
 import type { KubernetesClient } from "../../kubernetes/client";
@@ -78,7 +77,7 @@ export class RunFence {
    * came after that. To close the pool ends the process that is being asked.
    */
   guard(pool: Pick<HandlerPool, "ask">): Pick<HandlerPool, "ask"> {
-    return { ask: (question) => this.ask(pool, question) };
+    return { ask: (question, assertWanted) => this.ask(() => pool.ask(question, assertWanted)) };
   }
 
   /** Stops looking. */
@@ -87,11 +86,11 @@ export class RunFence {
     clearTimeout(this.timer);
   }
 
-  private async ask(pool: Pick<HandlerPool, "ask">, question: HandlerQuestion): Promise<HandlerReply> {
+  private async ask(asking: () => Promise<HandlerReply>): Promise<HandlerReply> {
     // The run may have waited long for its handler's container.
     if (performance.now() - this.seenAt >= this.lookMs) await this.look();
     this.assert();
-    const reply = await this.unlessEnded(pool.ask(question));
+    const reply = await this.unlessEnded(asking());
     if (performance.now() - this.seenAt > SHORT_MS) await this.look();
     this.assert();
     return reply;

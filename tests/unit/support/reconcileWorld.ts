@@ -42,6 +42,8 @@ export class ReconcileWorld {
   answer: Record<string, unknown> = { children: [configMap()] };
   /** What the handler logs. */
   log = "the handler's log";
+  /** What happens while a question waits for a process. */
+  whileWaiting: () => void = () => {};
   /** What happens while the handler is asked. */
   meanwhile: () => void = () => {};
   /** What the handler was asked. */
@@ -109,7 +111,9 @@ export class ReconcileWorld {
       resource: WIDGETS,
       childResources: [CONFIG_MAPS, CLUSTER_ROLES],
       pool: {
-        ask: async (question) => {
+        ask: async (question, assertWanted) => {
+          this.whileWaiting();
+          assertWanted?.();
           cluster.steps.push(`ask ${question.event}`);
           this.questions.push(question);
           this.meanwhile();
