@@ -88,7 +88,8 @@ export class Draft {
 
   /** The outcome, when the reconcile has ended. */
   outcome(timing: ReconcileTiming): Outcome {
-    const { events, again, verdict, nextLook } = this;
+    const { events, again, verdict } = this;
+    const nextLook = this.noted.skipped === "gone" ? undefined : this.nextLook;
     this.note({ timing, durationMs: timing.to - timing.from });
     return {
       report: this.noted,

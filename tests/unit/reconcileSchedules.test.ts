@@ -51,6 +51,11 @@ describe("Reconciler", () => {
         new ApiUnreachableError("PATCH", new Error("refused")),
       );
       assert.equal(await looks(), three);
+      world.whileWaiting = () => {
+        world.isGoing = true;
+      };
+      assert.equal(await looks(), undefined);
+      world.isGoing = false;
       world.given({ annotations: { "argosy.dev/paused": "true" } });
       assert.equal(await looks(), undefined);
       world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
