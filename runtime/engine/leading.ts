@@ -49,17 +49,17 @@ const LEASE_REMEDY =
  * - If work in progress takes long when the process stops, another process leads meanwhile.
  * - No handler is at work on an object in a term that has ended, or after the time that a stop may take. Such handlers are killed
  *   before another process may ask its own handler about the object. None is asked afterwards (tests/unit/reconcile.test.ts).
+ * - A write that gets no answer ends with its term, and holds up nothing in the next one (tests/unit/objectWork.test.ts too).
  *
- * Caveat: a process that is frozen kills its handlers only when it goes on.
+ * Caveats
+ * - A process that is frozen kills its handlers only when it goes on.
+ * - A run that waits for a read of the watches' stores ends when that read does, also after its term.
  */
 export class Leading {
   private readonly leadership: Leadership;
-  private current: Term | undefined;
   private isStopping = false;
-  /** Whether the custom resources were listed in the term. */
-  private hasListed = false;
-  /** Objects that another process still works on. */
-  private blocked: ReadonlySet<string> = new Set();
+  /** Objects that another process still works on. Undefined before the custom resources were listed in the term. */
+  private blocked: ReadonlySet<string> | undefined;
 
   constructor(private readonly options: LeadingOptions) {
     const { lease, identity, leaseSeconds, notice } = options;
@@ -91,9 +91,9 @@ export class Leading {
     return this.leadership.holder;
   }
 
-  /** The term that has begun here. Undefined if there is none. */
+  /** The term in which this process leads. Undefined if it does not, and after it has handed over. */
   get term(): Term | undefined {
-    return this.current;
+    return this.leadership.term;
   }
 
   /**
@@ -102,7 +102,8 @@ export class Leading {
    * @param graceMs how long work in progress may take, in milliseconds. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
-    const { resync, workers, handlers, requests, outbox, orphans } = this.options;
+    const { resync, workers, requests, outbox, orphans } = this.options;
+    const { term } = this;
     this.isStopping = true;
     resync.stop();
     workers.pause();
@@ -118,9 +119,7 @@ export class Leading {
       const unfinished = () => [...workers.keys, ...outbox.names().map(keyOf)];
       const ended = idle.then(() => outbox.flush(LAST_WRITES_GRACE_MS));
       await within(graceMs, this.leadership.handOver({ unfinished, ended }));
-      // A run that has not asked its handler yet must not ask it after the others were killed.
-      this.current?.end();
-      handlers.abandon(new NotLeadingError());
+      term?.end();
     }
     await this.leadership.stop();
     outbox.discard();
@@ -128,19 +127,23 @@ export class Leading {
   }
 
   private async begin(term: Term): Promise<void> {
-    this.current = term;
-    const { client, schedule, workers, resync, requests, watches, outbox, orphans, wakeups, notice } =
+    const { signal } = term;
+    const { schedule, workers, handlers, resync, requests, watches, outbox, orphans, wakeups, notice } =
       this.options;
+    // Their answers could not be applied any more. Another process will soon ask its own handler about the same objects. No further
+    // handler is asked, because the term has ended by then.
+    signal.addEventListener("abort", () => handlers.abandon(new NotLeadingError()), { once: true });
     if (this.isStopping) return;
     requests.open();
     notice("leading");
-    this.hasListed = false;
-    this.blocked = new Set(this.leadership.blockedKeys);
+    this.blocked = undefined;
+    const blocked = new Set(this.leadership.blockedKeys);
     await watches.refreshObjects();
-    if (this.current !== term || this.isStopping) return;
-    this.hasListed = true;
-    outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
-    orphans?.open(client.with({ class: "tell", fence: () => term.assert() }));
+    if (term.hasEnded || this.isStopping) return;
+    this.blocked = blocked;
+    const client = this.options.client.with({ class: "tell", signal });
+    outbox.open((name) => client.with({ fence: () => term.assert(keyOf(name)) }));
+    orphans?.open(client.with({ fence: () => term.assert() }));
     this.block();
     schedule.restartWaiting();
     wakeups.beginTerm();
@@ -149,13 +152,10 @@ export class Leading {
   }
 
   private end(): void {
-    const { schedule, workers, handlers, resync, requests, outbox, orphans, notice } = this.options;
-    this.current = undefined;
+    const { schedule, workers, resync, requests, outbox, orphans, notice } = this.options;
     notice("not leading any more");
     resync.stop();
     workers.pause();
-    // Their answers could not be applied any more. Another process will soon ask its own handler about the same objects.
-    handlers.abandon(new NotLeadingError());
     // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
     schedule.clear();
     outbox.discard();
@@ -167,7 +167,7 @@ export class Leading {
   private block(): void {
     const { schedule, workers, wakeups } = this.options;
     // A list in progress may have an object as it was before the other process ended its work.
-    if (!this.hasListed) return;
+    if (!this.blocked) return;
     const blocked = this.leadership.blockedKeys;
     for (const key of this.blocked) if (!blocked.has(key)) wakeups.takeOver(key);
     this.blocked = new Set(blocked);

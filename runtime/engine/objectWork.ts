@@ -60,13 +60,14 @@ export class ObjectWork {
   }
 
   private async reconcile(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
-    const { client, schedule, arrivals, traces } = this.options;
+    const { schedule, arrivals, traces } = this.options;
     const [parts, term] = [this.options.parts(), this.options.term()];
     if (!parts || !term) return { kind: "done" };
     const requests = this.options.requests.take(key);
     const arrival = arrivals.take(key, attempt, schedule.readySinceOf(key));
     const due = requests.flatMap((request) => request.due ?? []);
     const trace = traces?.begin();
+    const client = this.options.client.with({ signal: term.signal });
     const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };
     const children = () => {
       const uid = parts.watches.objects.uidOf(nameOf(key));

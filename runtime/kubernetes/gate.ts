@@ -1,3 +1,5 @@
+import { onAbort } from "./onAbort";
+
 /**
  * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to write a child that is
  * ready as soon as it exists, to remember in a status what was done, to report it.
@@ -171,22 +173,21 @@ export class Gate {
         remove(turn);
         reject(signal?.reason);
       };
-      const ignoreSignal = () => signal?.removeEventListener("abort", abort);
+      const ignoreSignal = signal && onAbort(signal, abort);
       const turn: Turn = {
         queue,
         share,
         since: this.now(),
         leave: () => {
-          ignoreSignal();
+          ignoreSignal?.();
           turn.leftAt = this.now();
           resolve(turn);
         },
         refuse: (reason) => {
-          ignoreSignal();
+          ignoreSignal?.();
           reject(reason);
         },
       };
-      signal?.addEventListener("abort", abort, { once: true });
       const turns = queue.shares.get(share);
       if (turns) turns.add(turn);
       else queue.shares.set(share, new Set([turn]));

@@ -239,7 +239,9 @@ export class Leadership {
   }
 
   private lose(): void {
+    const { current } = this;
     this.current = undefined;
+    current?.end();
     this.options.onLost();
   }
 

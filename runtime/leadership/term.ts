@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** A process was about to write something that it may not write. */
 export class NotLeadingError extends Error {
   /** @param message why it may not. @default it does not lead any more */
@@ -13,6 +15,12 @@ export class NotLeadingError extends Error {
  */
 export class Term {
   private ended = false;
+  private readonly ending = new AbortController();
+  /**
+   * Ends the term's requests that are on their way. It is aborted by {@link end}, with the error of {@link assert} as its reason. A
+   * term may end before that, by its time alone, so every write asks {@link assert} too.
+   */
+  readonly signal = this.ending.signal;
   /** The keys that may still be written after a handover. Undefined: every key. */
   private keys: ReadonlySet<string> | undefined;
 
@@ -25,7 +33,10 @@ export class Term {
     private readonly now: () => number,
     private until: number,
     private readonly isBlocked: (key: string) => boolean,
-  ) {}
+  ) {
+    // Many requests may wait at once until they are repeated.
+    setMaxListeners(0, this.signal);
+  }
 
   /**
    * Asks whether the process may write now.
@@ -59,9 +70,10 @@ export class Term {
     this.keys = new Set(before ? keys.filter((key) => before.has(key)) : keys);
   }
 
-  /** Ends the term. It cannot be extended any more. */
+  /** Ends the term, and its requests that are on their way. It cannot be extended any more. */
   end(): void {
     this.ended = true;
+    this.ending.abort(new NotLeadingError());
   }
 
   private allows(key: string | undefined): boolean {

@@ -5,7 +5,7 @@ import type { Arrival } from "../work/arrivals";
 
 /** On whose behalf one reconcile works. */
 export interface Mandate {
-  /** A client whose writes are fenced by the term of leadership. */
+  /** A client whose requests end with the term of leadership. */
   readonly client: KubernetesClient;
   /** Throws if the term has ended. */
   readonly assert: () => void;

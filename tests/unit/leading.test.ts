@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { Orphans } from "../../runtime/children/orphans";
 import { Leading } from "../../runtime/engine/leading";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Lease, LeaseApi } from "../../runtime/leadership/lease";
+import type { Term } from "../../runtime/leadership/term";
+import { messageWith } from "../../runtime/outbox/message";
 import { Outbox } from "../../runtime/outbox/outbox";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Resync } from "../../runtime/work/resync";
@@ -13,6 +16,7 @@ import { eventually } from "../support/eventually";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { WIDGETS } from "./support/objects";
+import { TestApiServer } from "./support/testApiServer";
 
 const KEY = "shop/widget";
 const OTHER = "shop/other";
@@ -38,12 +42,18 @@ describe("Leading", function () {
   let listed: () => void;
   /** How often the custom resources were said to be outdated. */
   let lists: number;
+  /** The last term that has begun. */
+  let term: Term | undefined;
+  let outbox: Outbox;
+  /** What a report requests. */
+  let tell: (client: KubernetesClient) => Promise<void>;
   const processes: Leading[] = [];
 
   beforeEach(() => {
     [lease, lists, reread] = [undefined, 0, []];
     [refusal, notices, abandoned] = [undefined, [], []];
     working = new Map();
+    tell = async () => {};
     listed = () => {};
     schedule = new Schedule();
     workers = new Workers({
@@ -61,17 +71,24 @@ describe("Leading", function () {
     await Promise.all(processes.splice(0).map((process) => process.stop(0)));
   });
 
-  function start(keys: readonly string[] = [KEY]): Leading {
+  function start(keys: readonly string[] = [KEY], client = new FakeCluster().client()): Leading {
     const cluster = new FakeCluster();
-    const client = cluster.client();
+    outbox = new Outbox({
+      teller: { tell: async (client) => void (await tell(client)) },
+      join: (one) => one,
+      onDrop: () => {},
+    });
     const leading: Leading = new Leading({
       client,
       schedule,
       workers,
       handlers: {
         abandon: () => {
-          const isOver = leading.term?.hasEnded;
-          abandoned.push({ keys: [...working.keys()], lease: structuredClone(lease), isOver });
+          abandoned.push({
+            keys: [...working.keys()],
+            lease: structuredClone(lease),
+            isOver: term?.hasEnded,
+          });
           for (const end of working.values()) end();
         },
       },
@@ -85,7 +102,7 @@ describe("Leading", function () {
           });
         },
       },
-      outbox: new Outbox({ teller: { tell: async () => undefined }, join: (one) => one, onDrop: () => {} }),
+      outbox,
       orphans: new Orphans({
         ...childrenIn(cluster),
         ownerKind: WIDGETS,
@@ -104,6 +121,7 @@ describe("Leading", function () {
       leaseSeconds: 6,
       wakeups: {
         beginTerm: () => {
+          ({ term } = leading);
           for (const key of keys) schedule.add(key, { priority: "routine" });
         },
         takeOver: (key) => {
@@ -248,6 +266,33 @@ describe("Leading", function () {
     await eventually(() => assert.ok(lists === 2, "it leads again"));
     listed();
     await eventually(() => assert.ok(working.has(KEY), "it works again"));
+  });
+
+  it("does not wait in its next term for a request of the last one that gets no answer", async () => {
+    const api = await TestApiServer.start(() => {
+      // It gives no answer.
+    });
+    const client = api.client();
+    const object = { namespace: "shop", name: "widget", uid: "uid" };
+    const event = { type: "Normal", reason: "Test", note: "test" } as const;
+    tell = async (client) => void (await client.get(WIDGETS, object).catch(() => {}));
+    try {
+      start([KEY], client);
+      for (const term of [1, 2]) {
+        await eventually(() => assert.equal(lists, term));
+        listed();
+        await eventually(() => assert.ok(working.has(KEY), "it works"));
+        outbox.put(object, messageWith(event, object, WIDGETS));
+        await eventually(() => assert.equal(api.calls.length, term));
+        if (term === 2) break;
+        refusal = new ApiError(503, {}, "GET");
+        await eventually(() => assert.ok(abandoned.length === 1, "its term has ended"));
+        refusal = undefined;
+      }
+    } finally {
+      client.close();
+      await api.stop();
+    }
   });
 
   it("kills handlers that take longer than a stop may, before another process may work on their objects", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { ObjectWork, type ObjectWorkOptions } from "../../runtime/engine/objectWork";
+import { Term } from "../../runtime/leadership/term";
 import type { Message } from "../../runtime/outbox/teller";
 import type { Mandate } from "../../runtime/reconcile/mandate";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
@@ -8,7 +9,10 @@ import { Alarms } from "../../runtime/work/alarms";
 import { Arrivals } from "../../runtime/work/arrivals";
 import { Schedule } from "../../runtime/work/schedule";
 import { Triggers } from "../../runtime/work/triggers";
+import { eventually } from "../support/eventually";
+import { FakeCluster } from "./support/fakeCluster";
 import { WIDGETS } from "./support/objects";
+import { TestApiServer } from "./support/testApiServer";
 
 const KEY = "shop/demo";
 
@@ -19,6 +23,9 @@ describe("ObjectWork", () => {
   let options: ObjectWorkOptions;
   let scrubber: Scrubber;
   let nowMs: number;
+  let term: Term;
+  /** What a reconcile requests. */
+  let request: (mandate: Mandate) => Promise<void>;
 
   /** A child into which the handler puts the time. */
   const child = () => ({
@@ -30,6 +37,12 @@ describe("ObjectWork", () => {
   beforeEach(() => {
     [round, events, notices, nowMs] = [0, [], [], 0];
     scrubber = new Scrubber();
+    term = new Term(
+      () => 0,
+      1,
+      () => false,
+    );
+    request = async () => {};
     const schedule = new Schedule();
     const objects = { lengthOf: () => 0, uidOf: () => "uid" };
     const about = { id: "1", operator: "demo", kind: "Widget", namespace: "shop", name: "demo", uid: "uid" };
@@ -38,8 +51,9 @@ describe("ObjectWork", () => {
       watches: { objects, children: { of: () => [child()] }, lengthOf: () => 0 },
       reconciler: {
         masked: (text: string) => scrubber.text(text),
-        reconcile: async (_: unknown, attempt: number, { arrival }: Mandate) => {
+        reconcile: async (_: unknown, attempt: number, mandate: Mandate) => {
           round++;
+          await request(mandate);
           const changes = [{ verb: "patched", kind: "ConfigMap", namespace: "shop", name: "demo" }];
           const report = {
             ...about,
@@ -50,12 +64,13 @@ describe("ObjectWork", () => {
             log: "",
             durationMs: 1,
           };
-          return { report: { ...report, arrival }, events: [], again: { kind: "done" } };
+          return { report: { ...report, arrival: mandate.arrival }, events: [], again: { kind: "done" } };
         },
       },
       outbox: { put: (_: unknown, message: Message) => void events.push(...message.events) },
     };
     options = {
+      client: new FakeCluster().client(),
       schedule,
       triggers: new Triggers({ schedule, wake: () => {}, now: () => nowMs }),
       arrivals: new Arrivals(),
@@ -64,7 +79,7 @@ describe("ObjectWork", () => {
       parts: () => parts,
       notice: (text: string) => void notices.push(text),
       metrics: { reconciled: () => {} },
-      term: () => ({ assert: () => {} }),
+      term: () => term,
       stopping: new AbortController().signal,
     } as unknown as ObjectWorkOptions;
   });
@@ -95,6 +110,26 @@ describe("ObjectWork", () => {
     const told = events.filter(({ reason }) => reason === "AnswersDiffer");
     assert.match(told[0]?.note ?? "", / patched ConfigMap demo \(\.\*\*\*\)\. /);
     assert.deepEqual(notices, [`${KEY}: ${told[0]?.note}`]);
+  });
+
+  it("waits for no request of a term that has ended", async () => {
+    const api = await TestApiServer.start(() => {
+      // It gives no answer.
+    });
+    const client = api.client();
+    request = async (mandate) => {
+      const writing = mandate.client.with({ class: "work" });
+      await assert.rejects(writing.mergePatch(WIDGETS, { namespace: "shop", name: "demo" }, {}));
+    };
+    try {
+      const done = new ObjectWork({ ...options, client }).do(KEY, 1, () => {});
+      await eventually(() => assert.equal(api.calls.length, 1));
+      term.end();
+      await done;
+    } finally {
+      client.close();
+      await api.stop();
+    }
   });
 
   for (const minutes of [0, 2]) {
