@@ -42,10 +42,12 @@ export async function checkLosses(
 
 /** Objects that Pulumi deletes if no platform of the program makes them, in words. */
 interface Loss {
-  /** What the stack has done: "created the namespace argosy". */
+  /** The objects: "the namespace argosy". */
+  readonly objects: string;
+  /** What the stack did: "created". */
   readonly done: string;
-  /** What is deleted: "it, with everything in it". */
-  readonly lost: string;
+  /** What is deleted with the objects: "everything in it". */
+  readonly content: string;
   /** What a platform does that keeps the objects: "creates it". */
   readonly keeps: string;
   /** How the program makes the objects again. */
@@ -61,8 +63,9 @@ function isDefinitionOf({ product }: Half, { kind, metadata }: KubernetesObject)
 function lossOfDefinitions({ argument, title, product }: Half): Loss {
   const selector = `app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions`;
   return {
-    done: `installed the CRDs of ${title}`,
-    lost: "them, with all their objects in the whole cluster",
+    objects: `the CRDs of ${title}`,
+    done: "installed",
+    content: "all their objects in the whole cluster",
     keeps: `has ${argument} "install"`,
     undo: `Set ${argument} to "install" again.`,
     giveUp: `If they may be deleted: ${ifGivenUp(`crd --selector ${selector}`)}`,
@@ -71,8 +74,9 @@ function lossOfDefinitions({ argument, title, product }: Half): Loss {
 
 function lossOfNamespace({ metadata: { name } }: KubernetesObject): Loss {
   return {
-    done: `created the namespace ${name}`,
-    lost: "it, with everything in it",
+    objects: `the namespace ${name}`,
+    done: "created",
+    content: "everything in it",
     keeps: "creates it",
     undo: "Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers.",
     giveUp: `If it may be deleted: ${ifGivenUp(`namespace ${name}`)}`,
@@ -81,17 +85,17 @@ function lossOfNamespace({ metadata: { name } }: KubernetesObject): Loss {
 
 const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them.';
 
-function refusalOf({ done, lost, keeps, undo, giveUp }: Loss): string {
+function refusalOf({ objects, done, content, keeps, undo, giveUp }: Loss): string {
   return (
-    `this stack has ${done}, and would now delete ${lost}: no platform of the program ${keeps}. ${undo} If the program creates such ` +
-    "a platform only after it has awaited an output of another component, create the platform first, and await the output after " +
-    `that. ${KEEPING} ${giveUp}`
+    `pulumi up would delete ${objects} that this stack ${done}, with ${content}, because no platform of the program ${keeps}. ` +
+    `${undo} If the program creates such a platform, but only after it has awaited an output of another component, create the ` +
+    `platform first, and await the output after that. ${KEEPING} ${giveUp}`
   );
 }
 
-function warningOf({ done, lost, keeps, undo }: Loss): string {
+function warningOf({ objects, done, content, keeps, undo }: Loss): string {
   return (
-    `this stack has ${done}, and pulumi up deletes ${lost}, unless a platform of a later component of the program ${keeps}. If there ` +
-    `is no such platform, this is a loss. ${undo} ${KEEPING}`
+    `pulumi up deletes ${objects} that this stack ${done}, with ${content}, unless a platform of a later component of ` +
+    `the program ${keeps}. If there is no such platform, these objects are lost. ${undo} ${KEEPING}`
   );
 }

@@ -23,8 +23,8 @@ export function isGoing({ metadata }: { readonly metadata: Pick<ObjectMeta, "del
 export function ifGoing(crd: KubernetesObject): Findings {
   if (!isGoing(crd)) return NOTHING;
   const warning =
-    `the CRD ${crd.metadata.name} is being deleted, and goes with all its objects as soon as these are finalized. Nothing can stop ` +
-    "that. When it is gone, pulumi up --refresh creates it again.";
+    `the CRD ${crd.metadata.name} is being deleted. Kubernetes removes it, with all its objects, once the finalizers of these ` +
+    "objects are gone. A deletion cannot be taken back. After that, pulumi up --refresh creates the CRD again.";
   return { problems: [], warnings: [warning] };
 }
 
@@ -58,8 +58,8 @@ export function notOurs(
   if (maker !== undefined)
     return { origin: `, from the stack ${maker}`, way: ifRenamed(maker, object, program) };
   const way =
-    `If it is to belong to this stack, which has given it up or takes it over: kubectl annotate ${object} ` +
-    `${PROGRAM_ANNOTATION}=${program}, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up.`;
+    `If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate ${object} ` +
+    `${PROGRAM_ANNOTATION}=${program}, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true.`;
   return { origin: "", way };
 }
 

@@ -1,6 +1,6 @@
 /**
  * "breaking": a stored object, a request or a read that was valid before may fail, lose something or mean something else. "safe":
- * none of that can happen. A change that only adds possibilities is safe. If readers must be prepared for it, the message says
+ * none of that can happen. A change that only adds possibilities is safe. If clients must accept new values, the message says
  * so.
  */
 export type Verdict = "breaking" | "safe";
@@ -66,7 +66,7 @@ export function loosened(place: Place, change: ChangeKind, what: string): CrdCha
   return safe(
     place,
     change,
-    `${what}: what was valid stays so; who reads the field must be prepared for the rest.`,
+    `${what}: values that were valid are still valid; clients that read the field must accept the new values too.`,
   );
 }
 

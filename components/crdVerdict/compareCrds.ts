@@ -76,7 +76,7 @@ function compareNames(before: JsonObject, after: JsonObject): CrdChange[] {
             breaking(
               { path },
               change,
-              `It went from ${show(old[name])} to ${show(now[name])}: ${breaks}; keep the old one.`,
+              `It changed from ${show(old[name])} to ${show(now[name])}: ${breaks}; keep the old one.`,
             ),
           ],
     ),

@@ -54,7 +54,7 @@ export function compareCompositions(before: Schema, after: Schema, place: Place)
       (keyword === "allOf" && includesAll(old, now)) ||
       (keyword === "anyOf" && old !== undefined && includesAll(now, old));
     if (isLooser) return [loosened(place, "composition-loosened", `${keyword} asks for less`)];
-    const what = `${keyword} was ${old === undefined ? "added" : "changed"}, and whether all that was valid passes it cannot be judged`;
+    const what = `${keyword} was ${old === undefined ? "added" : "changed"}, and Argosy cannot tell whether it accepts everything that was valid`;
     return [tightened(place, "composition-tightened", what, "a value that does not pass")];
   });
 }
@@ -102,7 +102,7 @@ function compareLists(before: Schema, after: Schema, place: Place): CrdChange[] 
       breaking(
         place,
         "list-type-changed",
-        `The list type went from ${old} to ${now}: ${refused}${OWNERSHIP}; keep ${old}.`,
+        `The list type changed from ${old} to ${now}: ${refused}${OWNERSHIP}; keep ${old}.`,
       ),
     ];
   }
@@ -112,7 +112,7 @@ function compareLists(before: Schema, after: Schema, place: Place): CrdChange[] 
     breaking(
       place,
       "list-map-keys-changed",
-      `The keys of the items went from ${showAll(oldKeys)} to ${showAll(keys)}: stored objects and requests with items of equal keys are refused, and ${OWNERSHIP}; keep the keys.`,
+      `The keys of the items changed from ${showAll(oldKeys)} to ${showAll(keys)}: stored objects and requests with items of equal keys are refused, and ${OWNERSHIP}; keep the keys.`,
     ),
   ];
 }
@@ -124,7 +124,7 @@ function compareMaps(before: Schema, after: Schema, place: Place): CrdChange[] {
     breaking(
       place,
       "map-type-changed",
-      `The map type went from ${old} to ${now}: ${OWNERSHIP}; keep ${old}.`,
+      `The map type changed from ${old} to ${now}: ${OWNERSHIP}; keep ${old}.`,
     ),
   ];
 }

@@ -61,7 +61,7 @@ function compareDocumentation(before: Schema, after: Schema, place: Place): CrdC
 function compareTypes(before: Schema, after: Schema, place: Place): CrdChange[] {
   const old = typesOf(before);
   const now = typesOf(after);
-  const what = `The type went from ${nameOf(before)} to ${nameOf(after)}`;
+  const what = `The type changed from ${nameOf(before)} to ${nameOf(after)}`;
   if (old.some((type) => !now.includes(type))) {
     const readers = inStatus(place)
       ? "the operator that writes the old one"
@@ -79,7 +79,7 @@ function compareTypes(before: Schema, after: Schema, place: Place): CrdChange[] 
     safe(
       place,
       "type-widened",
-      `${what}: what was valid stays so; a client that decodes the old type alone fails at the first value of another.`,
+      `${what}: values that were valid are still valid; a client that can decode only the old type fails at the first value of a new type.`,
     ),
   ];
 }
@@ -186,11 +186,11 @@ function compareEmbedding(before: Schema, after: Schema, place: Place): CrdChang
   const [old, now] = [isEmbeddedResource(before), isEmbeddedResource(after)];
   if (old === now) return [];
   if (now) {
-    const what = "It must be a whole object of Kubernetes now";
+    const what = "It must be a complete Kubernetes object now";
     const refused = "a value without apiVersion and kind";
     return [tightened(place, "embedded-resource-added", what, refused)];
   }
-  const what = "It need not be a whole object of Kubernetes any more";
+  const what = "It no longer has to be a complete Kubernetes object";
   const lost = OBJECT_FIELDS.filter((name) => fieldSchema(after, name) === undefined);
   if (lost.length === 0) return [loosened(place, "embedded-resource-removed", what)];
   return [

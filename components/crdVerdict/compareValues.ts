@@ -32,7 +32,8 @@ function compareNullable(before: Schema, after: Schema, place: Place): CrdChange
   const [old, now] = [before.nullable === true, after.nullable === true];
   if (old === now) return [];
   if (now) return [loosened(place, "nullable-added", "Null is allowed now")];
-  const what = "Null is no longer allowed: stored objects lose it, as do those whom clients write with it";
+  const what =
+    "Null is no longer allowed: the API server drops it, or replaces it by the default, in stored objects and in what clients send";
   return [breaking(place, "nullable-removed", `${what}; keep nullable: true.`)];
 }
 
@@ -44,15 +45,15 @@ function compareNullable(before: Schema, after: Schema, place: Place): CrdChange
 function compareDefaults(before: Json | undefined, after: Json | undefined, place: Place): CrdChange[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (before === undefined) {
-    const what = `The default ${show(after)} was added: stored objects without a value are read with it`;
-    return [safe(place, "default-added", `${what}, so it should be what no value has meant so far.`)];
+    const what = `The default ${show(after)} was added: stored objects without a value are read with this default`;
+    return [safe(place, "default-added", `${what}. Choose the value that a missing field has meant so far.`)];
   }
   const who = inStatus(place) ? "clients that read the field" : "clients that leave the field out";
   if (after === undefined) {
-    const what = `The default ${show(before)} was removed: ${who}, and stored objects that never had a value, get none, and are refused where one is required`;
+    const what = `The default ${show(before)} was removed: ${who}, and stored objects without a value, no longer get one. If the field is required, objects without a value are refused`;
     return [breaking(place, "default-removed", `${what}; keep the default.`)];
   }
-  const what = `The default went from ${show(before)} to ${show(after)}: ${who}, and stored objects that never had a value, get another one`;
+  const what = `The default changed from ${show(before)} to ${show(after)}: ${who}, and stored objects without a value, now get the new default`;
   return [breaking(place, "default-changed", `${what}; keep the old default.`)];
 }
 
@@ -93,7 +94,7 @@ function comparePatterns(before: Schema, after: Schema, place: Place): CrdChange
   if (now === undefined) return [loosened(place, "pattern-removed", `The pattern ${show(old)} was removed`)];
   if (old === undefined)
     return [tightened(place, "pattern-added", `The pattern ${show(now)} was added`, refused)];
-  const what = `The pattern went from ${show(old)} to ${show(now)}, and whether that lets pass as much cannot be judged`;
+  const what = `The pattern changed from ${show(old)} to ${show(now)}, and Argosy cannot tell whether the new one accepts everything that the old one accepted`;
   return [tightened(place, "pattern-changed", what, refused)];
 }
 
@@ -101,7 +102,7 @@ function compareMultiples(before: Schema, after: Schema, place: Place): CrdChang
   if (!typesOf(before).includes("integer")) return [];
   const [old, now] = [numberIn(before, "multipleOf"), numberIn(after, "multipleOf")];
   if (old === now) return [];
-  const what = `multipleOf went from ${show(old)} to ${show(now)}`;
+  const what = `multipleOf changed from ${show(old)} to ${show(now)}`;
   const allPass = now === undefined || (old === undefined ? isEveryWhole(before, now) : old % now === 0);
   if (allPass) return [loosened(place, "multiple-of-loosened", what)];
   return [tightened(place, "multiple-of-tightened", what, "a value that is no multiple")];
@@ -162,14 +163,14 @@ const CHECKED = new Set(
 /**
  * Formats of numbers, which the API server does not check. Clients that are generated from the schema take their types from them.
  */
-const NARROW: Readonly<Record<string, string>> = { int32: "32 bits", float: "single precision" };
+const NARROW: Readonly<Record<string, string>> = { int32: "32-bit", float: "single-precision" };
 
 /** The format of a text or a number. */
 function compareFormats(before: Schema, after: Schema, place: Place): CrdChange[] {
   const [old, now] = [formatOf(before), formatOf(after)];
   if (old === now) return [];
   const change = old === "" ? "format-added" : now === "" ? "format-removed" : "format-changed";
-  const what = `The format went from ${show(old || undefined)} to ${show(now || undefined)}`;
+  const what = `The format changed from ${show(old || undefined)} to ${show(now || undefined)}`;
   const types = typesOf(before);
   if (types.includes("string") && isChecked(now) && plain(old) !== plain(now)) {
     return [tightened(place, change, what, "a string that is not of this format")];
@@ -180,7 +181,7 @@ function compareFormats(before: Schema, after: Schema, place: Place): CrdChange[
       breaking(
         place,
         change,
-        `${what}: generated clients read it with ${narrow}, and fail at stored objects with a value beyond; keep the old format.`,
+        `${what}: generated clients decode it as a ${narrow} number, and fail on stored values that do not fit; keep the old format.`,
       ),
     ];
   }

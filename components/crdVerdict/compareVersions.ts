@@ -25,7 +25,7 @@ function versionRemoved(name: string, { served, storage }: JsonObject): CrdChang
   const migrate =
     "rewrite what is stored in it, and take it out of the CRD's status.storedVersions, before it goes";
   if (storage === true) {
-    const what = "The version was removed that objects are stored in: the API server refuses it";
+    const what = "The version in which objects are stored was removed: the API server refuses this change";
     return breaking(
       place,
       "version-removed",
@@ -120,7 +120,7 @@ function compareScale(name: string, before: JsonObject, after: JsonObject): CrdC
   return ["specReplicasPath", "statusReplicasPath", "labelSelectorPath"].flatMap((field) => {
     if (isDeepStrictEqual(old[field], now[field])) return [];
     const at = versionPlace(name, `subresources.scale.${field}`);
-    const what = `It went from ${show(old[field])} to ${show(now[field])}`;
+    const what = `It changed from ${show(old[field])} to ${show(now[field])}`;
     if (old[field] === undefined || old[field] === "") {
       return [safe(at, "scale-subresource-changed", `${what}: ${scalers} are told more than before.`)];
     }
@@ -186,14 +186,14 @@ function compareStorageVersion(before: JsonObject, after: JsonObject): CrdChange
     return [safe(place, "storage-version-changed", message)];
   }
   if (!anyBreaks(compareSchemas(rootSchemaOf(old), rootSchemaOf(now), { path: "." }))) {
-    const message = `${what}, which allows all that was allowed: they need no conversion; ${migrate}.`;
+    const message = `${what}, and ${now.name} accepts everything that was valid: objects need no conversion; ${migrate}.`;
     return [safe(place, "storage-version-changed", message)];
   }
   return [
     breaking(
       place,
       "storage-version-changed",
-      `${what}, which does not allow all that was allowed, and nothing converts: stored objects, and those of clients of ${old.name}, lose fields or are refused; give both versions one schema, or a conversion webhook.`,
+      `${what}, and ${now.name} does not accept everything that was valid: without a conversion webhook, stored objects, and objects that clients of ${old.name} send, lose fields or are refused; give both versions the same schema, or add a conversion webhook.`,
     ),
   ];
 }
@@ -212,7 +212,7 @@ function compareConversion(before: JsonObject, after: JsonObject): CrdChange[] {
       return [safe(place, "conversion-webhook-removed", `${what}: there was nothing to convert.`)];
     }
     const broken =
-      "stored objects of other versions, and clients that use these, get fields that are not of theirs";
+      "the API server then changes only apiVersion, so objects are served and stored with the fields of another version";
     return [breaking(place, "conversion-webhook-removed", `${what}: ${broken}; keep it.`)];
   }
   if (isDeepStrictEqual(conversionOf(before).webhook, conversionOf(after).webhook)) return [];

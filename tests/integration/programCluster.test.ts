@@ -223,15 +223,15 @@ describe("the program on a real API server", function () {
 
   it("does not give up what this program has created, and lets two platforms of it share one Argo", async () => {
     const lost = (title: string) =>
-      new RegExp(`this stack has installed the CRDs of ${title}, and would now`);
+      new RegExp(`pulumi up would delete the CRDs of ${title} that this stack installed, `);
     await assert.rejects(looking({ argoEvents: "install", argoWorkflows: "share" }), lost("Argo Workflows"));
     await assert.rejects(
       looking({ createNamespaces: false }),
-      /this stack has created the namespace argosy,.*\n.*the namespace argosy-system,/,
+      /would delete the namespace argosy that.*\n.*the namespace argosy-system that/,
     );
     await assert.rejects(
       looking({ controllerNamespace: "argo-system" }),
-      /^(?!.*the namespace argosy,).*this stack has created the namespace argosy-system,/s,
+      /^(?!.*the namespace argosy that).*would delete the namespace argosy-system that/s,
     );
     // The program has operators on the platform of another stack now.
     const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
@@ -257,7 +257,7 @@ describe("the program on a real API server", function () {
     await looking({ argoEvents: "share", argoWorkflows: "adopt" });
     await assert.rejects(
       looking(install),
-      /ArgoPlatform "argo": argoWorkflows is "install", but Argo Workflows is already in the cluster .* given it up .* annotate crd workflows/,
+      /ArgoPlatform "argo": argoWorkflows is "install", but Argo Workflows is already in the cluster .* gave it up .* annotate crd workflows/,
     );
     const metadata = { name: "workflows.argoproj.io" };
     const definition = {
@@ -273,7 +273,7 @@ describe("the program on a real API server", function () {
   });
 
   it("lets go of namespaces that it has given up, and does not take them again by itself", async () => {
-    await assert.rejects(looking(ADOPTED), /has created the namespace argosy,/);
+    await assert.rejects(looking(ADOPTED), /would delete the namespace argosy that/);
     await giveUp("Namespace", ({ metadata }) => /^argosy/.test(metadata.name));
     await looking(ADOPTED);
     await assert.rejects(

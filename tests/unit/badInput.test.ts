@@ -233,7 +233,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.deepEqual(
         await problemsOf("install", "install", { ...crds, "workflows.argoproj.io": givenUp }),
         [
-          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If it is to belong to this stack, which has given it up or takes it over: kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true. Otherwise, set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
         ],
       );
     });
@@ -259,7 +259,7 @@ describe("bad input is refused before anything is registered:", () => {
       const look = fakeLook({ crds: { "workflows.argoproj.io": going(by("acme/shop/dev")) } });
       const ours = await checkPlatform(look, { ...named, argoEvents: "none", argoWorkflows: "install" });
       assert.deepEqual(ours.problems, []);
-      assert.match(ours.warnings?.join("") ?? "", /^the CRD it is being deleted, .* pulumi up --refresh /);
+      assert.match(ours.warnings?.join("") ?? "", /^the CRD it is being deleted\. .* pulumi up --refresh /);
       const namespaces = { argosy: going(by("acme/shop/dev")) };
       assert.deepEqual(await namespaceProblems(namespaces), [
         'the namespace argosy is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: docs/operations.md, "If somebody deleted the controllers first".',
@@ -278,7 +278,7 @@ describe("bad input is refused before anything is registered:", () => {
         [],
       );
       assert.deepEqual(await namespaceProblems({ argosy: found(), "argosy-system": by("acme/shop/prod") }), [
-        "createNamespaces is true, but the namespace argosy exists already. If it is to belong to this stack, which has given it up or takes it over: kubectl annotate namespace argosy argosy.dev/program=acme/shop/dev, and once PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true pulumi up. Otherwise, set createNamespaces to false, or name another namespace.",
+        "createNamespaces is true, but the namespace argosy exists already. If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate namespace argosy argosy.dev/program=acme/shop/dev, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true. Otherwise, set createNamespaces to false, or name another namespace.",
         "createNamespaces is true, but the namespace argosy-system exists already, from the stack acme/shop/prod. If acme/shop/prod is the former name of this stack: kubectl annotate --overwrite namespace argosy-system argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set createNamespaces to false, or name another namespace.",
       ]);
     });

@@ -10,7 +10,7 @@ const DEFINITIONS = {
 
 const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them.';
 const LATER =
-  "If the program creates such a platform only after it has awaited an output of another component, create the platform first, and await the output after that.";
+  "If the program creates such a platform, but only after it has awaited an output of another component, create the platform first, and await the output after that.";
 
 describe("checkLosses", () => {
   const object = (kind: string, name: string, program?: string, product?: string): KubernetesObject => ({
@@ -43,9 +43,9 @@ describe("checkLosses", () => {
 
   it("refuses what bears the program's mark, and no component makes, with the ways to keep it or to give it up", async () => {
     const ofHalf = (title: string, argument: string, product: string) =>
-      `this stack has installed the CRDs of ${title}, and would now delete them, with all their objects in the whole cluster: no platform of the program has ${argument} "install". Set ${argument} to "install" again. ${LATER} ${KEEPING} If they may be deleted: kubectl annotate crd --selector app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions argosy.dev/program-`;
+      `pulumi up would delete the CRDs of ${title} that this stack installed, with all their objects in the whole cluster, because no platform of the program has ${argument} "install". Set ${argument} to "install" again. ${LATER} ${KEEPING} If they may be deleted: kubectl annotate crd --selector app.kubernetes.io/name=${product},app.kubernetes.io/component=definitions argosy.dev/program-`;
     const ofNamespace = (name: string) =>
-      `this stack has created the namespace ${name}, and would now delete it, with everything in it: no platform of the program creates it. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${LATER} ${KEEPING} If it may be deleted: kubectl annotate namespace ${name} argosy.dev/program-`;
+      `pulumi up would delete the namespace ${name} that this stack created, with everything in it, because no platform of the program creates it. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${LATER} ${KEEPING} If it may be deleted: kubectl annotate namespace ${name} argosy.dev/program-`;
     assert.deepEqual(await problemsOf(objectsOf("acme/shop/dev"), NONE), [
       ofHalf("Argo Events", "argoEvents", "argo-events"),
       ofHalf("Argo Workflows", "argoWorkflows", "argo-workflows"),
@@ -63,8 +63,8 @@ describe("checkLosses", () => {
     assert.deepEqual(lost, {
       problems: [],
       warnings: [
-        `this stack has installed the CRDs of Argo Events, and pulumi up deletes them, with all their objects in the whole cluster, unless a platform of a later component of the program has argoEvents "install". If there is no such platform, this is a loss. Set argoEvents to "install" again. ${KEEPING}`,
-        `this stack has created the namespace argosy, and pulumi up deletes it, with everything in it, unless a platform of a later component of the program creates it. If there is no such platform, this is a loss. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${KEEPING}`,
+        `pulumi up deletes the CRDs of Argo Events that this stack installed, with all their objects in the whole cluster, unless a platform of a later component of the program has argoEvents "install". If there is no such platform, these objects are lost. Set argoEvents to "install" again. ${KEEPING}`,
+        `pulumi up deletes the namespace argosy that this stack created, with everything in it, unless a platform of a later component of the program creates it. If there is no such platform, these objects are lost. Undo the change of namespace, controllerNamespace or createNamespaces, or of who installs the controllers. ${KEEPING}`,
       ],
     });
     assert.deepEqual(await findings(async () => true), { problems: [], warnings: [] });

@@ -254,7 +254,10 @@ describe("the components and the cluster", function () {
     it("warned of if it is this stack's and is being deleted, since the operator finalizes its objects", async () => {
       const { problems, warnings } = await check({ ...mark("acme/shop/dev"), ...GOING });
       assert.deepEqual(problems, []);
-      assert.match(warnings?.join("") ?? "", /is being deleted, .* pulumi up --refresh creates it again/);
+      assert.match(
+        warnings?.join("") ?? "",
+        /is being deleted\. .* pulumi up --refresh creates the CRD again/,
+      );
       assert.equal((await check({ ...mark("acme/shop/prod"), ...GOING })).problems.length, 1);
     });
   });
