@@ -39,7 +39,7 @@ describe("the network of a resident runner", () => {
     sensor = marksOf(await podOf("sensor"));
   });
 
-  it("lets the Sensor reach the port for hints, and nobody else, wherever he is and however he is labelled", async () => {
+  it("lets only the Sensor reach the port for hints, whatever another pod's namespace and labels are", async () => {
     const hints = { host, port: RUNNER_PORTS.hints };
     const { team } = session();
     const tried = await Promise.all([

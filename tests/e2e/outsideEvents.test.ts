@@ -57,7 +57,7 @@ describe("events from outside", function () {
 
   after(() => stack?.takeDown());
 
-  it("are taken with the secret alone", async () => {
+  it("are accepted only with the secret", async () => {
     const body = { event: "published", repository: "example/other", version: "0.1.0" };
     const ids = async () => (await releases()).map(idOf);
     const sender = await startSender(URL, TOKEN, [body]);

@@ -47,7 +47,7 @@ describe("argo-server", () => {
     });
   });
 
-  it("shows nothing to who has no token", async function () {
+  it("shows nothing to anyone without a token", async function () {
     needKubectl(this);
     await withPort(CONTROLLER_NAMESPACE, "argo-server", PORT, async (port) => {
       const { code } = await askJson(`https://127.0.0.1:${port}/api/v1/workflows/${NAMESPACE}`, "nobody");

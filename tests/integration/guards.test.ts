@@ -113,7 +113,7 @@ describe("the guards", function () {
       ["to remove a field", (api) => api.patch(child(), { data: null })],
       ["the deletion", (api) => api.delete(child())],
       [
-        "to take the mark away, by which the guard knows it",
+        "to remove the mark by which the guard recognizes the child",
         (api) => api.patch(child(), { metadata: { labels: { "argosy.dev/child-of": null } } }),
       ],
       [
@@ -134,7 +134,10 @@ describe("the guards", function () {
         "an annotation of ours",
         (api) => api.patch(child(), { metadata: { annotations: { "argosy.dev/owner": "a/b" } } }),
       ],
-      ["to wipe out who applied it", (api) => api.patch(child(), { metadata: { managedFields: [{}] } })],
+      [
+        "to remove the record of who applied the child",
+        (api) => api.patch(child(), { metadata: { managedFields: [{}] } }),
+      ],
       [
         "to say that the operator applied nothing",
         (api, { metadata }) =>
@@ -216,7 +219,7 @@ describe("the guards", function () {
       });
     });
 
-    it("anybody evict a Pod, of which a policy sees nothing, and the operator makes it again", async () => {
+    it("anybody evict a Pod, because no policy sees which one, and the operator creates it again", async () => {
       const web = here(pod("web"));
       await bench.applied("web", answering(pod("web")));
       const before = await bench.api.get(web);
@@ -301,7 +304,7 @@ describe("the guards", function () {
     const object = () => bench.operator.object("object", {}, bench.namespace);
     const paused = { annotations: { "argosy.dev/paused": "true" } };
 
-    it("let the groups that are named set them, and nobody else, no matter who sets them first", async () => {
+    it("let only the named groups set them, no matter who sets them first", async () => {
       await bench.applied("object");
       const member = await guards.somebody("operations-team", "member");
       const message = await refused(() => enemy.api.patch(object(), { metadata: paused }));
@@ -345,7 +348,7 @@ describe("a guard", function () {
   const marked = () => configMap("marked", {}, { labels: bench.operator.childLabels });
   const guards = useGuards(bench, marked);
 
-  it("is in the way of a program beside the one that made them: it is told, and which account must be exempt", async () => {
+  it("stops a program other than the one that created it, and tells it which account must be exempt", async () => {
     await guards.enforce();
     const { operator, cluster, runnerNamespace } = bench.operator;
     const notices: string[] = [];

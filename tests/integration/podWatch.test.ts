@@ -151,7 +151,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
     assert.equal(await needOf("forgotten"), undefined);
   });
 
-  it("takes nothing from an object by a run that names another one with its uid", async () => {
+  it("harms no object by a run that names one object with the uid of another", async () => {
     bench.operator.plan("victim", saying([configMap("of-victim")]));
     const object = await watched("victim");
     await run(object);

@@ -391,7 +391,7 @@ describe("the program on a real API server", function () {
     }
   });
 
-  it("lets no account do what is not its business", async () => {
+  it("lets no account do anything that it does not need", async () => {
     let denied = 0;
     for (const account of Object.keys(ACCOUNTS) as Account[]) {
       for (const call of [...DENIED_TO_ALL, ...(DENIED[account] ?? [])]) {

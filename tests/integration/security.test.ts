@@ -95,7 +95,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     });
   }
 
-  it("stops no other object by one of 9,000 levels, which says why, nor the next start of the engine", async () => {
+  it("cannot stop other objects or a restart of the engine by an object of 9,000 levels, which says what is wrong", async () => {
     const { group, plural } = bench.operator.operator.customResource;
     const levels = 9_000;
     const deep = bench.operator.object("deep", {}, bench.namespace);
@@ -115,7 +115,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     }
   });
 
-  it("finds templates, shell and terminal codes carried as text, and run by nobody", async () => {
+  it("finds templates, shell code and terminal codes carried as text, and never run", async () => {
     // A surrogate without its other half is no text that the API server could keep.
     const texts = HOSTILE_TEXTS.filter((text) => !/\p{Surrogate}/u.test(text));
     const data = Object.fromEntries(texts.map((text, index) => [`k${index}`, text]));
@@ -123,7 +123,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     assert.deepEqual((await bench.api.get(here(configMap("texts"))))["data"], data);
   });
 
-  it("can make no message forge a line or move a terminal: condition, Event and report", async () => {
+  it("cannot make a message forge a line or control a terminal: condition, Event and report", async () => {
     const message = 'red \u001b[31malert\u001b[0m \u009b2J\u202etxt\u2028{{=1+1}}\n{"level":"error"}';
     const object = await bench.applyObject("messages", { answer: { error: { message } } } as Plan);
     const condition = await bench.failed(object, "HandlerError");
@@ -162,7 +162,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     await bench.failed(await bench.applyObject("twice", { raw: last }), "InvalidAnswer");
   });
 
-  it("reads no Secret of others by naming it as a child, and changes none", async () => {
+  it("cannot read or change a Secret of others by naming it as a child", async () => {
     const theirs = await bench.api.create(here(secret("theirs", { password: "hunter2" })));
     const object = await bench.applyObject("thief", answering(secret("theirs", { password: "mine" })));
     await bench.failed(object, "ChildConflict");
@@ -171,7 +171,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     assert.deepEqual(await bench.api.get(theirs), theirs);
   });
 
-  it("changes no CRD that is not the object's own child, the operator's own included", async () => {
+  it("cannot change a CRD that is not the object's own child, not even the operator's", async () => {
     const { group, plural } = bench.operator.operator.customResource;
     const reference = {
       apiVersion: "apiextensions.k8s.io/v1",
@@ -187,7 +187,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     assert.deepEqual((await bench.api.get(reference))["spec"], before["spec"]);
   });
 
-  it("makes no child of another's object by writing our labels and annotations", async () => {
+  it("cannot make another's object a child by writing our labels and annotations", async () => {
     const victim = await bench.applied("victim", answering(configMap("real")));
     const { uid } = victim.metadata;
     const marks = {
@@ -204,7 +204,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     await always(async () => assert.deepEqual(await bench.api.get(forged), forged));
   });
 
-  it("gives a child no owner, operator or adoption of others by its own labels and annotations", async () => {
+  it("cannot give a child another owner or operator, or adopt objects of others, by its own labels and annotations", async () => {
     const marks = {
       labels: { "argosy.dev/owner-uid": "another", "argosy.dev/child-of": "argosy.another" },
       annotations: { "argosy.dev/owner": "kube-system/another" },

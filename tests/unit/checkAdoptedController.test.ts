@@ -56,7 +56,7 @@ describe("checkRestrictions", () => {
   const check = (...controllers: (typeof theirs)[]) =>
     checkRestrictions(fakeLook({ workflowControllers: controllers }), { namespace: "shop" });
 
-  it("warns of each controller that takes any Workflow, with the remedy, and refuses none", async () => {
+  it("warns of each controller that takes any Workflow, with the remedy, and refuses nothing", async () => {
     const strict = { ...theirs, configMap: "team/workflow-controller-configmap", takesOnlyTemplates: true };
     assert.deepEqual(await check(theirs, strict), {
       ...NOTHING,

@@ -77,7 +77,7 @@ describe("Gate", () => {
     assert.deepStrictEqual(left, ["next"]);
   });
 
-  it("lets no share have more than 16 places, so that 5,000 requests of one object hold up no other", async () => {
+  it("lets no share have more than 16 places, so 5,000 requests of one object do not delay other objects", async () => {
     for (let at = 0; at < 5_000; at++) void request(`large-${at}`, { class: "work", share: "large" });
     void request("small", { share: "small" });
     await settled();

@@ -152,7 +152,7 @@ describe("the intake", () => {
     assert.ok(!JSON.stringify([cluster.of("events"), notices]).includes("s3cret"));
   });
 
-  it("takes an object that others own, with the name of an event's, for other content", async () => {
+  it("treats an object of others with the name of an event's object as other content", async () => {
     await intake.take(SUBJECT, eventOf({}));
     const [object] = cluster.of("commands");
     delete object?.metadata.annotations;
@@ -362,7 +362,7 @@ describe("the intake", () => {
     }
   });
 
-  it("warns of a flood no faster than etcd can take, and of each in the end", async () => {
+  it("warns of a flood no faster than etcd can take, and in the end of each event", async () => {
     let now = 0;
     const clocked = new EventWarnings({ client: cluster, controller: "a", instance: "b", now: () => now });
     const flooded = new Intake({ file: FILE, client: cluster, warnings: clocked, onNotice: () => {} });

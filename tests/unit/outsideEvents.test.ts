@@ -193,7 +193,7 @@ describe("OutsideEvents", function () {
     }
   });
 
-  it("give the intake what it may create and nothing else, and no other account a right", async () => {
+  it("give the intake only the right to create its objects, and give no other account a right", async () => {
     const manifests = await outsideOf();
     const rights = manifests
       .filter(({ kind }) => kind === "Role" || kind === "ClusterRole")
@@ -220,7 +220,7 @@ describe("OutsideEvents", function () {
     assert.deepEqual([...new Set(subjects.map(({ name }) => name))], ["argosy-outside-intake"]);
   });
 
-  it("let nobody but their sensor reach the intake, as far as NetworkPolicy goes", async () => {
+  it("let only their sensor reach the intake, by NetworkPolicy", async () => {
     const manifests = await outsideOf();
     const labelsOf = (kind: string, name: string) => {
       const { template } = find(manifests, kind, name)["spec"] as {

@@ -150,7 +150,7 @@ describe("the platform's rights", () => {
     assert.equal(submitter.length, viewer.length + 1);
   });
 
-  it("let no person create Workflows beside a controller of somebody else, which may take any", () => {
+  it("let no person create Workflows beside somebody else's controller, which may take any Workflow", () => {
     const mayCreate = (options: PlatformOptions) =>
       ACCOUNTS.filter((account) =>
         rightsOf(options, account).includes("in argosy: create argoproj.io/workflows"),

@@ -49,7 +49,7 @@ describe("the program", () => {
         assert.deepEqual(without, []);
       });
 
-      it("gives no right beyond what is named: no wildcard, and none to give rights or to be somebody else", () => {
+      it("gives only named rights: no wildcard, and no right to grant rights or to impersonate somebody", () => {
         const rules = rulesOf(manifests());
         assert.ok(rules.length > 10);
         for (const { apiGroups = [], resources = [], verbs = [] } of rules) {
@@ -88,7 +88,7 @@ describe("the program", () => {
     );
   });
 
-  it("mounts a token in no handler but one with rules, and that one is not the runner's", () => {
+  it("mounts a token only for a handler with rules, and never the runner's token", () => {
     const handlers = containersOf(runs.get("every form")?.manifests ?? []).filter(
       ({ name }) => name === "handler",
     );

@@ -162,7 +162,7 @@ describe("a recorded run", () => {
     );
   });
 
-  it("carries nothing of the object but namespace, name and uid in what Argo would run again", () => {
+  it("carries only the object's namespace, name and uid in what Argo would run again", () => {
     const braces = "{{=sprig.env('TOKEN')}}";
     const failure = new ReconcileFailure("HandlerError", braces);
     const { metadata, spec } = record(report({ failure, result: "failed", log: braces }));

@@ -61,7 +61,7 @@ describe("buildRoles", () => {
     ]);
   });
 
-  it("gives rights to children in the listed namespaces alone, the runner's own among them or not", () => {
+  it("gives rights to children only in the listed namespaces, whether or not the runner's own is among them", () => {
     assert.deepStrictEqual(titles(buildRoles(operatorOf({ namespaces: ["argosy", "b"] }), ACCOUNT)), [
       "ServiceAccount argosy cache-runner",
       "ClusterRole - argosy.cache-runner",

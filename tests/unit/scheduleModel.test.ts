@@ -44,7 +44,7 @@ describe("Schedule against a model", () => {
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget" as const), key }) },
   );
 
-  it("gives no key twice at once and none that is blocked, and gives whatever was added in the end", () => {
+  it("gives no key twice at once, no blocked key, and in the end every key that was added", () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 80 }),

@@ -73,7 +73,7 @@ describe("where other controllers work on the same objects", function () {
     });
   });
 
-  it("what one posts as controlled by the object is not pruned, and no child", async () => {
+  it("what another controller posts as controlled by the object is neither a child nor pruned", async () => {
     const object = await bench.applied("posted", answering(configMap("own")));
     const foreign = await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
     await workOn(object);
@@ -81,7 +81,7 @@ describe("where other controllers work on the same objects", function () {
     assert.deepEqual(bench.childrenShown("posted"), ["own"]);
   });
 
-  it("what one applies as controlled by the object is not pruned, and no child", async () => {
+  it("what another controller applies as controlled by the object is neither a child nor pruned", async () => {
     const object = await bench.applied("applied", answering(configMap("own")));
     const labels = bench.operator.childLabels;
     const foreign = await bench.api.apply(
@@ -92,7 +92,7 @@ describe("where other controllers work on the same objects", function () {
     assert.deepEqual(bench.childrenShown("applied"), ["own"]);
   });
 
-  it("what one has made as controlled by the object is not taken without adoption", async () => {
+  it("what another controller has created as controlled by the object is not taken over without adoption", async () => {
     const object = await bench.applied("takes", answering(configMap("own")));
     const foreign = await bench.api.create(here("wanted", { of: "others" }, controlledBy(object)));
     await bench.applyObject("takes", answering(configMap("wanted", { of: "ours" })));
@@ -120,7 +120,7 @@ describe("where other controllers work on the same objects", function () {
     assert.equal(metadata.labels?.["theirs"], undefined);
   });
 
-  it("a forged entry of our manager that owns no mark gives nobody's object away", async () => {
+  it("a forged entry of our field manager that owns no mark makes no object a child", async () => {
     const object = await bench.applied("forged", answering(configMap("own")));
     await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
     const foreign = await bench.api.apply(here("theirs", { forged: "yes" }), bench.operator.fieldManager);
@@ -144,7 +144,7 @@ describe("where other controllers work on the same objects", function () {
     await assertUntouched(foreign);
   });
 
-  it("a whole forgery costs nobody else anything", async () => {
+  it("a complete forgery harms no other object", async () => {
     const elsewhere = await bench.api.newNamespace("elsewhere");
     const own: Manifest[] = [configMap("near"), inNamespace(configMap("far"), elsewhere)];
     const object = await bench.applied("victim", answering(...own));

@@ -29,7 +29,7 @@ describe("a line that a handler writes too late", function () {
   // One process, so that one object's line can meet the other's.
   const bench = useOperator({ name: "late-lines", handler: HANDLER, concurrency: 1 });
 
-  it("is not the answer of the next object", async () => {
+  it("is never the answer about the next object", async () => {
     const [first, second] = ["repeats", "after"];
     const apply = (name: string, spec: object) =>
       bench.api.apply({ ...bench.operator.object(name, {}, bench.namespace), spec: { ...spec } });
@@ -42,7 +42,7 @@ describe("a line that a handler writes too late", function () {
     assert.deepEqual(bench.failuresOf(second), []);
   });
 
-  it("is not the next answer of the same object", async () => {
+  it("is never the next answer about the same object", async () => {
     const spec = { repeats: true, delayMs: 4 * LATE_MS };
     const object = await bench.api.apply({ ...bench.operator.object("same", {}, bench.namespace), spec });
     await bench.ready(object);

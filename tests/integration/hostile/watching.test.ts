@@ -14,7 +14,7 @@ describe("an operator that watches a kind that others own, where", function () {
   announceArgo();
   const bench = useWatching();
 
-  it("an object is touched every second, and the handler takes three: it is served, and comes to rest", async () => {
+  it("an object changes every second although the handler takes three: it is served, and comes to rest", async () => {
     const operator = await bench.install();
     operator.plan("busy", { ...saying([configMap("of-busy")], { seen: 1 }), delayMs: HANDLER_MS });
     const running = await bench.leading(operator);
@@ -205,7 +205,7 @@ describe("an operator that watches a kind that others own, where", function () {
     assert.deepEqual(operator.calls("record"), []);
   });
 
-  it("a Secret is watched: a handler that reports its values reports none", async () => {
+  it("a Secret is watched: its values are masked if the handler reports them", async () => {
     const labels = { "example.com/by": "secret" };
     const operator = await bench.install({
       namespaces: [bench.namespace],

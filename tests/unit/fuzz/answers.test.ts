@@ -75,7 +75,7 @@ describe("fuzz: an answer", () => {
     for (const event of EVENTS) take(line, event);
   });
 
-  fuzz("that is any JSON is taken or refused as the contract has it", hostileJson, (value) => {
+  fuzz("that is any JSON is accepted or refused as the contract says", hostileJson, (value) => {
     for (const event of EVENTS) take(JSON.stringify(value), event);
   });
 

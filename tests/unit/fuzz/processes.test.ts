@@ -264,7 +264,7 @@ describe("fuzz: a handler's process", function () {
     { maxLength: 8 },
   );
   fuzz(
-    "that reports whatever it likes moves no more than its own container",
+    "that reports whatever it likes affects only its own container",
     reports,
     async (lines) => {
       const pipes = mkdtempSync(path.join(folder, "pipes-"));

@@ -53,7 +53,7 @@ describe("fuzz: a text of others", () => {
     hostileJson.map((value) => JSON.stringify(value)),
     hint.map((value) => JSON.stringify(value)),
   );
-  fuzz("is a hint with names that Kubernetes takes, or none", body, (text) => {
+  fuzz("is a hint with names that Kubernetes accepts, or no hint", body, (text) => {
     try {
       const { namespace, name } = parseHint(text, operator());
       assert.match(`${namespace} ${name}`, /^[a-z0-9][-a-z0-9.]* [a-z0-9][-a-z0-9.]*$/);

@@ -50,7 +50,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
       return response?.status === 404;
     }
 
-    it("is cut off where he sends nothing, slowly, or never to the end", async () => {
+    it("is cut off if they send nothing, send slowly or never finish", async () => {
       const begun = "POST /hints HTTP/1.1\r\nhost: x\r\n";
       const closed = [open(), open(begun), open(`${begun}content-length: 9\r\n\r\n{`)].map((socket) =>
         once(socket, "close"),
@@ -58,7 +58,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
       await Promise.all(closed);
     });
 
-    it("keeps nobody else out by connections that he keeps open", async () => {
+    it("cannot keep others out by holding connections open", async () => {
       const ask = (socket: Socket) => socket.write("GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n");
       const polite = Array.from({ length: 600 }, () => open());
       // While hundreds connect at the same moment, the server reads nothing.
@@ -76,7 +76,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
       }
     });
 
-    it("holds no more than 512 connections, and leaves the port to others when he has gone", async () => {
+    it("holds no more than 512 connections, and frees the port when they have gone", async () => {
       const all = Array.from({ length: 600 }, () => open());
       const closed = new Set<Socket>();
       for (const socket of all) socket.once("close", () => closed.add(socket));

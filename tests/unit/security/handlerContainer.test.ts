@@ -24,12 +24,12 @@ describe("a handler's container that writes what it likes into the shared folder
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it("holds the runner up by no pipe in the place of a file", () => {
+  it("cannot block the runner by replacing a file with a pipe", () => {
     assert.equal(spawnSync("mkfifo", [path.join(folder, "session")]).status, 0);
     assert.match(runner(folder), /is not there/);
   });
 
-  it("leads the runner out of the folder by no link", () => {
+  it("cannot lead the runner out of the folder with a link", () => {
     writeFileSync(path.join(folder, "secret"), "session.abc");
     symlinkSync(path.join(folder, "secret"), path.join(folder, "session"));
     assert.match(runner(folder), /is not there/);

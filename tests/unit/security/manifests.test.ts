@@ -23,7 +23,7 @@ describe("what the program makes", function () {
 
   const ofKind = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
 
-  it("has no template of Go's in a Sensor, and of an event nothing but namespace, name, uid and version", () => {
+  it("has no Go template in a Sensor, and takes only namespace, name, uid and version from an event", () => {
     const sensors = ofKind("Sensor");
     assert.ok(sensors.length > 0);
     for (const { spec } of sensors) {
@@ -65,7 +65,7 @@ describe("what the program makes", function () {
     }
   });
 
-  it("lets by NetworkPolicy none but Sensor and runners at the port for hints of each resident runner", () => {
+  it("lets only the Sensor and runners reach the port for hints of each resident runner, by NetworkPolicy", () => {
     const policies = ofKind("NetworkPolicy").filter(({ spec }) => JSON.stringify(spec).includes("8080"));
     const runners = ofKind("Deployment").filter(({ metadata }) => metadata.name.endsWith("-runner"));
     assert.deepEqual(
