@@ -7,7 +7,7 @@ import { cut } from "./text/cut";
  * - `HandlerCrashed`, `HandlerTimedOut`, `HandlerNotStarted`: its process did not answer
  * - `InvalidAnswer`: the answer breaks the contract
  * - `ChildConflict`: a child's name is taken by an object that we do not own
- * - `ChildCycle`: too many objects in a row each led to the next one as its child
+ * - `ChildCycle`: the object is the last in a chain of too many objects, each a child of the one before
  * - `ChildRefused`: the API server does not accept a child
  * - `StatusRefused`: the API server does not accept the status
  * - `RunFailed`: a run in a pod of its own ended before it could say anything

@@ -153,7 +153,7 @@ export class Debugging {
       onNotice,
       onWait: (object) =>
         onNotice(
-          `${object}: the handler has a request. It waits for a debugger at ${where}, or in a debugger`,
+          `${object}: the handler has a request. It waits for a debugger to attach at ${where}, or is stopped in one`,
         ),
       attached: kind === "node" ? NODE_ATTACHED : undefined,
     });

@@ -53,12 +53,12 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   ChildCycle: {
     happened:
-      "Twelve objects in a row each led to the next one as its child, and the object is the last of them: operators create " +
-      "each other's objects. No children are created for this object, because this would go on without end.",
+      "The object is the last in a chain of twelve objects, each of which is a child of the one before: operators create each " +
+      "other's objects. The object gets no children, because such a chain never ends.",
     look: "The owner references of the object show the chain, step by step. The annotation argosy.dev/level counts its steps.",
     remedy:
       "Let one of the handlers return no child for an object that another operator created, which has the label " +
-      "argosy.dev/child-of. Then delete the first of the objects: the others go with it.",
+      "argosy.dev/child-of. Then delete the first object of the chain: the others go with it.",
   },
   ChildRefused: {
     happened:
@@ -124,9 +124,8 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   WatchCycle: {
     happened:
-      "Two operators each watch the objects that the other one creates: a watched object was created because of a child of " +
-      "this operator, and that child because of an object that was created in the same way, more than five times in a row. " +
-      "No more children are created for this object, because this would go on without end.",
+      "Two operators each watch the objects that the other one creates, and the chain that led to this object went back and " +
+      "forth between them more than five times. The object gets no children, because the chain would never end.",
     look: "Look at watch and children in the operator.yaml of both operators. The owner references of the object show the chain, step by step.",
     remedy:
       "Let one of the two operators give its children a label that the other one does not select. Then delete the objects " +
@@ -159,10 +158,10 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
 const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> = {
   AnswersDiffer: {
     happened:
-      "The handler returns other children each time that it is asked about the object, so each answer leads to the next one.",
+      "The handler returns different children each time that it is asked about the object, so each answer leads to the next one.",
     look: "The Event names the children and the fields that differ. argosy diff shows their values.",
     remedy:
-      "Let the handler return the same for the same object. Leave out the time and random values, or keep them: take a random value from the child that exists.",
+      "Let the handler return the same children for the same object. Leave out the time and random values, or keep them: take a random value from the child that exists.",
   },
   ChildContested: {
     happened: "Somebody else changes a child back each time that the operator has applied it.",

@@ -54,7 +54,8 @@ const STATUS_PROPERTIES: JsonObject = {
     "x-kubernetes-list-map-keys": ["type"],
   },
   [MEMORY_FIELD]: {
-    description: "What Argosy remembers of this object. Reserved: not for handlers, and not to be edited.",
+    description:
+      "What Argosy remembers about this object. Reserved for Argosy: a handler must not set it, and nobody may edit it.",
     type: "object",
     // The field is replaced as a whole. Content that somebody else wrote into it, such as a backup, must not stay.
     "x-kubernetes-map-type": "atomic",

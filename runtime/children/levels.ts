@@ -22,8 +22,8 @@ export function levelAnnotation(object: KubernetesObject): Record<string, string
 export function whyTooDeep(object: KubernetesObject): ReconcileFailure | undefined {
   if (levelOf(object) < MOST_LEVELS) return undefined;
   const message =
-    `${MOST_LEVELS} objects in a row each led to the next one as its child, and this object is the last of them. No children are ` +
-    "created for it, since operators that create each other's objects would go on without end. Let one of their handlers return " +
-    "no child for such an object. Then delete the first of the objects.";
+    `this object is the last in a chain of ${MOST_LEVELS} objects, each of which is a child of the one before. It gets no ` +
+    "children, because operators that create each other's objects never stop. Let one of their handlers return no child for such " +
+    "an object. Then delete the first object of the chain.";
   return new ReconcileFailure("ChildCycle", message, { permanent: true });
 }

@@ -144,7 +144,7 @@ export class Orphans {
     if (!this.client || !owner) return { kind: "done" };
     const client = this.client.with({ share: ownerUid });
     const name = `${ownerKind.kind} ${formatName(owner)}`;
-    let failing = `children of ${name} are left, and nobody knows whether it is gone`;
+    let failing = `children of ${name} still exist, and Argosy cannot find out whether ${name} does`;
     try {
       // The children are read after that. By then, the collector has taken the owner's references from those that are to stay.
       if (!(await this.isGone(owner, client))) return { kind: "done" };

@@ -69,7 +69,7 @@ export class Leading {
       onLeading: (term) => void this.begin(term),
       onLost: () => this.end(),
       onStandby: (leader) =>
-        notice(`standing by: ${leader} leads, and this process works when that one has ended`),
+        notice(`standing by: ${leader} leads. This process takes over when ${leader} ends`),
       onBlockedChange: () => this.block(),
       onError: (error) => notice(`lease: ${error.message}${isRightMissing(error) ? LEASE_REMEDY : ""}`),
       leaseSeconds,

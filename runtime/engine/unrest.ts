@@ -71,7 +71,7 @@ export class Unrest {
     if (!before || isNext) return undefined;
     const fields = cut(fieldsIn(before, jsonOf(children())).join(", "), LONGEST_LIST);
     const what = `${cut(describeChanges(changes, namespace), LONGEST_LIST)}${fields && ` (${fields})`}`;
-    const note = `${rounds + 1} times in a row the handler has returned other children, although only its own children had changed: ${what}. This goes on without end if the answer contains the time or a random value: let the handler return the same for the same object`;
+    const note = `the handler has returned different children ${rounds + 1} times in a row, although only the object's own children had changed: ${what}. If the answer contains the time or a random value, this never ends: let the handler return the same children for the same object`;
     return { type: "Warning", reason: "AnswersDiffer", note };
   }
 }

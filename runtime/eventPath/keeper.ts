@@ -88,7 +88,7 @@ export class Keeper {
     const { name, namespace, uid } = object.metadata;
     if (!(await client.evict({ name, namespace }, uid))) return;
     this.replaced.inc({ part });
-    const note = "the event bus started again after this pod, which would lose every event";
+    const note = "the event bus restarted after this pod had started, so this pod would lose every event";
     onNotice(`replaced pod ${name}: ${note}`);
     const event = { type: "Warning", reason: "EventBusRestarted", note, action: "Evict" } as const;
     await this.events

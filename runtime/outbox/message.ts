@@ -53,15 +53,18 @@ export function messageWith(
 
 /** Says that an object is in a cycle with an object that it uses: each change of one changes the other. */
 export function cycleWarning(what: string): ObjectEvent {
-  const note = `${what}, which this object uses, is changed by an operator each time after this object has changed: this object is reconciled less and less often, until the cycle ends`;
+  const note = `this object uses ${what}, and each change of this object makes an operator change ${what}. Until this cycle ends, the object is reconciled less and less often`;
   return { type: "Warning", reason: "UseCycle", note };
 }
 
 /** Says that somebody else changes a child back each time, and names that writer. */
 export function contestWarning(child: ChangedChild): ObjectEvent {
   // A watch that selects by the label shows a child without the label as deleted.
-  const who =
-    child.by === undefined ? `deleted, or loses the label ${CHILD_OF_LABEL},` : `changed by ${child.by}`;
-  const note = `${kindAndName(child.kind, child)} is ${who} each time that it is applied: until this ends, it is corrected less and less often`;
+  const name = kindAndName(child.kind, child);
+  const act =
+    child.by === undefined
+      ? `somebody deletes ${name}, or removes its label ${CHILD_OF_LABEL},`
+      : `${child.by} changes ${name}`;
+  const note = `${act} each time that the operator applies it. Until this ends, the operator corrects it less and less often`;
   return { type: "Warning", reason: "ChildContested", note, action: "Apply" };
 }

@@ -17,7 +17,7 @@ const MOST_ROUNDS = 5;
 /** Why no children are created for a watched object: it came from this operator's own children too many times in a row. */
 export function whyCycling(object: KubernetesObject, source: CycleSource): ReconcileFailure | undefined {
   if (roundsOf(object, source) <= MOST_ROUNDS) return undefined;
-  const message = `another operator creates objects because of this operator's children, and this operator watches them: this object was created in this way more than ${MOST_ROUNDS} times in a row. No children are created for it, since this would go on without end.`;
+  const message = `this operator watches objects that another operator creates for this operator's children. The chain that led to this object went back and forth more than ${MOST_ROUNDS} times. This object gets no children, because the chain would never end.`;
   return new ReconcileFailure("WatchCycle", message, { permanent: true });
 }
 

@@ -47,7 +47,8 @@ describe("desiredChildren", () => {
     assert.throws(() => desire([configMap()], object), {
       reason: "ChildCycle",
       permanent: true,
-      message: /^12 objects in a row each led to the next one as its child/,
+      message:
+        /^this object is the last in a chain of 12 objects, each of which is a child of the one before/,
     });
     assert.deepEqual(desire([], object), []);
   });

@@ -179,7 +179,7 @@ describe("Orphans", () => {
     [
       "nobody knows whether their owner is gone",
       "list",
-      "children of Widget shop/widget are left, and nobody knows whether it is gone",
+      "children of Widget shop/widget still exist, and Argosy cannot find out whether Widget shop/widget does",
     ],
   ] as const) {
     it(`says once that children are left if ${what}, without Secrets, and not at the first failure`, async () => {

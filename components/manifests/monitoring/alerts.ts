@@ -165,7 +165,7 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
       for: "10m",
       labels: { severity: "critical" },
       annotations: {
-        summary: `The event bus of ${path} started again, and {{ $value }} pods that have not are still there: their events are lost.`,
+        summary: `The event bus of ${path} restarted, but {{ $value }} pods that started before it still run: they lose events.`,
         remedy: `${log} says why it cannot replace them, such as a disruption budget of yours. ${PAGE}`,
       },
     },
@@ -181,7 +181,7 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
   ];
 }
 
-/** The alert about events from outside of which no object can be made now. */
+/** The alert about events from outside from which no object can be created now. */
 function postponedAlert({ namespace }: PlatformOptions): Alert {
   const here = `namespace="${namespace}"`;
   return {
@@ -192,7 +192,7 @@ function postponedAlert({ namespace }: PlatformOptions): Alert {
     labels: { severity: "warning" },
     annotations: {
       summary:
-        "No objects are made of the event {{ $labels.event }} from outside: it waits, and all later ones of its name with it.",
+        "The intake cannot create an object from the event {{ $labels.event }}: it waits, and so do all later events of that name.",
       remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep '${IS_POSTPONED}' says what is missing, such as a namespace, a right or room in a quota. The bus keeps an event for a day. More: docs/events.md.`,
     },
   };
@@ -224,7 +224,7 @@ function platformAlerts(options: PlatformOptions): Alert[] {
     labels: { severity: "critical" },
     annotations: {
       summary:
-        "The {{ $labels.component }} of Argo Events is down: operators with execution pod do nothing, others go on by their watch.",
+        "The {{ $labels.component }} of Argo Events is down: operators with execution pod see changes only at their next resync. Resident operators go on, because they have their own watch.",
       remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component={{ $labels.component }} says why. ${PAGE}`,
     },
   };

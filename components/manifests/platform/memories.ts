@@ -40,7 +40,7 @@ export function buildMemoryDefinition(operators: readonly Operator[]): Manifest 
             openAPIV3Schema: {
               type: "object",
               description:
-                "What Argosy remembers of an object that it watches and does not own. Not to be edited. Anyone who deletes it makes Argosy forget.",
+                "What Argosy remembers about an object that it watches but does not own. Do not edit it. If you delete it, Argosy forgets the handler's state.",
               properties: {
                 object: { ...WHOLE_OBJECT, description: "The object that it is about." },
                 memory: {

@@ -102,7 +102,10 @@ export async function wakeForgottenRuns(
     try {
       if (await remind(run, { client, namespace, instanceId })) {
         hasActed = true;
-        onNotice?.(what, "its pod has ended, but it has not: the Workflow controller is reminded of it");
+        onNotice?.(
+          what,
+          "its pod has ended, but the Workflow has not: the resync reminds the Workflow controller",
+        );
       } else if (run.isReplaceable && since < client.now() - HOPELESS_MS) {
         const spared = await deleteRuns(client, [run]);
         hasActed ||= spared.length === 0;

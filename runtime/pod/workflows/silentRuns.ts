@@ -103,5 +103,5 @@ function whyFailed(workflow: KubernetesObject): string {
     (node) => node.displayName === "main" && FAILED.includes(node.phase),
   );
   const words = new Set([message, engine?.message].filter((word) => word));
-  return `its run failed and reported nothing itself: ${[...words].join("; ") || "its Workflow does not say why"}`;
+  return `the object's run failed before it could report a result: ${[...words].join("; ") || "its Workflow does not say why"}`;
 }

@@ -27,7 +27,7 @@ describe("where an autoscaler sets what the handler answers too", function () {
     }
     const events = (await bench.eventsOf(object)).filter(({ reason }) => reason === "ChildContested");
     assert.equal(events.length, 1, `${events.length} Events`);
-    assert.match(events[0]?.note ?? "", /Deployment .*web is changed/);
+    assert.match(events[0]?.note ?? "", / changes Deployment .*web each time/);
   });
 });
 
@@ -53,6 +53,6 @@ describe("where somebody scales a child many times in a row", function () {
         return found;
       }),
     );
-    assert.match(event?.note ?? "", /Deployment .*web is changed/);
+    assert.match(event?.note ?? "", / changes Deployment .*web each time/);
   });
 });

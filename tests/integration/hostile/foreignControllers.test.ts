@@ -66,7 +66,7 @@ describe("where other controllers work on the same objects", function () {
       await sleep(100);
     };
     await meanwhile(strip, () => eventually(async () => assert.equal((await contested()).length, 1)));
-    assert.match((await contested())[0]?.note ?? "", /loses the label argosy\.dev\/child-of/);
+    assert.match((await contested())[0]?.note ?? "", /removes its label argosy\.dev\/child-of/);
     await eventually(async () => {
       const { metadata } = await bench.api.get(here("stripped"));
       assert.deepEqual([metadata.uid, metadata.labels?.[CHILD_OF_LABEL]], [uid, "argosy.foreigners"]);

@@ -32,7 +32,7 @@ describe("an object that uses what it changes itself", function () {
         const told = (await bench.eventsOf(object)).find(({ reason }) => reason === "UseCycle");
         assert.match(
           told?.note ?? "",
-          /^ConfigMap .*\/loop, which this object uses, is changed by an operator/,
+          /^this object uses ConfigMap .*\/loop, and each change of this object makes an operator change/,
         );
       },
       { timeoutMs: 150_000 },
