@@ -61,9 +61,9 @@ export class AppliedManifests {
   }
 
   /**
-   * The part of a child that a store keeps. Of its `managedFields`, that is our own entry, which is as long as everything else, and
-   * only until we know what was applied. If a former name still owns fields, that is no entry: the child must be applied again, so
-   * that they are released.
+   * The part of a child that a store keeps. Of its `managedFields`, this is only our own entry, and only until we know what was
+   * applied, because the entry is as long as the rest of the object. If a former name of the operator still owns fields, no entry
+   * is kept: the child must be applied again, so that these fields are released.
    */
   kept(object: KubernetesObject): KubernetesObject {
     const child = withoutManagedFields(object);

@@ -133,9 +133,9 @@ function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObjec
 /**
  * The schemas below `allOf` and its like. They restrict a value, and do not say which fields it has.
  *
- * A schema without the keywords in {@link UNCHECKED} takes more values than the API server does. Below `not`, and for `oneOf`, which
- * takes no value that two schemas take, such a schema would refuse values that the API server takes. So this `not` is left out, and
- * this `oneOf` is checked as `anyOf`.
+ * Without the keywords in {@link UNCHECKED}, a schema accepts more values than the API server does. Below `not` or `oneOf`, it would
+ * then refuse values that the API server accepts: `oneOf` refuses a value that two of its schemas accept. So such a `not` is left
+ * out, and such a `oneOf` is checked as `anyOf`.
  */
 function junctions({ allOf, anyOf, oneOf, not }: Readonly<Record<string, Json | undefined>>): JsonObject {
   const [all, any, one] = [allOf, anyOf, oneOf].map((schemas) =>

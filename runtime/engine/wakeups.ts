@@ -113,7 +113,8 @@ export class Wakeups implements ClusterListener {
     this.options.arrivals.note(keyOf(owner), "child");
     if (news.kind === "report" || news.kind === "progress")
       return this.options.triggers.childReported(keyOf(owner), news.kind === "progress");
-    // The children of a deleted object go too, in foreground deletion before it. An object that has its name now may need theirs.
+    // A child that goes with its owner has not drifted: in a foreground deletion it goes first. A new object of the owner's name may
+    // wait for the child's name.
     if (news.kind === "gone" || objects.isGoing(owner, owner.uid))
       return this.options.triggers.childGone(keyOf(owner));
     const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
@@ -136,8 +137,8 @@ export class Wakeups implements ClusterListener {
   }
 
   /**
-   * A run clears up after an object that is gone. While another process leads, such objects are not queued, because their number
-   * only grows. A term begins with a look at those of which something is left.
+   * Queues a reconcile that cleans up after an object that is gone. A standby queues no such objects, since it would never take them
+   * out of the queue. A term begins with a look at the objects of which something is left.
    */
   private clearUp(key: string, priority: Priority, afterMs?: number): void {
     if (this.options.isActive()) this.options.triggers.add(key, priority, afterMs);

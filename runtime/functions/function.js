@@ -3,9 +3,9 @@
 // It reads requests from descriptor 4, calls reconcile(request) or finalize(request) of the author's file, and writes
 // each answer with the request's id to descriptor 3. Standard output is the log's: the parent of this process sees to it.
 //
-// The author's file is a bundle, as Argosy makes it when the operator is loaded. One that is too large for a ConfigMap goes
-// on in main.ts.part2 and so on. With "--bundled-from-input" it is the first line of descriptor 4, as JSON, and not what
-// the file holds.
+// The author's file is a bundle, which Argosy makes when the operator is loaded. If the bundle is too large for a ConfigMap,
+// it continues in main.ts.part2 and so on. With "--bundled-from-input" the bundle is not read from the file: it is the first
+// line of descriptor 4, as JSON.
 
 const { existsSync, readFileSync, writeFileSync } = require("node:fs");
 const Module = require("node:module");
@@ -22,7 +22,7 @@ const BUNDLE_REMEDY =
 /** A line of a stack: "    at reconcile (/argosy/handler/main.ts:12:5)". */
 const FRAME = /^ +at (?:async )?(?:(.+?) (?:\[as .+\] )?\()?(?:file:\/\/)?(\/.+?):(\d+):\d+\)?$/gm;
 
-/** Something is wrong with the author's file or its answer, in words for him. */
+/** Something is wrong with the author's file or its answer. The message is worded for the author. */
 class Refused extends Error {}
 
 const [file, option] = process.argv.slice(2);

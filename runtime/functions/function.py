@@ -1,6 +1,6 @@
 """The loop around a function in Python: python3 function.py main.py ../shared
 
-Modules are looked for beside the author's file, in vendor/ of his folder, in the further folders that are named, and then
+Modules are looked for beside the author's file, in vendor/ of the author's folder, in the further folders that are named, and then
 where Python itself looks.
 
 It reads requests from descriptor 4, calls reconcile(request) or finalize(request) of the author's file, and writes each
@@ -27,7 +27,7 @@ sys.path[1:1] = FURTHER
 
 
 class Refused(Exception):
-    """Something is wrong with the author's file or its answer, in words for him."""
+    """Something is wrong with the author's file or its answer. The message is worded for the author."""
 
 
 def take_over_descriptors():
@@ -43,7 +43,7 @@ def take_over_descriptors():
 
 
 def load(file):
-    """Runs the author's file as Python would, but that its name is not "__main__"; no bytecode is kept."""
+    """Runs the author's file as Python would, except that __name__ is not "__main__"; no bytecode is kept."""
     path = os.path.normpath(os.path.join(FOLDER, file))
     sys.path[0] = os.path.dirname(path)
     sys.argv = [file]
@@ -85,7 +85,7 @@ event_loop = None
 
 
 def awaited(awaitable):
-    """One event loop for all requests, so that what an async library keeps open stays of use."""
+    """One event loop for all requests, so that an async library can use its connections again."""
     import asyncio
 
     global event_loop
@@ -141,7 +141,7 @@ def message_of(error, file):
 
 
 def relative(filename):
-    """The path of one of the author's files from his folder; None for any other."""
+    """The path of one of the author's files, relative to the author's folder; None for any other file."""
     path = os.path.normpath(os.path.join(FOLDER, filename or ""))
     name = os.path.relpath(path, FOLDER)
     of_others = "site-packages" in name or name.startswith(VENDOR + os.sep)

@@ -52,7 +52,8 @@ export class OurLease {
   /** Reads the Lease. For a process that does not lead. */
   async look(): Promise<void> {
     await this.seen.look();
-    // If etcd is restored, the Lease may be that of our former term again. Who has led since still trusts its own.
+    // Forget our last term as soon as the Lease is not ours. Otherwise, if a restore of etcd brings back the Lease of that term, we
+    // would take it for ours, while the process that has led since still trusts its own term.
     if (!this.isOurs) this.own = {};
   }
 

@@ -1,10 +1,10 @@
 import type { Lease } from "./lease";
 
 /**
- * Whether the holder may have written a Lease between two looks. Only a change of the specification counts. Somebody may have
- * undone that change before the second look: then nothing differs but the version, and who wrote the specification last, or when.
- * Processes that finish their runs write the Lease too, and others may touch it: they change something besides the
- * specification, and the API server keeps who wrote that apart.
+ * Whether the holder may have written a Lease between two looks. Only a change of the specification counts. If somebody has
+ * reverted this change before the second look, only `resourceVersion` and the entries of the specification in `managedFields`
+ * differ. Other writers, such as a process that finishes its runs, change something outside the specification. They have entries
+ * of their own in `managedFields`.
  * @param lease as it is now. Undefined: there is none
  * @param before as it was at the last look
  * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management

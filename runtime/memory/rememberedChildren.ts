@@ -70,8 +70,8 @@ export function withoutChild(memory: Memory, child: DesiredChild): Memory {
 }
 
 /**
- * Whether a child was there, and must not be created again. If others wait for a child with `isOnce`, the child must have been
- * ready too. If it were gone before that, they would wait for ever.
+ * Whether a child has existed and must not be created again. If other children wait for a child with `isOnce`, it counts only after
+ * it has been ready. Otherwise, if it were gone before that, the others would wait for ever.
  */
 export function wasCreated(memory: Memory, child: DesiredChild): boolean {
   if (!isCreatedOnce(child)) return false;

@@ -45,9 +45,9 @@ export interface TellerOptions {
 const RECORD_PATIENCE_MS = 1_000;
 
 /**
- * Reports about one object: first the record of its run, then the status, then the Events. The status is there already if the
- * reconcile has written it with the handler's fields. Then the status names the record before the record exists. Otherwise it names
- * the record if that is written by then.
+ * Reports about one object: first the record of its run, then the status, then the Events. If the reconcile has already written the
+ * status with the handler's fields, the status names the record before the record exists. Otherwise the status is written here, and
+ * names the record only if the record exists by then.
  *
  * Guarantees, each with a test in tests/unit/teller.test.ts:
  * - A verdict waits a second for its record, and no longer.

@@ -38,9 +38,9 @@ function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number
 }
 
 /**
- * Events that could be lost between an object's memory and their report. The memory says that they were reported, and it is written
- * before they are. If that write fails, they are not reported. But the memory may have been written all the same, since only the
- * answer may be lost. So they are kept until the next reconcile of the object reads its memory, or until the object is gone.
+ * Events whose report is uncertain. An object's memory lists them as reported, and is written before they are. If that write fails,
+ * they are not reported. But perhaps the API server stored the memory, and only its answer was lost. So the Events are kept until
+ * the next reconcile of the object reads its memory, or until the object is gone.
  *
  * Guarantee (tests/unit/reconcileReports.test.ts): if the memory was written, the next reconcile of the object reports them, whatever
  * its handler answers.

@@ -45,7 +45,7 @@ export interface StatusVerdict {
 }
 
 /**
- * The status to apply, so that an object's status has a change, and nothing that we own is lost. Undefined if the object has it.
+ * The status to apply: the fields that we own, with the change made. Undefined if the object's status already has the change.
  * @param fieldManager that writes statuses
  */
 export function composeStatus(
@@ -100,9 +100,9 @@ function conditionsAfter(
 }
 
 /**
- * The operations that remove the handler's fields, whatever type they have. They are no apply: of an object that does not fit its
- * schema, the API server refuses every one. With any other write it forgets who wrote what, so every field that is not known as
- * another's is treated as ours.
+ * The operations that remove the handler's fields, whatever type they have. They are not a server-side apply, because the API server
+ * refuses every apply to an object that does not fit its schema. After any other write to such an object, `managedFields` no longer
+ * say who wrote which field, so every field that is not known as another's is treated as ours.
  */
 export function clearingOf(object: KubernetesObject, fieldManager: string): JsonPatchOperation[] {
   const { uid, managedFields = [] } = object.metadata;

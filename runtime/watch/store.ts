@@ -67,10 +67,10 @@ const MOST_KEPT = 24 * 1024 * 1024;
  *   object went, or is not selected any more, has a version too: it never removes a newer object.
  * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first. If only the version is another one, nothing is reported.
- * - After {@link Store.invalidate} of an object, no content of it is kept from a list or a read that was requested before, however
- *   late the object comes. None is kept from a watch either, until a later list or the answer to our own request has shown the
- *   object. {@link Store.invalidateAll} means the same for all objects, except that a watch is believed about those that are not
- *   known.
+ * - After {@link Store.invalidate} of an object, the store keeps no content of this object from a list or a read that was requested
+ *   earlier, however late it arrives. It keeps none from a watch either, until a later list, or the answer to a request of our own,
+ *   has shown the object. {@link Store.invalidateAll} does this for all objects. If the store does not know an object yet, it keeps
+ *   the content that a watch brings.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504), or none of its objects has one.

@@ -24,7 +24,7 @@ export interface WatchFailuresOptions {
 const REFUSAL_CODES = [403, 404];
 /** The kind can be listed, but we may not watch it (403), or nobody can (405). */
 const UNWATCHED_CODES = [403, 405];
-/** For how long nothing is concluded if a kind fails to be listed, in milliseconds. An API server may be away for that long. */
+/** The lists of a kind may fail for this long before this counts against the kind, in milliseconds: the API server may be away. */
 export const LISTING_PATIENCE_MS = 10_000;
 /** The same if the kind was listed before. Then the known objects are outdated, and are still served. */
 const STALE_AFTER_MS = 120_000;
@@ -124,8 +124,8 @@ export class WatchFailures {
 
 /**
  * Whether only a new list helps: the version is too old (410), or newer than any existing version (504 "Too large resource
- * version", of which the reason is Timeout), as after a restore of etcd. A gateway before a busy API server says 504 too: a list
- * would be the last straw.
+ * version", of which the reason is Timeout), as after a restore of etcd. A gateway in front of a busy API server also answers
+ * 504. In that case a list would only add to the load.
  */
 function isVersionUseless(error: Error): boolean {
   return isApiError(error, 410) || (isApiError(error, 504) && error.reason === "Timeout");

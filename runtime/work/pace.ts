@@ -7,11 +7,11 @@ export interface PaceOptions {
 }
 
 interface Bucket {
-  /** Less than nothing while a turn is taken that comes later. */
+  /** Negative while a future token is reserved. */
   left: number;
-  /** When {@link left} was right, on the monotonic clock. */
+  /** When {@link left} was last computed, on the monotonic clock. */
   at: number;
-  /** The last turn that was taken, on the monotonic clock. */
+  /** When the last reserved token comes, on the monotonic clock. */
   turn: number;
 }
 
@@ -36,8 +36,8 @@ export class Pace {
   }
 
   /**
-   * Takes the key's next turn. Whoever asks before the turn comes shares it: all of them are one event.
-   * @returns the time until it comes, in milliseconds
+   * Reserves the key's next token. Until its time comes, all callers share the reservation and count as one event.
+   * @returns the time until the token comes, in milliseconds
    */
   turn(key: string): number {
     const bucket = this.bucket(key);

@@ -10,8 +10,8 @@ export interface AddOptions {
   /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. @default 0 */
   readonly afterMs?: number;
   /**
-   * Whether a key that waits because it failed is worked on anyway. @default true, except for "child". For a key that is worked on
-   * now and then fails: true only for "change"
+   * Whether a key that failed is tried again before its backoff ends. @default true, except for "child". If the key is in progress,
+   * and this attempt fails: true only for "change"
    */
   readonly endsBackoff?: boolean;
 }

@@ -2,9 +2,9 @@
 #
 #   [/argosy/handler-shell/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--function] PROGRAM ARGUMENT...
 #
-# It runs in the author's image. That may hold no shell and no tool: then a busybox is there, and every tool is of it. If
-# there is none, the tools are the image's. The shell starts the author's program when the runner asks, each time on new
-# named pipes, and reports how it ended. It must run in any POSIX shell.
+# It runs in the author's image, which may have no shell and no tools. In that case busybox is mounted, and this script uses
+# only its tools. Otherwise it uses the image's tools. The shell starts the author's program when the runner asks, each time
+# on new named pipes, and reports how the program ended. The script must run in any POSIX shell.
 #
 # A session is one runner and this shell. Its folder in the shared volume holds two pipes, "control" (lines of the
 # runner) and "reports" (lines of ours), and the pipes of each process, "1.in", "1.out", "1.err". The file "session"
@@ -18,10 +18,10 @@
 
 argosy_root=${0%/engine/*}
 argosy_pipes=$argosy_root/pipes
-# Stands before each tool. Empty: the image has the tools.
+# Stands before each tool. Empty if the image has the tools.
 argosy_shell=$argosy_root/handler-shell/busybox
 [ -x "$argosy_shell" ] || argosy_shell=
-# A runner that has not come by then has failed for good, or this container is begun again and waits again.
+# A runner that has not come by then has probably failed for good. If not, this container is restarted, and waits again.
 argosy_patience_seconds=600
 # Whether the program is the loop around a function. It reads requests from descriptor 4 and writes answers to descriptor 3. Its
 # standard output is log, and its standard input is empty.
@@ -39,21 +39,21 @@ report() {
   echo "$*" >"$argosy_session/reports"
 }
 
-# Publishes a new session and waits for a runner. SIGTERM ends this shell only now: while there is a runner it has a
-# last object to finish, and says itself when it has.
+# Publishes a new session and waits for a runner. SIGTERM ends this shell only now: while there is a runner, the runner may
+# have an object to finish, and closes the session when it has.
 open_session() {
   $argosy_shell rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
   argosy_session=$($argosy_shell mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
   $argosy_shell mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
-  # Open for reading and writing: that waits for nobody, and nothing ends while there is no runner yet.
+  # Open for reading and writing: so the shell does not wait for the other end, and reads no end while there is no runner yet.
   exec 4<>"$argosy_session/control" 5<>"$argosy_session/reports"
-  # Until the watchdog is known, a signal is only remembered: to leave would be to leave it behind.
+  # Until the watchdog is known, a signal is only remembered: ending now would leave the watchdog running.
   argosy_watchdog=
   argosy_leaving=
   trap 'argosy_leaving=yes' TERM INT
   echo "${argosy_session##*/}" >"$argosy_session/name"
   $argosy_shell mv "$argosy_session/name" "$argosy_pipes/session"
-  # A runner that had no work has gone before we were there. It looks for our session once more after it has left word.
+  # A runner that had no work may have gone before we were there. After it has written "closed", it looks for our session once more.
   [ ! -e "$argosy_pipes/closed" ] || leave
   give_up_later &
   argosy_watchdog=$!
@@ -102,13 +102,13 @@ start() {
   report made "$1" $!
 }
 
-# Runs one process and tells how it ended: only its parent can learn that, and the shell itself has to listen.
+# Runs one process and reports how it ended: only its parent can learn that, and the shell itself has to listen.
 supervise() {
   argosy_id=$1
   shift
   # Nothing that outlives the shell or the runner may hold their pipes open.
   exec 3<&- 5<&-
-  # Each waits until the runner has opened the other end. So no output is lost, and its end is seen.
+  # Each of these waits until the runner has opened the other end. So no output is lost, and its end is seen.
   exec 4<"$argosy_session/$argosy_id.in" 5>"$argosy_session/$argosy_id.out" 6>"$argosy_session/$argosy_id.err"
   attend run "$@"
   exec 4<&- 5>&- 6>&-
@@ -117,7 +117,7 @@ supervise() {
   report exit "$argosy_id" $?
 }
 
-# Becomes the program, in a process group of its own, and not deaf to SIGTERM as we are. SIGINT stays ignored, as in
+# Becomes the program, in a process group of its own, and does not ignore SIGTERM as we do. SIGINT stays ignored, as in
 # everything that a shell runs in the background.
 run() {
   trap - TERM USR1
@@ -125,7 +125,7 @@ run() {
   exec $argosy_shell setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
 }
 
-# Runs a command in the background of a subshell. From now on SIGUSR1, which always ends that, ends both.
+# Runs a command in the background of a subshell. From now on SIGUSR1, which always ends the subshell, ends both.
 attend() {
   argosy_over=
   trap 'argosy_over=yes' USR1
@@ -141,14 +141,14 @@ end_both() {
   exit
 }
 
-# The process too, by itself: it may not have its group yet.
+# Kills the process by its own id too, because it may not have its group yet.
 kill_group() {
   kill -KILL "-$1" "$1" 2>/dev/null
 }
 
-# Tells Argo that the runner of a run has ended, if nobody has told it yet. A container that runs out of memory is killed
-# with all of its processes, and so is Argo's executor in it, which would have told. Argo's container "wait" would then wait
-# for that word until the deadline of the pod.
+# Reports to Argo that the runner of a run has ended, if nobody has done so yet. If a container runs out of memory, all its
+# processes are killed, and so is Argo's executor, which would have reported the end. Argo's container "wait" would then wait
+# for this report until the deadline of the pod.
 tell_of_runner() {
   argosy_word=${argosy_root%/argosy}/var/run/argo/ctr/main
   [ -d "$argosy_word" ] || return
@@ -156,7 +156,7 @@ tell_of_runner() {
   [ -e "$argosy_word/exitcode" ] || echo 137 >"$argosy_word/exitcode"
 }
 
-# forget SUPERVISOR: it has told all, or shall not begin. Waiting for it keeps the table of processes small.
+# forget SUPERVISOR: the supervisor has reported everything, or must not begin. Waiting for it keeps the table of processes small.
 forget() {
   case $argosy_supervisors in
     *" $1 "*) ;;

@@ -5,7 +5,7 @@ import { PathProgress } from "./pathProgress";
 /** How {@link ChangesWithoutHint} are compared, and the callback that they call. */
 export interface ChangesWithoutHintOptions {
   /**
-   * How much earlier a change may be reported than its hint, or the hint than the change, while the event path keeps up, in
+   * The longest time between the watch's report of a change and its hint, whichever comes first, while the event path keeps up, in
    * milliseconds.
    */
   readonly withinMs: number;
