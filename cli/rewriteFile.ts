@@ -13,9 +13,9 @@ import path from "node:path";
 import { realPath } from "./realPath";
 
 /**
- * Writes a user's file as a whole or not at all: a disk that is full, or an end of this process, leaves the former file as it was.
- * The file keeps its mode and its owner. If it is a symbolic link, the file behind it is written. If it does not exist, or if it is a
- * link that leads nowhere, it is made. Its folder must be writable too.
+ * Writes a user's file as a whole or not at all: a disk that is full, or an end of this process, leaves the old file as it was.
+ * The file keeps its mode and its owner. If it is a symbolic link, the file behind it is written. If it does not exist, or if it is
+ * a link that leads nowhere, it is created. Its folder must be writable too.
  * @throws the system's error, with the file as its `path`, or with its folder if that takes no new file
  */
 export function rewriteFile(file: string, text: string): void {
@@ -27,14 +27,14 @@ export function rewriteFile(file: string, text: string): void {
     const former = statSync(target, { throwIfNoEntry: false });
     // A rename would replace a file that nobody is to write.
     if (former) accessSync(target, constants.W_OK);
-    // Nobody else may read the text before the new file has the mode of the former one.
+    // Nobody else may read the text before the new file has the mode of the old one.
     writeFileSync(next, text, former && { mode: 0o600 });
     if (former) adopt(next, former);
     renameSync(next, target);
   } catch (error) {
     rmSync(next, { force: true });
     const { code, syscall } = error as NodeJS.ErrnoException;
-    // The new file is beside the former one: then the folder takes none. The error of a write names no file.
+    // We may not create the new file in the folder. The error of a write names no file.
     const isOfFolder = code === "EACCES" && syscall === "open";
     throw Object.assign(error as Error, { path: isOfFolder ? dir : file });
   }

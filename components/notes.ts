@@ -71,7 +71,7 @@ function lateChanges(
   ];
 }
 
-/** The event source of an event, and the object that is made of the event. */
+/** The event source of an event, and the object that is created from the event. */
 function becoming({ operator, event }: OperatorOutsideEvent): string {
   const { port, endpoint } = listenerOf(event) ?? {};
   const place = port === undefined ? "" : `, at port ${port}, ${endpoint}`;

@@ -9,11 +9,11 @@ export interface ExpectedProgram {
   readonly program: string;
   /** Whether this process runs the whole program. A plugin runs one component after another, each for a program elsewhere. */
   readonly isWhole: boolean;
-  /** Whether a component of the program makes the object of this kind and name, now or a little later. */
+  /** Whether a component of the program creates the object of this kind and name, now or a little later. */
   readonly makes: Makes;
 }
 
-/** Whether a program makes an object. */
+/** Whether a program creates an object. */
 export type Makes = (
   object: Pick<KubernetesObject, "kind"> & { metadata: { name: string } },
 ) => Promise<boolean>;
@@ -40,7 +40,7 @@ export async function checkLosses(
   return isWhole ? { problems: losses.map(refusalOf) } : { problems: [], warnings: losses.map(warningOf) };
 }
 
-/** Objects that Pulumi deletes if no platform of the program makes them, in words. */
+/** Objects that Pulumi deletes if no platform of the program creates them, in words. */
 interface Loss {
   /** The objects: "the namespace argosy". */
   readonly objects: string;
@@ -50,7 +50,7 @@ interface Loss {
   readonly content: string;
   /** What a platform does that keeps the objects: "creates it". */
   readonly keeps: string;
-  /** How the program makes the objects again. */
+  /** How the program keeps the objects. */
   readonly undo: string;
   /** How the objects may be deleted. */
   readonly giveUp: string;

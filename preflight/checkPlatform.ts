@@ -42,7 +42,7 @@ export interface ExpectedPlatform extends ExpectedProgram {
 
 /**
  * Checks whether the cluster has the parts that the platform shares, adopts or uses, and does not yet have the parts that the
- * platform installs, unless this program has made them.
+ * platform installs, unless this program created them.
  */
 export async function checkPlatform(look: Look, platform: ExpectedPlatform): Promise<Findings> {
   const all = await Promise.all([

@@ -6,7 +6,7 @@ export interface Marked {
   readonly metadata: Pick<ObjectMeta, "labels" | "annotations">;
 }
 
-/** The program that made an object, from the object's annotation. Undefined if Argosy did not make it, or did not mark it. */
+/** The program that created an object, from the object's annotation. Undefined if Argosy did not create it, or did not mark it. */
 export function makerOf({ metadata }: Marked): string | undefined {
   return metadata.annotations?.[PROGRAM_ANNOTATION];
 }
@@ -29,7 +29,7 @@ export function ifGoing(crd: KubernetesObject): Findings {
 }
 
 /**
- * What to do about an object of another program, if this program has made it under another name: the stack was renamed.
+ * What to do about an object of another program, if this program created it under another name: the stack was renamed.
  * @param maker the program that the object names
  * @param object its kind and its name, as kubectl takes them
  */
@@ -41,11 +41,11 @@ export function ifRenamed(maker: string, object: string, program: string): strin
 }
 
 /**
- * What to do about an object without a mark, if this program has made it: before there were marks, or somebody has removed the mark.
+ * What to do about an object without a mark, if this program created it: before there were marks, or somebody has removed the mark.
  * @param object its kind and its name, as kubectl takes them
  */
 export function ifUnmarked(object: string, program: string): string {
-  return `If this stack has made it: kubectl annotate ${object} ${PROGRAM_ANNOTATION}=${program}.`;
+  return `If this stack created it: kubectl annotate ${object} ${PROGRAM_ANNOTATION}=${program}.`;
 }
 
 /** Where an object comes from that this program has not made: ", from the stack acme/shop/dev". And how it becomes this program's. */

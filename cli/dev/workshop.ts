@@ -188,10 +188,12 @@ export class Workshop {
     try {
       await this.start(operator);
     } catch (error) {
-      // An author who edits the watched kind does not want the former kind.
+      // An author who edits the watched kind does not want the previous kind.
       if (!before || error instanceof AwaitedKindError) throw error;
       this.options.onError(error as Error);
-      this.options.onNotice(`${operator.name}: its former definition goes on until the new one is corrected`);
+      this.options.onNotice(
+        `${operator.name}: its previous definition goes on until the new one is corrected`,
+      );
       await this.start(before.operator);
     }
     return true;

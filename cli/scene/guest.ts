@@ -83,7 +83,7 @@ export class Guest {
     const name = `${resource.plural}.${operator.customResource.group}`;
     const [first] = await listAll(client, resource);
     if (first)
-      return `the CustomResourceDefinition ${name} stays: somebody has made objects of it meanwhile, such as ${formatName(first.metadata)}`;
+      return `the CustomResourceDefinition ${name} stays: somebody has created objects of this kind meanwhile, such as ${formatName(first.metadata)}`;
     await this.deleteUntilGone(CRD, name);
     return undefined;
   }

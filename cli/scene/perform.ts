@@ -64,7 +64,7 @@ export async function perform(
       return await playIn({ cluster, client, operator, namespace, handler, audience, signal });
     } finally {
       if (guest)
-        audience.notice(`removing namespace ${namespace} and everything else that the scene has made`);
+        audience.notice(`removing namespace ${namespace} and everything else that the scene has created`);
       const left = await guest?.leave();
       if (left !== undefined) audience.notice(left);
     }

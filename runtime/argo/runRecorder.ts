@@ -114,7 +114,7 @@ export class RunRecorder implements Recorder {
       await this.options.client.create(WORKFLOWS, manifest);
       this.recorded++;
     } catch (error) {
-      // The record exists: the answer to an earlier try was lost, or a former leader recorded the same failure.
+      // The record exists: the answer to an earlier try was lost, or a previous leader recorded the same failure.
       if (isApiError(error, 409)) this.coalesced++;
       else return this.refused(error as Error);
     }

@@ -6,7 +6,7 @@ export type EventScalar = string | number | boolean;
 /** The namespace of the objects that are created from an event: a constant, or a field of the event with one of these values. */
 export type EventNamespace = string | { readonly from: string; readonly allowed: readonly string[] };
 
-/** How an intake makes an object of an event. */
+/** How an intake creates an object from an event. */
 export interface EventMapping {
   /** The event's name in `on`. The names of its objects begin with it. */
   readonly name: string;

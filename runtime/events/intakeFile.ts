@@ -21,7 +21,7 @@ export interface IntakeEvent extends EventMapping {
   readonly subject: string;
   /** Objects that an intake made under a former name of the operator are its own. */
   readonly operator: OperatorNames;
-  /** The custom resource that is made. */
+  /** The custom resource that is created. */
   readonly apiVersion: string;
   readonly kind: string;
   readonly plural: string;

@@ -154,7 +154,7 @@ function built(
   const value = valueAt(data, path);
   if (value !== undefined) return typed(value as Json, schema);
   if (isOptional) return undefined;
-  throw refuse(path, `is missing, and ${at} is made of it`);
+  throw refuse(path, `is missing, and ${at} comes from it`);
 }
 
 /** The constant in a part of a mapping. Undefined if it is a path. */

@@ -66,7 +66,7 @@ export class SeenLease {
     return this.lastAnnotations;
   }
 
-  /** The keys of runs that former leaders have not ended yet. */
+  /** The keys of runs that previous leaders have not ended yet. */
   get blockedKeys(): ReadonlySet<string> {
     return this.blocked;
   }

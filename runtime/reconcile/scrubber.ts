@@ -33,9 +33,9 @@ interface Version {
  * Masks the values of Secrets in all reports: the handler's log, conditions, Events and records.
  *
  * Guarantee (tests/unit/scrubber.test.ts): a value of a Secret that the handler was given or has answered is masked as it is and
- * in base64 if it has 6 characters or more. A line of 16 characters or more is masked if the value has several lines. The beginning of a value
- * before {@link CUT} is masked too (tests/unit/scrubberCuts.test.ts). No more is promised: if a handler reports half of a value,
- * or a value that it changed, that is reported.
+ * in base64 if it has 6 characters or more. If a value has several lines, each line of 16 characters or more is masked too. So is
+ * the beginning of a value before {@link CUT} (tests/unit/scrubberCuts.test.ts). No more is promised: if a handler reports half of
+ * a value, or a value that it changed, this is reported.
  *
  * Guarantee (tests/unit/scrubber.test.ts): the Secrets of the runs in progress are known. Of other Secrets, the
  * latest are known, within a bound.
@@ -56,7 +56,7 @@ export class Scrubber {
 
   /**
    * Takes in Secrets that a handler is given, or has answered.
-   * @param run the id of the report of the handler's run. They are remembered until the run's outcome is scrubbed
+   * @param run the id of the report of the handler's run. They are remembered until the outcome of the run is masked
    * @param names of objects, which reports name. Such a name is not a secret, even if a Secret has the same word as a value.
    *   @default none
    * @returns how much of them the run did not have before, in characters

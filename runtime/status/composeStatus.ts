@@ -61,7 +61,7 @@ export function composeStatus(
   const kept = (ownedValues(object, entry) as { readonly status?: Status } | undefined)?.status ?? {};
   const given = handlersFields(fields ?? kept);
   const observed = current["observedGeneration"];
-  // A number beyond the object's own is not ours: a backup restored the status of a former object of this name.
+  // A number beyond the object's own is not ours: a backup restored the status of a deleted object of this name.
   const isReached = typeof observed === "number" && observed <= (object.metadata.generation ?? observed);
   const isOld = verdict && isReached && observed > verdict.generation;
   const isStated = verdict !== undefined && !isOld;
@@ -100,9 +100,9 @@ function conditionsAfter(
 }
 
 /**
- * The operations that remove the handler's fields, whatever type they have. They are not a server-side apply, because the API server
- * refuses every apply to an object that does not fit its schema. After any other write to such an object, `managedFields` no longer
- * say who wrote which field, so every field that is not known as another's is treated as ours.
+ * The operations that remove the handler's fields, whatever type they have. They are not a server-side apply, because the API
+ * server refuses every apply to an object that does not fit its schema. After any other write to such an object, `managedFields` no
+ * longer say who wrote which field, so every field that is not known as another's is treated as ours.
  */
 export function clearingOf(object: KubernetesObject, fieldManager: string): JsonPatchOperation[] {
   const { uid, managedFields = [] } = object.metadata;

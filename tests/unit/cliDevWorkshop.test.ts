@@ -186,7 +186,7 @@ describe("argosy dev, of several operators", () => {
     await eventually(() => assert.deepEqual(running(), ["one"]));
   });
 
-  it("does not go back to the former definition if the new one waits for the kind that it watches", async () => {
+  it("does not go back to the previous definition if the new one waits for the kind that it watches", async () => {
     await workshop.open();
     addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
     refusals.set("one", new AwaitedKindError("the cluster does not serve the kind"));
@@ -201,7 +201,7 @@ describe("argosy dev, of several operators", () => {
     await eventually(() => assert.deepEqual(running(), ["one", "two"]));
   });
 
-  it("goes back to the former definition if the new one cannot be started, and says so", async () => {
+  it("goes back to the previous definition if the new one cannot be started, and says so", async () => {
     await workshop.open();
     addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
     refusals.get = () =>
@@ -210,7 +210,7 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(told.slice(-4), [
       "one: stopped: its definition has changed",
       "the API server refused the CRD",
-      "one: its former definition goes on until the new one is corrected",
+      "one: its previous definition goes on until the new one is corrected",
       "one: running, for Widget of shop.example.com",
     ]);
   });

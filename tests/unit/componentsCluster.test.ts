@@ -236,7 +236,7 @@ describe("the components and the cluster", function () {
         `the operator gear has the CRD ${crd}, which already exists in the cluster, from the stack acme/shop/prod. If acme/shop/prod is the former name of this stack: kubectl annotate --overwrite crd ${crd} argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise: ${remedy}`,
       ]);
       assert.deepEqual((await check({})).problems, [
-        `the operator gear has the CRD ${crd}, which already exists in the cluster. If this stack has made it: kubectl annotate crd ${crd} argosy.dev/program=acme/shop/dev. Otherwise: ${remedy}`,
+        `the operator gear has the CRD ${crd}, which already exists in the cluster. If this stack created it: kubectl annotate crd ${crd} argosy.dev/program=acme/shop/dev. Otherwise: ${remedy}`,
       ]);
       for (const metadata of [mark("acme/shop/prod"), {}, mark("acme/shop/dev")]) {
         assert.deepEqual((await check(metadata, true)).problems, []);

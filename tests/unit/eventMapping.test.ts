@@ -170,7 +170,7 @@ describe("eventMapper", () => {
     const event = { body: { ...body, comment: { id: 7 } } };
     assert.deepStrictEqual(refusalOf(event), {
       field: "body.comment.body",
-      complaint: "is missing, and spec.text is made of it",
+      complaint: "is missing, and spec.text comes from it",
       id: ["7", "created"],
     });
   });

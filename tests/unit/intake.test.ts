@@ -172,7 +172,7 @@ describe("the intake", () => {
     assert.equal(await intake.refuse(SUBJECT, { field: "the event", complaint: "is no JSON" }), "refused");
     assert.deepStrictEqual(cluster.of("commands"), []);
     assert.deepStrictEqual(cluster.notes, [
-      'an event of command with the id "2" became no object: body.text is missing, and spec.text is made of it',
+      'an event of command with the id "2" became no object: body.text is missing, and spec.text comes from it',
       "an event of command without a known id became no object: body.id is missing, and it is part of the id",
       "an event of command without a known id became no object: the event is no JSON",
     ]);

@@ -35,8 +35,8 @@ describe("notingUnseen", () => {
       Promise.all([checkPlatform(noting, platform), checkLosses(noting, SHOP)]),
     );
     assert.deepEqual(unseen, [
-      "the CRDs of Argo that this stack has made",
-      "the namespaces that this stack has made",
+      "the CRDs of Argo that this stack created",
+      "the namespaces that this stack created",
     ]);
   });
 });

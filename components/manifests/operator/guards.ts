@@ -20,7 +20,7 @@ import type { WorkloadOptions } from "../workloads";
 
 /** Which guards an operator has. All of them are off by default. */
 export interface GuardOptions {
-  /** Whether only the operator changes and deletes its children, and makes objects with their marks. @default false */
+  /** Whether only the operator changes and deletes its children, and creates objects with their marks. @default false */
   readonly children?: boolean;
   /** Whether, beside Argosy, only these groups set annotations of Argosy's on custom resources. @default everybody may */
   readonly annotations?: { readonly groups: readonly string[] };
@@ -139,7 +139,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
 /** Only named groups set Argosy's annotations on the operator's custom resources. */
 function annotationsGuard({ customResource }: Operator, { platform, guards }: GuardedOptions) {
   const { group, plural } = customResource;
-  // Also the intake, which makes objects of events from outside and marks them.
+  // Also the intake, which creates objects from events from outside and marks them.
   const argosy = `system:serviceaccounts:${platform.namespace}`;
   return {
     matchConstraints: {

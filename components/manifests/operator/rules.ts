@@ -39,7 +39,7 @@ export function namespaceRules({ namespaces }: Operator): PolicyRule[] {
   return [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: namespaces }];
 }
 
-/** The rights to the children of these objects, to Events about them, and to delete objects that were made of events. */
+/** The rights to the children of these objects, to Events about them, and to delete objects that were created from events. */
 export function childRules({
   children,
   eventTtls,

@@ -32,7 +32,7 @@ const COMMON = {
     {
       name: "Deployed",
       type: "string",
-      description: "Whether the controller has made its pods' Deployment or StatefulSet.",
+      description: "Whether the controller has created its pods' Deployment or StatefulSet.",
       jsonPath: '.status.conditions[?(@.type=="Deployed")].status',
     },
     AGE_COLUMN,

@@ -105,7 +105,7 @@ export class ObjectRun {
       }
       const { uid } = this.target;
       if (uid !== undefined && uid !== found.metadata.uid) {
-        // A run of the name clears up after the object that had it before.
+        // A run of the name cleans up after the object that had the name before.
         if (this.options.operator.watch) await this.clearUp(what);
         return done(`nothing to do: ${what} is a different object now`);
       }

@@ -73,7 +73,7 @@ describe("where other controllers work on the same objects", function () {
     });
   });
 
-  it("what another controller posts as controlled by the object is neither a child nor pruned", async () => {
+  it("what another controller posts as controlled by the object is neither a child nor deleted", async () => {
     const object = await bench.applied("posted", answering(configMap("own")));
     const foreign = await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
     await workOn(object);
@@ -81,7 +81,7 @@ describe("where other controllers work on the same objects", function () {
     assert.deepEqual(bench.childrenShown("posted"), ["own"]);
   });
 
-  it("what another controller applies as controlled by the object is neither a child nor pruned", async () => {
+  it("what another controller applies as controlled by the object is neither a child nor deleted", async () => {
     const object = await bench.applied("applied", answering(configMap("own")));
     const labels = bench.operator.childLabels;
     const foreign = await bench.api.apply(
