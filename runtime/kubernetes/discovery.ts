@@ -1,11 +1,17 @@
 import type { KubernetesClient } from "./client";
 import { isApiError } from "./errors";
 import { isNamespaced, pluralOf } from "./kinds";
+import { groupOf } from "./objects";
 import type { Resource } from "./resource";
 
 /** `APIResourceList`, as `/apis/<group>/<version>` gives it. */
 interface ApiResourceList {
   resources: { name: string; kind: string; namespaced: boolean }[];
+}
+
+/** `APIGroup`, as `/apis/<group>` gives it. */
+interface ApiGroup {
+  versions: { groupVersion: string }[];
 }
 
 /** The API server serves no such kind. */
@@ -62,4 +68,34 @@ export async function discover(
   const found = list.resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
   if (!found) throw new UnknownKindError(apiVersion, kind);
   return { apiVersion, kind, plural: found.name, namespaced: found.namespaced };
+}
+
+/**
+ * How the API server serves the objects of a kind: in this version, or else in another one of the group, since all versions have the
+ * same objects. The API server is asked, also about Kubernetes' own kinds.
+ * @returns undefined if it serves the kind in no version, so that there are no such objects
+ */
+export async function discoverObjects(
+  client: KubernetesClient,
+  apiVersion: string,
+  kind: string,
+): Promise<Resource | undefined> {
+  const discoverIn = (version: string) =>
+    discover(client, version, kind).catch((error: unknown) => {
+      if (error instanceof UnknownKindError) return undefined;
+      throw error;
+    });
+  const found = await discoverIn(apiVersion);
+  const group = groupOf(apiVersion);
+  // The core group has one version.
+  if (found || group === "") return found;
+  const { versions } = await client.read<ApiGroup>(`/apis/${group}`).catch((error: unknown) => {
+    if (isApiError(error, 404)) return { versions: [] };
+    throw error;
+  });
+  for (const { groupVersion } of versions) {
+    const other = await discoverIn(groupVersion);
+    if (other) return other;
+  }
+  return undefined;
 }

@@ -6,7 +6,7 @@ import { isRightMissing } from "../children/refusals";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { findResource, UnknownKindError } from "../kubernetes/discovery";
+import { discoverObjects } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
@@ -24,6 +24,16 @@ export interface SweepOptions {
   readonly writer: ChildWriter;
 }
 
+/** Where {@link Sweep} lists children of a kind, and what else it finds there. */
+interface LearnOptions {
+  /** The namespaces. Undefined: all of them, or the kind has none. @default all that the operator lists */
+  readonly scopes?: (resource: Resource) => readonly (string | undefined)[];
+  /** Gets each object with the owner's label that is not proven to be a child, and each child of the operator without that label. */
+  readonly onStripped?: (found: KubernetesObject, resource: Resource) => void;
+  /** Learns why we may not list in a namespace. @default that is an error */
+  readonly onUngranted?: (failure: ReconcileFailure, namespace: string | undefined) => void;
+}
+
 /**
  * Finds and deletes children that no watch shows or no owner reference covers: those of kinds that the operator no longer
  * declares, and those in other namespaces than their owner's.
@@ -38,8 +48,7 @@ export class Sweep {
 
   /** The remembered kinds that the operator no longer declares in any version. */
   undeclared(remembered: readonly string[]): string[] {
-    const declared = this.options.childResources.map(kindKey);
-    return remembered.filter((kind) => !declared.some((each) => isSameKind(each, kind)));
+    return remembered.filter((kind) => !this.isDeclared(kind));
   }
 
   /** The declared kinds, and the others of an object. @param remembered the kinds of the object's children */
@@ -63,15 +72,13 @@ export class Sweep {
     const { children } = this.options;
     const kept = new Map<string, ReconcileFailure>();
     for (const kind of this.undeclared(remembered)) {
-      const resource = await this.resourceOf(client, kind);
-      if (!resource) {
-        this.forgetGone(object.metadata.uid, kindOfKey(kind), undefined);
-        continue;
-      }
-      await this.learn(client, resource, object, { onUngranted: (failure) => kept.set(kind, failure) });
+      const resource = await this.learn(client, kind, object, {
+        onUngranted: (failure) => kept.set(kind, failure),
+      });
+      if (!resource) continue;
       const left = children
         .of(object.metadata.uid)
-        .filter((child) => kindKey(child.resource) === kind && !child.deleting);
+        .filter((child) => isSameKind(kindKey(child.resource), kind) && !child.deleting);
       const doomed = left.map((child) => this.doomed(client, child));
       await deleteEach(client, doomed, changes).catch((error: unknown) => {
         if (!isRightMissing(error)) throw error;
@@ -100,12 +107,9 @@ export class Sweep {
     const doomed: Doomed[] = [];
     let ungranted: ReconcileFailure | undefined;
     for (const kind of this.listed(remembered)) {
-      const resource = await this.resourceOf(client, kind);
-      if (!resource) continue;
-      const scopes = scopesOf(operator.namespaces, resource).filter(isFar);
-      await this.learn(client, resource, object, {
-        scopes,
-        onStripped: (found) => {
+      await this.learn(client, kind, object, {
+        scopes: (resource) => scopesOf(operator.namespaces, resource).filter(isFar),
+        onStripped: (found, resource) => {
           const { namespace } = found.metadata;
           if (!isFar(namespace) || !isStrippedChildOf(found, object, managers)) return;
           doomed.push({
@@ -114,7 +118,7 @@ export class Sweep {
           });
         },
         onUngranted: (failure, namespace) => {
-          if (namespace === undefined || !this.isDeclared(resource)) ungranted ??= failure;
+          if (namespace === undefined || !this.isDeclared(kind)) ungranted ??= failure;
           else left.add(namespace);
         },
       });
@@ -145,11 +149,11 @@ export class Sweep {
     const { children, operator } = this.options;
     const { namespace, uid } = object.metadata;
     for (const kind of isEach ? this.listed(kinds) : this.undeclared(kinds)) {
-      const resource = await this.resourceOf(client, kind);
-      if (!resource) continue;
-      const isHere = resource.namespaced && namespace !== undefined && !elsewhere;
-      const scopes = isHere ? [namespace] : scopesOf(operator.namespaces, resource);
-      await this.learn(client, resource, object, { scopes });
+      const scopes = (resource: Resource) => {
+        const isHere = resource.namespaced && namespace !== undefined && !elsewhere;
+        return isHere ? [namespace] : scopesOf(operator.namespaces, resource);
+      };
+      await this.learn(client, kind, object, { scopes });
     }
     const left = children.of(uid).filter(({ deleting, facts }) => {
       return !deleting && formatName(facts.owner) === formatName(object.metadata);
@@ -163,52 +167,66 @@ export class Sweep {
   }
 
   /**
-   * Lists the object's children of a kind, by the label with its uid. If no watch shows the kind, it also forgets those that are gone.
-   * @param how `onStripped` gets each object with that label that is not proven to be a child, and each child of the operator
-   *   without that label. `onUngranted` learns why we may not list. @default that is an error
+   * Lists the object's children of a kind, by the label with its uid: in the declared version, or else in one that the API server
+   * serves. If no watch shows the kind, it also forgets those that are gone.
+   * @param kind as `kindKey` gives it
+   * @returns how the API server serves the kind. Undefined if it does not, so that none is left
    */
   private async learn(
     client: KubernetesClient,
+    kind: string,
+    object: KubernetesObject,
+    how: LearnOptions = {},
+  ): Promise<Resource | undefined> {
+    const { childResources, operator } = this.options;
+    const { scopes = (resource) => scopesOf(operator.namespaces, resource) } = how;
+    const listIn = (resource: Resource) => this.list(client, resource, object, scopes(resource), how);
+    const declared = childResources.find((each) => kindKey(each) === kind);
+    if (declared && (await listIn(declared).then(() => true, falseIfNotServed))) return declared;
+    const named = kindOfKey(kind);
+    const served = await discoverObjects(client, named.apiVersion, named.kind);
+    if (served) await listIn(served);
+    else this.forgetGone(object.metadata.uid, kind, undefined);
+    return served;
+  }
+
+  /**
+   * Lists the object's children of a kind in these namespaces.
+   * @throws ApiError 404 if the API server does not serve this version of the kind
+   */
+  private async list(
+    client: KubernetesClient,
     resource: Resource,
     object: KubernetesObject,
-    how: {
-      readonly scopes?: readonly (string | undefined)[];
-      readonly onStripped?: (found: KubernetesObject) => void;
-      readonly onUngranted?: (failure: ReconcileFailure, namespace: string | undefined) => void;
-    } = {},
+    scopes: readonly (string | undefined)[],
+    { onStripped, onUngranted }: LearnOptions,
   ): Promise<void> {
     const { children, operator } = this.options;
     const { uid } = object.metadata;
     const labelSelector = `${OWNER_UID_LABEL}=${uid}`;
     const withoutUid = `${childSelectorOf(operator)},!${OWNER_UID_LABEL}`;
-    for (const namespace of how.scopes ?? scopesOf(operator.namespaces, resource)) {
-      const listed = new Set<string>();
+    for (const namespace of scopes) {
+      const there = new Set<string>();
       try {
         await client.list(resource, { labelSelector, namespace }, (items) => {
           children.learn(resource, items, uid);
           for (const item of items) {
-            listed.add(item.metadata.uid);
-            how.onStripped?.(item);
+            there.add(item.metadata.uid);
+            onStripped?.(item, resource);
           }
         });
-        this.forgetGone(uid, resource, namespace, listed);
-        const { onStripped } = how;
+        this.forgetGone(uid, kindKey(resource), namespace, there);
         if (onStripped)
-          await client.list(resource, { labelSelector: withoutUid, namespace }, (items) =>
-            items.forEach(onStripped),
-          );
+          await client.list(resource, { labelSelector: withoutUid, namespace }, (items) => {
+            for (const item of items) onStripped(item, resource);
+          });
       } catch (error) {
-        // If the kind is gone, every child of that kind is gone too.
-        if (isApiError(error, 404)) {
-          this.forgetGone(uid, resource, namespace);
-          continue;
-        }
         if (!isApiError(error, 403)) throw error;
         // The content of a namespace that is being deleted goes anyway, and our rights in the namespace go first.
         if (namespace !== undefined && (await isGoing(client, namespace))) continue;
-        const failure = kindNotGranted(resource, namespace, this.isDeclared(resource));
-        if (!how.onUngranted) throw failure;
-        how.onUngranted(failure, namespace);
+        const failure = kindNotGranted(resource, namespace, this.isDeclared(kindKey(resource)));
+        if (!onUngranted) throw failure;
+        onUngranted(failure, namespace);
       }
     }
   }
@@ -216,35 +234,28 @@ export class Sweep {
   /** Forgets an owner's children of a kind that no watch shows, and that a list did not have. @param namespace undefined: any */
   private forgetGone(
     ownerUid: string,
-    kind: Pick<Resource, "apiVersion" | "kind">,
+    kind: string,
     namespace: string | undefined,
-    listed: ReadonlySet<string> = new Set(),
+    there: ReadonlySet<string> = new Set(),
   ): void {
-    const { children } = this.options;
-    if (this.isDeclared(kind)) return;
+    const { children, childResources } = this.options;
+    if (childResources.some((each) => kindKey(each) === kind)) return;
     for (const child of children.of(ownerUid)) {
       const isHere = namespace === undefined || child.namespace === namespace;
-      const isKind = kindKey(child.resource) === kindKey(kind);
-      if (isKind && isHere && !listed.has(child.uid)) children.forget(child);
+      const isOfKind = isSameKind(kindKey(child.resource), kind);
+      if (isOfKind && isHere && !there.has(child.uid)) children.forget(child);
     }
   }
 
-  /** Whether the operator declares a kind in this version. */
-  private isDeclared(kind: Pick<Resource, "apiVersion" | "kind">): boolean {
-    return this.options.childResources.some((each) => kindKey(each) === kindKey(kind));
+  /** Whether the operator declares a kind, in whatever version. */
+  private isDeclared(kind: string): boolean {
+    return this.options.childResources.some((each) => isSameKind(kindKey(each), kind));
   }
+}
 
-  /** How the API server serves a kind. Undefined if it does not. */
-  private async resourceOf(client: KubernetesClient, key: string): Promise<Resource | undefined> {
-    const declared = this.options.childResources.find((each) => kindKey(each) === key);
-    if (declared) return declared;
-    const { apiVersion, kind } = kindOfKey(key);
-    // A kind that the API server no longer serves has no objects.
-    return findResource(client, apiVersion, kind).catch((error: Error) => {
-      if (error instanceof UnknownKindError) return undefined;
-      throw error;
-    });
-  }
+function falseIfNotServed(error: unknown): false {
+  if (!isApiError(error, 404)) throw error;
+  return false;
 }
 
 /** A child that is to be deleted. */

@@ -84,7 +84,7 @@ export class FollowedKind {
   notFound(): NotSynced | undefined {
     const { declared } = this.options;
     const { problem } = this;
-    // Nothing can be left of a retired kind that the cluster does not serve.
+    // No answer needs a retired kind. If the cluster does not serve this version, `Sweep` finds what is left in another one.
     if (this.resource || (declared.retired && problem instanceof UnknownKindError)) return undefined;
     return { resource: declared, namespace: undefined, problem };
   }

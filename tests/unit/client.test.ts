@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
-import { discover, findResource, UnknownKindError } from "../../runtime/kubernetes/discovery";
+import {
+  discover,
+  discoverObjects,
+  findResource,
+  UnknownKindError,
+} from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { resourcePath } from "../../runtime/kubernetes/resource";
@@ -295,6 +300,24 @@ describe("KubernetesClient", () => {
       assert.deepStrictEqual(api.calls, []);
       assert.equal((await findResource(client, "a.example/v1", "Goose")).plural, "geese");
       assert.equal(request(), "GET /apis/a.example/v1");
+    });
+
+    it("finds the objects of a kind in any version of its group", async () => {
+      const served: Record<string, object> = {
+        "/apis/a.example": { versions: [{ groupVersion: "a.example/v2" }, { groupVersion: "a.example/v1" }] },
+        "/apis/a.example/v1": { resources: [{ name: "geese", kind: "Goose", namespaced: false }] },
+        "/apis/a.example/v2": { resources: [] },
+      };
+      api.answer = ({ path }, response) =>
+        served[path] ? json(response, served[path]) : refuse(response, 404);
+      const v1 = { apiVersion: "a.example/v1", kind: "Goose", plural: "geese", namespaced: false };
+      for (const version of ["v1", "v2", "v1beta1"])
+        assert.deepStrictEqual(await discoverObjects(client, `a.example/${version}`, "Goose"), v1);
+      assert.equal(await discoverObjects(client, "a.example/v1", "Duck"), undefined);
+      assert.equal(await discoverObjects(client, "b.example/v1", "Goose"), undefined);
+      assert.equal(await discoverObjects(client, "v1", "Goose"), undefined);
+      api.answer = (_, response) => refuse(response, 403);
+      await errorOf(ApiError, () => discoverObjects(client, "a.example/v1", "Goose"));
     });
 
     it("tells a group that is not there from an API server that refuses", async () => {

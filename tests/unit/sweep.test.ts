@@ -16,6 +16,14 @@ import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, widget } from "./support/objects";
 
 const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
+const GADGETS: Resource = {
+  apiVersion: "example.com/v1",
+  kind: "Gadget",
+  plural: "gadgets",
+  namespaced: true,
+};
+/** The same objects in a former version. */
+const FORMER_GADGETS: Resource = { ...GADGETS, apiVersion: "example.com/v1beta1" };
 const FORBIDDEN = new ApiError(
   403,
   { message: 'secrets is forbidden: User "runner" cannot list resource "secrets"' },
@@ -37,11 +45,11 @@ describe("Sweep", () => {
     sweep = sweepOf();
   });
 
-  /** A sweep of an operator that declares ConfigMaps. */
-  function sweepOf(more: Partial<Operator> = {}): Sweep {
+  /** A sweep of an operator that declares ConfigMaps, or these kinds. */
+  function sweepOf(more: Partial<Operator> = {}, childResources = [CONFIG_MAPS]): Sweep {
     const { store: children, writer } = childrenIn(cluster);
     store = children;
-    return new Sweep({ operator: operator(more), childResources: [CONFIG_MAPS], children: store, writer });
+    return new Sweep({ operator: operator(more), childResources, children: store, writer });
   }
 
   /** A custom resource that had children of these kinds. */
@@ -52,8 +60,8 @@ describe("Sweep", () => {
     name: string,
     { kind = "ConfigMap", namespace = "shop", of = owner(), manager = MANAGER } = {},
   ) {
-    const child = { apiVersion: "v1", kind, metadata: { name, namespace } };
-    const resource = kind === "Secret" ? SECRETS : CONFIG_MAPS;
+    const resource = [SECRETS, GADGETS].find((each) => each.kind === kind) ?? CONFIG_MAPS;
+    const child = { apiVersion: resource.apiVersion, kind, metadata: { name, namespace } };
     const manifest = ownedManifest(child, of, resource, identityOf(IDENTITY));
     const managedFields = [entryOf(manifest, manager)];
     const metadata = { ...manifest.metadata, uid: `${name}-uid`, resourceVersion: "1", managedFields };
@@ -140,8 +148,35 @@ describe("Sweep", () => {
     });
 
     it("finds nothing of a kind that the API server no longer serves", async () => {
-      cluster.readRefusals.set("list Secret", new ApiError(404, {}, "GET"));
+      applied("ours", { kind: "Secret" });
+      cluster.served.clear();
       assert.deepEqual(await run(), []);
+    });
+
+    it("deletes them in another version if the API server no longer serves the one of before", async () => {
+      applied("ours", { kind: "Gadget" });
+      cluster.served.set("example.com/v1", [GADGETS]);
+      const changes = await run(owner("example.com/v1beta1/Gadget"));
+      assert.deepEqual(changes, [{ verb: "deleted", kind: "Gadget", namespace: "shop", name: "ours" }]);
+    });
+
+    it("forgets them as soon as the API server serves the kind in no version", async () => {
+      const { metadata, ...gadget } = applied("going", { kind: "Gadget" });
+      const deletionTimestamp = "2026-01-01T00:00:00Z";
+      cluster.put({ ...gadget, metadata: { ...metadata, deletionTimestamp, finalizers: ["example.com/x"] } });
+      const of = owner("example.com/v1beta1/Gadget");
+      const known = () => store.of(of.metadata.uid).map(({ name }) => name);
+      cluster.served.set("example.com/v1", [GADGETS]);
+      assert.deepEqual([await run(of), known()], [[], ["going"]]);
+      cluster.served.clear();
+      assert.deepEqual([await run(of), known()], [[], []]);
+    });
+
+    it("fails if the API server does not say in which versions it serves the kind", async () => {
+      const away = new ApiError(503, {}, "GET");
+      const client = cluster.client();
+      client.read = async () => Promise.reject(away);
+      await assert.rejects(sweep.deleteUndeclared(client, object, ["v1/Secret"], []), away);
     });
 
     it("says what is left, and the remedy, if the runner may not list or delete the kind any more", async () => {
@@ -216,6 +251,24 @@ describe("Sweep", () => {
     it("deletes those of kinds that are no longer declared too", async () => {
       applied("far", { kind: "Secret", namespace: "elsewhere" });
       assert.equal((await run(owner("v1/Secret"))).length, 1);
+    });
+
+    it("deletes them in another version if the API server no longer serves the declared one", async () => {
+      sweep = sweepOf({}, [FORMER_GADGETS]);
+      applied("far", { kind: "Gadget", namespace: "elsewhere" });
+      cluster.readRefusals.set("list example.com/v1beta1 Gadget", new ApiError(404, {}, "GET"));
+      cluster.served.set("example.com/v1", [GADGETS]);
+      assert.equal((await run()).length, 1);
+    });
+
+    it("fails if the API server says that it serves a version, and has no list in it", async () => {
+      sweep = sweepOf({}, [GADGETS]);
+      const unserved = new ApiError(404, {}, "GET");
+      cluster.readRefusals.set("list Gadget", unserved);
+      cluster.served.set("example.com/v1", [GADGETS]);
+      await assert.rejects(run(), unserved);
+      cluster.served.clear();
+      assert.deepEqual(await run(), []);
     });
 
     it("leaves a child alone that is being deleted already", async () => {

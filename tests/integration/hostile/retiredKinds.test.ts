@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { FIELD_MANAGER } from "../../../cli/installOperator";
+import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
 import { announceKind } from "../support/cluster";
@@ -23,6 +24,9 @@ const OF_REMOVED = { apiVersion: "engine.example.com/v1", kind: "KindRemoved" };
 const REMOVED = { ...OF_REMOVED, plural: "kindremoveds" };
 const REMOVED_CRD = customResourceDefinitionOf({ name: "kind-removed" });
 announceKind(REMOVED_CRD);
+const VERSIONED = { apiVersion: "engine.example.com/v1", kind: "KindVersioned", plural: "kindversioneds" };
+const VERSIONED_CRD = customResourceDefinitionOf({ name: "kind-versioned" });
+announceKind(VERSIONED_CRD);
 
 describe("a kind that an operator does not have among its children any more", function () {
   this.timeout(90_000);
@@ -33,7 +37,8 @@ describe("a kind that an operator does not have among its children any more", fu
   const moved: TestOperatorOptions = { name: "kind-moved", children: [SCALERS[0]] };
   const forged: TestOperatorOptions = { name: "kind-forged" };
   const removed: TestOperatorOptions = { name: "kind-owner", children: [CONFIG_MAP, REMOVED] };
-  const bench = useOperators([retired, leftOut, revoked, renamed, moved, forged, removed]);
+  const versions: TestOperatorOptions = { name: "kind-versions", children: [CONFIG_MAP, VERSIONED] };
+  const bench = useOperators([retired, leftOut, revoked, renamed, moved, forged, removed, versions]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
 
@@ -178,6 +183,29 @@ describe("a kind that an operator does not have among its children any more", fu
     await eventually(async () => {
       assert.deepEqual((await api.get(inNamespace(configMap("map"), here)))["data"], { step: "2" });
     });
+  });
+
+  it("and that the cluster serves in another version only: its objects are pruned", async () => {
+    const { apiVersion, kind, plural } = VERSIONED;
+    const child = inNamespace({ apiVersion, kind, metadata: { name: "child" } }, here);
+    const served = { ...child, apiVersion: "engine.example.com/v2" };
+    await handled(versions, configMap("map"), child);
+    const spec = VERSIONED_CRD["spec"] as JsonObject;
+    const [v1] = spec["versions"] as JsonObject[];
+    const both = [
+      { ...v1, served: false, storage: false },
+      { ...v1, name: "v2", storage: true },
+    ];
+    await api.apply({ ...VERSIONED_CRD, spec: { ...spec, versions: both } }, FIELD_MANAGER);
+    await eventually(() => assert.rejects(api.client.read(`/apis/${apiVersion}/${plural}`), { code: 404 }));
+    await eventually(() => api.get(served));
+    const operator = await bench.install({
+      ...versions,
+      children: [CONFIG_MAP, { ...VERSIONED, retired: true } as typeof VERSIONED],
+    });
+    operator.plan("object", answering(configMap("map")));
+    await operator.start();
+    await eventually(() => api.assertGone(served));
   });
 
   /** Lets an operator handle an object with these children. */

@@ -4,11 +4,13 @@ import {
   type JsonPatchOperation,
   KubernetesClient,
 } from "../../../runtime/kubernetes/client";
+import { builtIn } from "../../../runtime/kubernetes/discovery";
 import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
 import type { Passage } from "../../../runtime/kubernetes/gate";
 import type { Selection } from "../../../runtime/kubernetes/list";
 import {
   formatName,
+  groupOf,
   type JsonObject,
   type KubernetesObject,
   type ManagedFieldsEntry,
@@ -31,8 +33,12 @@ export class FakeCluster {
   readonly refusals = new Map<string, Error>();
   /** Errors with which requests are answered that are done all the same, by their step. */
   readonly lost = new Map<string, Error>();
-  /** Errors with which reads are answered: "get ConfigMap", "list ConfigMap in shop". */
+  /** Errors with which reads are answered: "get ConfigMap", "list ConfigMap in shop", "list v1 ConfigMap". */
   readonly readRefusals = new Map<string, Error>();
+  /** The kinds that the API server says it serves, by their version. A list asks nobody. */
+  readonly served = new Map<string, readonly Resource[]>([
+    ["v1", [builtIn("v1", "ConfigMap"), builtIn("v1", "Secret")]],
+  ]);
   /** What somebody else does just before the API server has one of our requests, with that request. */
   meanwhile: (step: string) => void = () => {};
   /** The class of each write, by its step. */
@@ -113,12 +119,23 @@ class FakeClient extends KubernetesClient {
     return this.cluster.time;
   }
 
+  override async read<T>(path: string): Promise<T> {
+    const version = path.replace(/^\/apis?\//, "");
+    const { served } = this.cluster;
+    const ofGroup = [...served.keys()].filter((each) => each.includes("/") && groupOf(each) === version);
+    if (ofGroup.length > 0) return { versions: ofGroup.map((groupVersion) => ({ groupVersion })) } as T;
+    const resources = served.get(version)?.map(({ plural: name, ...kind }) => ({ name, ...kind }));
+    if (!resources) throw new ApiError(404, {}, `GET ${path}`);
+    return { resources } as T;
+  }
+
   override async list(
-    { kind }: Resource,
+    { apiVersion, kind }: Resource,
     selection: Selection,
     onPage: (items: KubernetesObject[], version: string) => void,
   ): Promise<string> {
     const { namespace } = selection;
+    this.cluster.reads(`list ${apiVersion} ${kind}`);
     this.cluster.reads(namespace === undefined ? `list ${kind}` : `list ${kind} in ${namespace}`);
     onPage(this.cluster.ofKind(kind, selection), "1000");
     return "1000";
