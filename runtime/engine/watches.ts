@@ -227,6 +227,7 @@ export class Watches {
       onGone: (name, uid) => listener.objectGone(name, uid),
       onSeen: (name, object) => this.used.see(name, object),
       isOutdated: (name) => !this.shows(name) && this.isServed,
+      isWatching: (name) => this.shows(name),
       watched: watch && this.watched(watch),
     });
   }

@@ -21,6 +21,17 @@ export class ObjectGoneError extends Error {
   }
 }
 
+/**
+ * A read did not find the custom resource, and its watch still shows it. The watch is late, or the API server did not serve the kind
+ * for a moment. In that moment it ends no watch.
+ */
+export class WatchLateError extends Error {
+  constructor() {
+    super("the object is gone, and its watch still shows it");
+    this.name = "WatchLateError";
+  }
+}
+
 /** The consequences of an error that ended a reconcile. */
 export interface Consequence {
   /** What the report says. */
@@ -42,6 +53,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | `NotLeadingError` | nobody's | no | by the next leader |
  * | the object is gone, or its namespace is being deleted or gone | nobody's | no | no |
  * | 409: the object or a child moved on | nobody's | no | soon |
+ * | `WatchLateError`: the object is gone, and its watch still shows it | nobody's | no | soon |
  * | `StandingConflictError`: 409, and nothing moved | the object's | yes | after a backoff |
  * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |
  * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
@@ -56,6 +68,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | `Settling` (kubernetes/settling.ts) | 403, soon after the API server came up: it may not know its roles yet | busy: 503 |
  * | `Conflicts` (kubernetes/conflicts.ts), `Finalizers` | 409 though nothing moved | `StandingConflictError` |
  * | `Outages` (children/outages.ts) | a request that fails while the API server answers for its object | busy; later `ChildRefused`, or `ApiError` |
+ * | `Reconciler` | `ObjectGoneError`, while a watch shows the object | `WatchLateError` |
  * | `childRefused`, `deletionRefused` (children/refusals.ts) | a refusal of a child | `ChildRefused` or `NamespaceNotGranted` |
  * | `refusedBy` (status/statusWriter.ts) | a refusal of the status | `StatusRefused` |
  *
@@ -66,7 +79,8 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   if (error instanceof NotLeadingError) return skipped("not the leader", { kind: "done" });
   const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
   if (error instanceof ObjectGoneError || isGone) return skipped("gone", { kind: "done" });
-  if (isRace(error)) return skipped("changed meanwhile", { kind: "again" });
+  if (isRace(error) || error instanceof WatchLateError)
+    return skipped("changed meanwhile", { kind: "again" });
   if (error instanceof StillListingError) return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
   const message = error instanceof Error ? error.message : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {

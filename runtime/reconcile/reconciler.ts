@@ -10,7 +10,7 @@ import { Asking, type AskingOptions } from "./asking";
 import { Convergence, type ConvergenceOptions } from "./convergence";
 import { Departures, type DeparturesOptions } from "./departures";
 import { Draft } from "./draft";
-import { consequenceOf } from "./errors";
+import { consequenceOf, ObjectGoneError, WatchLateError } from "./errors";
 import { deleteIfExpired } from "./expiry";
 import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
@@ -125,18 +125,14 @@ export class Reconciler {
       if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
       const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
       await timeline.step("sweep", clearUp, () => draft.changes.length > 0);
-      if (!object) {
-        this.forget(name);
-        draft.skip("gone");
-      } else {
-        const memory = await this.options.memories.of(object);
-        draft.events.push(...this.unconfirmed.take(name, memory.reportedEvents));
-        const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
-        const reconciliation = new Reconciliation(object, mandate, options);
-        client = reconciliation.client;
-        await this.handle(object, memory, reconciliation, draft);
-        this.outages.ended(keyOf(name));
-      }
+      if (!object) throw new ObjectGoneError();
+      const memory = await this.options.memories.of(object);
+      draft.events.push(...this.unconfirmed.take(name, memory.reportedEvents));
+      const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
+      const reconciliation = new Reconciliation(object, mandate, options);
+      client = reconciliation.client;
+      await this.handle(object, memory, reconciliation, draft);
+      this.outages.ended(keyOf(name));
     } catch (error) {
       await this.fail(error, name, draft, mandate, client);
     }
@@ -192,11 +188,13 @@ export class Reconciler {
     mandate: Mandate,
     client: KubernetesClient | undefined,
   ): Promise<void> {
+    const { objects } = this.options;
     const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, client);
-    const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? error, name.namespace);
+    const late = error instanceof ObjectGoneError && objects.isShown(name) ? new WatchLateError() : undefined;
+    const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? late ?? error, name.namespace);
     const { report, again } = consequence;
     // A write may have been done although nobody was told.
-    if (again.kind === "again" || report.skipped === "gone" || outage) this.options.objects.invalidate(name);
+    if (again.kind === "again" || report.skipped === "gone" || outage) objects.invalidate(name);
     // Nobody may ask about it again.
     if (report.skipped === "gone") this.forget(name);
     draft.fail(consequence);

@@ -24,6 +24,8 @@ export interface KnownObjects {
   invalidate(name: ObjectName): void;
   /** Whether the object with that uid is known to be gone, or to be being deleted. */
   isGoing(name: ObjectName, uid: string): boolean;
+  /** Whether a watch shows an object of that name now. False if it cannot show any, because the kind cannot be listed. */
+  isShown(name: ObjectName): boolean;
 }
 
 /** The objects that {@link CustomResources} hold, and the callbacks that they call. */
@@ -52,6 +54,8 @@ export interface CustomResourcesOptions {
   readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
   /** Whether an object of that name may have changed unseen. It is read then before it is reconciled. @default none has */
   readonly isOutdated?: (name: ObjectName) => boolean;
+  /** Whether a watch would show an object of that name. @default always */
+  readonly isWatching?: (name: ObjectName) => boolean;
   /** Set if these are not custom resources of our own. */
   readonly watched?: WatchedObjects | undefined;
 }
@@ -136,6 +140,11 @@ export class CustomResources implements KnownObjects {
   isGoing(name: ObjectName, uid: string): boolean {
     const stored = this.store.find(this.options.resource, name);
     return this.removed.has(uid) || (stored !== undefined && (stored.uid !== uid || stored.deleting));
+  }
+
+  isShown(name: ObjectName): boolean {
+    const { isWatching = () => true } = this.options;
+    return this.has(name) && isWatching(name);
   }
 
   /** Whether an object of that name is known. */

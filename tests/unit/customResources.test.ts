@@ -16,11 +16,13 @@ describe("CustomResources", () => {
   let server: KubernetesObject | undefined;
   /** The time by the API server's clock. */
   let now: number;
+  /** Whether the kind can be listed. */
+  let isWatching: boolean;
   let objects: CustomResources;
   let sink: ReflectorSink;
 
   beforeEach(() => {
-    [changes, gone, server, now] = [[], [], undefined, 1_000];
+    [changes, gone, server, now, isWatching] = [[], [], undefined, 1_000, true];
     objects = new CustomResources({
       client: { get: async () => server, now: () => now },
       resource: WIDGETS,
@@ -28,6 +30,7 @@ describe("CustomResources", () => {
       memoryIn: writtenMemory,
       onChange: (change) => void changes.push(change),
       onGone: (_, uid) => void gone.push(uid),
+      isWatching: () => isWatching,
     });
     sink = objects.sink(undefined);
     list(5, at(5));
@@ -227,6 +230,15 @@ describe("CustomResources", () => {
     assert.equal(objects.isGoing(NAME, "widget-uid"), true);
     sink.remove(at(7));
     assert.equal(objects.isGoing(NAME, "widget-uid"), true);
+  });
+
+  it("knows of which object a watch shows that it is there", () => {
+    assert.equal(objects.isShown(NAME), true);
+    isWatching = false;
+    assert.equal(objects.isShown(NAME), false);
+    isWatching = true;
+    sink.remove(at(6));
+    assert.equal(objects.isShown(NAME), false);
   });
 
   it("knows up to which version the watch has told of an object", () => {

@@ -88,6 +88,7 @@ describe("objects that are no longer watched", () => {
         learn: () => {},
         invalidate: () => {},
         isGoing: () => false,
+        isShown: () => false,
       },
       children: store,
       writer,

@@ -400,6 +400,14 @@ describe("Reconciler", () => {
     assert.deepEqual(world.cluster.steps, []);
   });
 
+  it("tries again soon if a read does not find an object that its watch still shows", async () => {
+    world.isShown = true;
+    const { report, again } = await world.reconcile();
+    assert.deepEqual([report.skipped, again], ["changed meanwhile", { kind: "again" }]);
+    world.given();
+    assert.equal((await world.reconcileAgain()).report.result, "succeeded");
+  });
+
   it("does nothing for an object whose children are not known, and says why", async () => {
     world.given();
     const failure = new ReconcileFailure("KindMissing", "there is no such kind");
@@ -424,6 +432,7 @@ describe("Reconciler", () => {
         learn: () => {},
         invalidate: () => {},
         isGoing: () => false,
+        isShown: () => false,
       },
       operator: { ...operator(), eventTtls: { made: day } },
       now: () => Date.parse("2126-01-01T00:00:00Z"),

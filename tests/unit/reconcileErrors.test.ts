@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { NotLeadingError } from "../../runtime/leadership/term";
-import { consequenceOf, ObjectGoneError } from "../../runtime/reconcile/errors";
+import { consequenceOf, ObjectGoneError, WatchLateError } from "../../runtime/reconcile/errors";
 import { StillListingError } from "../../runtime/watch/scopes";
 
 function refused(code: number, status: ApiStatus = {}): ApiError {
@@ -75,6 +75,12 @@ const TABLE: Readonly<Record<string, Row>> = {
   },
   "an object or a child that moved on": {
     error: refused(409),
+    result: "skipped changed meanwhile",
+    isReported: false,
+    again: "again",
+  },
+  "an object that is gone, of a watch that still shows it": {
+    error: new WatchLateError(),
     result: "skipped changed meanwhile",
     isReported: false,
     again: "again",

@@ -66,7 +66,13 @@ describe("Reconciler, of an object for which the API server does not answer ever
       if (now === 1_000) throw cut;
       return world.object();
     };
-    const objects = { readToReconcile, learn: () => {}, invalidate: () => {}, isGoing: () => false };
+    const objects = {
+      readToReconcile,
+      learn: () => {},
+      invalidate: () => {},
+      isGoing: () => false,
+      isShown: () => false,
+    };
     world.given();
     world.cluster.refusals.set("status", cut);
     const skipped = [];

@@ -126,6 +126,7 @@ export class OneObject {
         },
         invalidate: () => this.forget(),
         isGoing: () => false,
+        isShown: () => false,
       },
       read: () => this.read(),
       children: this.children,

@@ -54,6 +54,8 @@ export class ReconcileWorld {
   byHand: DueSchedule[] = [];
   /** Whether the watch says that the object is gone. */
   isGoing = false;
+  /** Whether the watch shows the object, whatever a read says. */
+  isShown = false;
   isLeading = true;
   trace: TraceContext | undefined;
   /** What was learned from the answers to writes. */
@@ -126,6 +128,7 @@ export class ReconcileWorld {
         learn,
         invalidate: () => void this.invalidated++,
         isGoing: () => this.isGoing,
+        isShown: () => this.isShown,
       },
       children,
       writer,
