@@ -83,8 +83,9 @@ export class Reconciler {
     const finalizers = isOurs ? new Finalizers(resource, operator) : undefined;
     const remembering = new Remembering({ ...options, isOurs });
     const remember: WritingOptions["remember"] = (...what) => remembering.now(...what);
-    const writing = { children, writer, sweep, remember };
-    const observed = new ObservedChildren({ children, isFollowed: options.isFollowed });
+    const known = { children, isFollowed: options.isFollowed };
+    const writing = { ...known, writer, sweep, remember };
+    const observed = new ObservedChildren(known);
     const asking = new Asking({ ...options, observed, scrubber, isOurs });
     const parts = { finalizers, asking, remembering, unconfirmed };
     this.departures = departures && new Departures(departures, sweep);

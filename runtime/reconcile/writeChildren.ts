@@ -12,11 +12,12 @@ import { isQuotaExceeded } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
 import { isSameMemory, type Memory } from "../memory/memory";
 import { type Progress, wasReady, withoutChild } from "../memory/rememberedChildren";
+import type { ObservedChildrenOptions } from "./observedChildren";
 import type { Sweep } from "./sweep";
 import type { StepChild, Timeline } from "./timeline";
 
 /** What {@link writeChildren} works with. */
-export interface WritingOptions {
+export interface WritingOptions extends Pick<ObservedChildrenOptions, "isFollowed"> {
   readonly children: ChildStore;
   readonly writer: ChildWriter;
   readonly sweep: Sweep;
@@ -170,12 +171,13 @@ class Writing {
   /**
    * Deletes the children of a deleted object with this name. If their owner was deleted and created again while the garbage
    * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
-   * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
+   * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34). Where a kind or a namespace went,
+   * nobody says whether the child went with it: that child waits until it is followed again.
    */
   private async deletePredecessors(): Promise<void> {
-    const { children: store, writer } = this.options;
+    const { children: store, writer, isFollowed = () => true } = this.options;
     const { object, scope } = this;
-    const left = store.ofPredecessors(object.metadata);
+    const left = store.ofPredecessors(object.metadata).filter(isFollowed);
     if (left.length === 0) return;
     // The object that we hold may itself be the deleted one.
     await scope.confirmOwner();

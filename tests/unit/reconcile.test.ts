@@ -1,13 +1,24 @@
 import assert from "node:assert/strict";
+import { ownedManifest } from "../../runtime/children/ownership";
 import { intakeManagerOf } from "../../runtime/events/eventMarks";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { kindKey } from "../../runtime/kubernetes/resource";
 import { memoryOf, NOTHING } from "../../runtime/memory/memory";
-import { EVENT_LABEL } from "../../runtime/names";
+import { EVENT_LABEL, identityOf } from "../../runtime/names";
 import type { StatusChange } from "../../runtime/status/composeStatus";
-import { CLUSTER_ROLES, configMap, IDENTITY, observed, operator } from "./support/objects";
+import {
+  applied,
+  CLUSTER_ROLES,
+  CONFIG_MAPS,
+  configMap,
+  IDENTITY,
+  MANAGER,
+  observed,
+  operator,
+  widget,
+} from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconciler", () => {
@@ -198,6 +209,52 @@ describe("Reconciler", () => {
       report.changes.map(({ verb }) => verb),
       ["created", "deleted", "deleted"],
     );
+  });
+
+  describe("where an earlier object of its name left a child in another namespace", () => {
+    const b = { metadata: { name: "left", namespace: "b" } };
+    const left = () => world.cluster.find("ConfigMap", b.metadata) !== undefined;
+    let isFollowed: boolean;
+    const reconcile = () =>
+      world.reconcile({ isFollowed: ({ namespace }) => namespace !== "b" || isFollowed });
+
+    beforeEach(() => {
+      const former = widget({ uid: "former-uid" });
+      const manifest = ownedManifest({ ...configMap(), ...b }, former, CONFIG_MAPS, identityOf(IDENTITY));
+      world.given();
+      world.cluster.put(applied(manifest, MANAGER));
+      world.seeChildren([CONFIG_MAPS]);
+    });
+
+    it("deletes it before its own children are written", async () => {
+      isFollowed = true;
+      const { report } = await reconcile();
+      assert.deepEqual(world.cluster.steps.slice(1, 3), [
+        "delete ConfigMap left",
+        "apply ConfigMap settings",
+      ]);
+      assert.deepEqual([report.result, left()], ["succeeded", false]);
+    });
+
+    for (const isShown of [false, true])
+      it(`is not ready if the object itself is gone then, ${isShown ? "and tries again while its watch still shows it" : "and does nothing more"}`, async () => {
+        world.meanwhile = () => world.cluster.remove("Widget", widget().metadata);
+        [isFollowed, world.isShown] = [true, isShown];
+        const { report, again } = await reconcile();
+        assert.deepEqual([again.kind, left()], [isShown ? "again" : "done", true]);
+        assert.equal(report.skipped, isShown ? "changed meanwhile" : "gone");
+      });
+
+    it("does without it while nobody follows it, and deletes it as soon as somebody does", async () => {
+      isFollowed = false;
+      world.cluster.readRefusals.set("get ConfigMap", new ApiError(403, {}, "GET"));
+      const { report } = await reconcile();
+      assert.deepEqual([report.failure?.message, report.result, left()], [undefined, "succeeded", true]);
+      isFollowed = true;
+      world.cluster.readRefusals.clear();
+      await reconcile();
+      assert.equal(left(), false);
+    });
   });
 
   describe("applies nothing of an answer", () => {
