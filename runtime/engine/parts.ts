@@ -60,7 +60,7 @@ export function newParts(options: PartsOptions): Parts {
   const watches = new Watches(options);
   const { objects, children, childResources, completeness } = watches;
   const isWatched = (uid: string) => objects.hasUid(uid);
-  const isRemoved = (uid: string) => objects.isRemoved(uid);
+  const removedAt = (uid: string) => objects.removedAt(uid);
   const isFollowed = (child: Child) => completeness.isFollowed(child);
   const { reconciler, writer, teller } = newReconcileParts({
     operator,
@@ -74,7 +74,7 @@ export function newParts(options: PartsOptions): Parts {
     memoryObjects: memoryObjectsOf(watches, options),
     sight: {
       isWatched,
-      isRemoved,
+      removedAt,
       isBlind: false,
       assertSeen: (name) => completeness.assertSeen(name),
     },
@@ -101,7 +101,7 @@ export function newParts(options: PartsOptions): Parts {
           ownerKind: resource,
           sight: {
             isWatched,
-            removedAt: (uid) => objects.removedAt(uid),
+            removedAt,
             isShown: (name) => watches.shows(name),
             isFollowed,
           },
@@ -119,7 +119,7 @@ function memoryObjectsOf(
 ): MemoryObjects | undefined {
   if (!memories) return undefined;
   // It includes objects that the watch has not brought yet.
-  const isThere = (uid: string) => !objects.isRemoved(uid);
+  const isThere = (uid: string) => objects.removedAt(uid) === undefined;
   return new MemoryObjects({ operator, resource, namespace, known: memories, isThere });
 }
 

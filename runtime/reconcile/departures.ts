@@ -17,8 +17,8 @@ export interface DeparturesOptions {
   readonly children: ChildStore;
   /** Whether an object with that uid is watched, under whatever name. */
   readonly isWatched: (uid: string) => boolean;
-  /** Whether the object with that uid is known to have gone, or to be watched no more. */
-  readonly isRemoved: (uid: string) => boolean;
+  /** When the object with that uid was seen to go, or to be watched no more. Undefined if that was not seen. */
+  readonly removedAt: (uid: string) => number | undefined;
   /** Whether no watch shows the children, so that they must be listed. */
   readonly isBlind: boolean;
   /** Throws if nobody knows whether an object with that name is gone: its kind or its namespace may only be invisible to us. */
@@ -50,11 +50,12 @@ export class Departures {
     uid: string | undefined,
     { client, assert }: Pick<Mandate, "client" | "assert">,
   ): Promise<readonly string[]> {
-    const { memories, isWatched, isRemoved } = this.options;
+    const { memories, isWatched, removedAt } = this.options;
     const left = [...(await memories.uidsOf(name)), ...this.ownersOf(name)];
     const gone = [...new Set(left)].filter((each) => each !== uid && !isWatched(each));
     // If all of them were seen to go, it does not matter that their kind may have gone since.
-    if (!gone.every(isRemoved)) await this.assertGone(name, client.with({ class: "work", fence: assert }));
+    if (gone.some((each) => removedAt(each) === undefined))
+      await this.assertGone(name, client.with({ class: "work", fence: assert }));
     return gone;
   }
 

@@ -181,11 +181,6 @@ export class CustomResources implements KnownObjects {
     return this.uids.has(uid);
   }
 
-  /** Whether the object with that uid is known to be gone, or to be watched no more. */
-  isRemoved(uid: string): boolean {
-    return this.removed.has(uid);
-  }
-
   /**
    * When the object with that uid was seen to be gone, or to be watched no more, in milliseconds since 1970 by the API server's clock.
    * Undefined if that was not seen.

@@ -60,7 +60,7 @@ describe("objects that are no longer watched", () => {
       memories,
       children,
       isWatched: (each) => watched.includes(each),
-      isRemoved: (each) => removed.includes(each),
+      removedAt: (each) => (removed.includes(each) ? 0 : undefined),
       isBlind,
       assertSeen: () => assertSeen(),
     };

@@ -99,7 +99,7 @@ class WatchedWorld extends ReconcileWorld {
   reconciled(): Promise<Outcome> {
     const { store: children, childWriter: writer, memories } = this;
     const isWatched = (uid: string) => uid === this.object()?.metadata.uid;
-    const sight = { isWatched, isRemoved: () => false, isBlind: false, assertSeen: () => {} };
+    const sight = { isWatched, removedAt: () => undefined, isBlind: false, assertSeen: () => {} };
     const departures = { resource: WIDGETS, memories, children, ...sight };
     return this.reconcile({ ...WATCHING, children, writer, memories, departures });
   }

@@ -133,7 +133,7 @@ export class OneObject {
       memoryObjects: this.memoryObjects(),
       sight: {
         isWatched: (uid) => uid === this.object?.metadata.uid,
-        isRemoved: () => false,
+        removedAt: () => undefined,
         isBlind: true,
         // The run has asked whether the kind is served.
         assertSeen: ignore,
