@@ -6,6 +6,7 @@ import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { NOTHING } from "../memory/memory";
 import type { MemoryObjects } from "../memory/memoryObjects";
+import type { Draft } from "./draft";
 import type { Mandate } from "./mandate";
 import type { Sweep } from "./sweep";
 
@@ -41,11 +42,26 @@ export class Departures {
   ) {}
 
   /**
-   * The uids of all objects that had this name and are gone, but may have left something.
+   * Cleans up after all objects that had this name and are gone.
    * @param uid the uid of the object that has the name now. Undefined: no watched object has the name
+   * @param draft gets each deletion when it is done. If no object has the name now, the report is about the one that left something
    * @throws ReconcileFailure, StillListingError if nobody knows whether they are gone
    */
-  async goneOf(
+  async clearUp(
+    name: ObjectName,
+    uid: string | undefined,
+    mandate: Pick<Mandate, "client" | "assert">,
+    draft: Pick<Draft, "changes" | "note">,
+  ): Promise<void> {
+    for (const gone of await this.goneOf(name, uid, mandate)) {
+      if (uid === undefined) draft.note({ uid: gone });
+      await this.clearUpAfter(name, gone, mandate, draft.changes);
+    }
+    if (uid === undefined && draft.changes.length === 0) draft.note({ uid });
+  }
+
+  /** The uids of all objects that had this name and are gone, but may have left something. */
+  private async goneOf(
     name: ObjectName,
     uid: string | undefined,
     { client, assert }: Pick<Mandate, "client" | "assert">,
@@ -59,11 +75,7 @@ export class Departures {
     return gone;
   }
 
-  /**
-   * Cleans up after one of {@link goneOf}.
-   * @param changes gets each deletion when it is done
-   */
-  async clearUp(
+  private async clearUpAfter(
     { namespace, name }: ObjectName,
     uid: string,
     mandate: Pick<Mandate, "client" | "assert">,

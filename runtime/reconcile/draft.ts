@@ -11,8 +11,8 @@ import type { ReconcileReport } from "./report";
 import type { ReconcileTiming } from "./timeline";
 
 /**
- * The outcome of a reconcile that is in progress. Only `Reconciler`, `Convergence` and `Finalization` fill it in, with what the
- * steps return. Whatever was noted stays if a later step fails.
+ * The outcome of a reconcile that is in progress. Only `Reconciler`, `Convergence`, `Finalization` and `Departures` fill it in, with
+ * what the steps return. Whatever was noted stays if a later step fails.
  */
 export class Draft {
   /** Every change of a child. */

@@ -124,7 +124,7 @@ export class Reconciler {
       client = mandate.client.with({ class: "work", fence: mandate.assert });
       writtenAt = object && lastWriteOf(object);
       if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
-      const clearUp = () => this.clearUp(name, object?.metadata.uid, mandate, draft);
+      const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, mandate, draft);
       await timeline.step("sweep", clearUp, () => draft.changes.length > 0);
       if (!object) throw new ObjectGoneError();
       const memory = await this.options.memories.of(object);
@@ -138,26 +138,6 @@ export class Reconciler {
       await this.fail(error, name, draft, mandate, client);
     }
     return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
-  }
-
-  /**
-   * Cleans up after objects that we do not own, had this name and are no longer watched. @param uid that of the name's object now
-   */
-  private async clearUp(
-    name: ObjectName,
-    uid: string | undefined,
-    mandate: Mandate,
-    draft: Draft,
-  ): Promise<void> {
-    const { departures } = this;
-    if (!departures) return;
-    const gone = await departures.goneOf(name, uid, mandate);
-    for (const each of gone) {
-      // If an object has the name now, the report is about that object.
-      if (uid === undefined) draft.note({ uid: each });
-      await departures.clearUp(name, each, mandate, draft.changes);
-    }
-    if (uid === undefined && draft.changes.length === 0) draft.note({ uid: undefined });
   }
 
   private async handle(

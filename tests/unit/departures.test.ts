@@ -71,8 +71,7 @@ describe("objects that are no longer watched", () => {
     const { options, writer, mandate } = parts(isBlind);
     const sweep = new Sweep({ operator: operator(), childResources: [CONFIG_MAPS], children: store, writer });
     const departures = new Departures(options, sweep);
-    for (const each of await departures.goneOf(NAME, uid, mandate))
-      await departures.clearUp(NAME, each, mandate, changes);
+    await departures.clearUp(NAME, uid, mandate, { changes, note: () => {} });
   }
 
   /** Reconciles what has the name. @param object undefined: no watched object has it */
