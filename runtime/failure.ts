@@ -109,3 +109,13 @@ export class ReconcileFailure extends Error {
     this.log = options.log ?? "";
   }
 }
+
+/** The failure of an object that needs a kind that the cluster does not serve. @param why the rest of the sentence */
+export function kindMissing(
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  why: string,
+  remedy = MISSING_KIND_REMEDY,
+): ReconcileFailure {
+  const message = `the cluster serves no kind ${kind} (${apiVersion}), ${why}. ${remedy}`;
+  return new ReconcileFailure("KindMissing", message, { retryAfterSeconds: 30 });
+}

@@ -1,5 +1,5 @@
 import type { CustomResourceKind, Operator, UpdatePolicy, Watch } from "../definition/definition";
-import { MISSING_KIND_REMEDY, ReconcileFailure } from "../failure";
+import { kindMissing } from "../failure";
 import { invalid, shown } from "../handler/invalidAnswer";
 import { hasDnsNames } from "../kubernetes/kinds";
 import { formatName, groupOf, isDnsName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
@@ -46,7 +46,8 @@ export function desiredChildren(
     const { update, retired } = operator.children.find((each) => isKindOf(each, child)) ?? {};
     if (!update || retired) throw refuse(undeclared(child, operator));
     const resource = resources.find((each) => isKindOf(each, child));
-    if (!resource) throw kindMissing(child, answered);
+    if (!resource)
+      throw kindMissing(child, "but the handler returned a child of this kind", remedyFor(child, answered));
     checkMarks(child.metadata, `children[${position}]`);
     const manifest = ownedManifest(child, object, resource, identityOf(operator), !operator.watch);
     const problem =
@@ -130,22 +131,14 @@ function whyNotOurs(
     : `has the finalizer ${finalizer}, which is for objects of the operator itself: nobody would remove it from a child. Leave it out`;
 }
 
-function kindMissing(child: Manifest, answered: readonly Manifest[]): ReconcileFailure {
-  return new ReconcileFailure(
-    "KindMissing",
-    `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler returned a child of this kind. ${remedyFor(child, answered)}`,
-    { retryAfterSeconds: 30 },
-  );
-}
-
-/** What to do if the cluster does not serve a child's kind. The answer itself may have its CustomResourceDefinition. */
-function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]): string {
+/** What to do if the answer itself has the CustomResourceDefinition of a child's kind. Undefined: it has none. */
+function remedyFor({ apiVersion, kind }: Manifest, answered: readonly Manifest[]): string | undefined {
   const brings = answered.find((each) => {
     const spec = each["spec"] as { group?: unknown; names?: { kind?: unknown } } | undefined;
     const isCrd = each.kind === "CustomResourceDefinition";
     return isCrd && spec?.group === groupOf(apiVersion) && spec.names?.kind === kind;
   });
-  if (!brings) return MISSING_KIND_REMEDY;
+  if (!brings) return undefined;
   return (
     `The same answer has its CustomResourceDefinition, and nothing of the answer is applied. Return ${kind} only ` +
     `if ${brings.metadata.name} is among the observed children and has the condition Established.`

@@ -1,7 +1,7 @@
 import type { Child } from "../children/childStore";
 import type { ChildWatches } from "../children/childWatches";
 import { GRANT_REMEDY, ROLE_REMEDY } from "../children/refusals";
-import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, UNSERVED_REMEDY } from "../failure";
+import { kindMissing, ReconcileFailure, UNLISTED_KIND_REMEDY, UNSERVED_REMEDY } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
 import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
@@ -137,18 +137,13 @@ function isOutOfReach(problem: Error): boolean {
   return isKindMissing(problem) || isApiError(problem, 403);
 }
 
-function kindMissing(kind: string, why = "and the object has children of this kind"): ReconcileFailure {
-  const message = `the cluster serves no ${kind}, ${why}. ${MISSING_KIND_REMEDY}`;
-  return new ReconcileFailure("KindMissing", message, RETRY);
-}
-
 function notSyncedError(
   { resource, namespace, problem }: NotSynced,
-  why?: string,
+  why = "and the object has children of this kind",
 ): ReconcileFailure | StillListingError {
   const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
   if (!problem) return new StillListingError(what);
-  if (isKindMissing(problem)) return kindMissing(kindKey(resource), why);
+  if (isKindMissing(problem)) return kindMissing(resource, why);
   if (!isApiError(problem, 403)) {
     const message = `${what} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
     return new ReconcileFailure("KindNotListed", message, RETRY);
