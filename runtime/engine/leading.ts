@@ -83,7 +83,7 @@ export class Leading {
 
   /** Whether this process leads. */
   get isLeading(): boolean {
-    return this.leadership.term !== undefined;
+    return this.term !== undefined;
   }
 
   /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
@@ -132,7 +132,7 @@ export class Leading {
       this.options;
     // Their answers could not be applied any more. Another process will soon ask its own handler about the same objects. No further
     // handler is asked, because the term has ended by then.
-    signal.addEventListener("abort", () => handlers.abandon(new NotLeadingError()), { once: true });
+    signal.addEventListener("abort", () => handlers.abandon(signal.reason));
     if (this.isStopping) return;
     requests.open();
     notice("leading");

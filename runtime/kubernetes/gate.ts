@@ -135,7 +135,7 @@ export class Gate {
       return send();
     }
     const queue = this.queues[kind];
-    const share = passage.share ?? Symbol("a share of its own");
+    const share = passage.share ?? Symbol();
     const left = await this.turn(queue, share, passage.signal);
     try {
       fence?.();
@@ -159,21 +159,14 @@ export class Gate {
   close(reason: Error): void {
     this.closed = reason;
     clearTimeout(this.patience);
-    for (const { shares } of this.all) {
-      const waiting = [...shares.values()];
-      shares.clear();
-      for (const turns of waiting) for (const { refuse } of turns) refuse(reason);
-    }
+    for (const { shares } of this.all)
+      for (const turns of shares.values()) for (const { refuse } of turns) refuse(reason);
   }
 
   /** Resolves when the request has a place. */
   private turn(queue: Queue, share: unknown, signal: AbortSignal | undefined): Promise<Turn> {
     return new Promise((resolve, reject) => {
-      const abort = () => {
-        remove(turn);
-        reject(signal?.reason);
-      };
-      const ignoreSignal = signal && onAbort(signal, abort);
+      const ignoreSignal = signal && onAbort(signal, () => turn.refuse(signal.reason));
       const turn: Turn = {
         queue,
         share,
@@ -185,6 +178,7 @@ export class Gate {
         },
         refuse: (reason) => {
           ignoreSignal?.();
+          remove(turn);
           reject(reason);
         },
       };

@@ -15,9 +15,8 @@ export function onAbort(signal: AbortSignal, end: () => void): () => void {
 function listenTo(signal: AbortSignal): Set<() => void> {
   const ends = new Set<() => void>();
   calls.set(signal, ends);
-  const abort = () => {
+  signal.addEventListener("abort", () => {
     for (const end of ends) end();
-  };
-  signal.addEventListener("abort", abort, { once: true });
+  });
   return ends;
 }
