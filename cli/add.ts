@@ -200,7 +200,7 @@ function rightsGained(before: Operator, after: Operator): string {
   const { gained } = compareRights(was ?? [], is ?? []);
   if (gained.length === 0) return "The operator's account gains no rights.";
   const lines = gained.map(({ namespace, resource, names, verbs }) => {
-    const where = namespace === "" ? "everywhere" : `in ${namespace}`;
+    const where = namespace === undefined ? "everywhere" : `in ${namespace}`;
     const which = names.length === 0 ? "" : ` (${names.join(", ")})`;
     return `  ${verbs.join(", ")} ${resource}${which} ${where}`;
   });

@@ -19,6 +19,8 @@ export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
 export const AFTER_ANNOTATION = `${DOMAIN}/after`;
 /** In an answer, on a child: "true" if the child is not created again after it was there. Never written to the cluster. */
 export const ONCE_ANNOTATION = `${DOMAIN}/once`;
+/** In a request, on a child: "true" if only its metadata is given, since the children are too large together. Never in the cluster. */
+export const TRUNCATED_ANNOTATION = `${DOMAIN}/truncated`;
 /** On an object that was created from an event: the values of the id's fields, for people. */
 export const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
 /** Beside it: a hash of the content with which the object was made. */

@@ -19,6 +19,7 @@ import {
   RECONCILE_AT_ANNOTATION,
   SKIP_FINALIZE_ANNOTATION,
   TRACE_ID_LABEL,
+  TRUNCATED_ANNOTATION,
   USED_BY_LABEL,
 } from "../names";
 
@@ -55,9 +56,14 @@ const ANNOTATIONS: Known = {
   meant: `the annotations for an order are ${AFTER_ANNOTATION} and ${ONCE_ANNOTATION}`,
 };
 
-/** An annotation that people guess, since other tools have one of this name. */
-const GUESSED_KEEP = `${DOMAIN}/keep`;
-const NOTHING_KEEPS = `${ONCE_ANNOTATION} lets a child be created only once, and no annotation keeps a child when its object goes`;
+/** What to say of an annotation that is refused, if it has a remedy of its own. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  // People guess it, since other tools have one of this name.
+  [`${DOMAIN}/keep`]: `which Argosy does not know: ${ONCE_ANNOTATION} lets a child be created only once, and no annotation keeps a child when its object goes`,
+  // Applied as it was given, the child would lose all its fields.
+  [TRUNCATED_ANNOTATION]:
+    "so it is the part of a child that the request had, because the children are too large together: return the whole child",
+};
 
 /**
  * Checks Argosy's own labels and annotations on an answered child. One that is unknown is a mistake, which nobody would notice, or
@@ -85,8 +91,8 @@ function checkKnown(map: Readonly<Record<string, string>> | undefined, known: Kn
     (key) => key.startsWith(`${DOMAIN}/`) && !applied.includes(key) && !leftOut.includes(key),
   );
   if (unknown === undefined) return;
-  const remedy = unknown === GUESSED_KEEP ? NOTHING_KEEPS : meant;
-  throw invalid(`${path} has ${quote(unknown)}, which Argosy does not know: ${remedy}`);
+  const remedy = REMEDIES[unknown] ?? `which Argosy does not know: ${meant}`;
+  throw invalid(`${path} has ${quote(unknown)}, ${remedy}`);
 }
 
 function without(

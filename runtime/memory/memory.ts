@@ -116,14 +116,13 @@ export function memoryOf(object: KubernetesObject): Memory {
 }
 
 /**
- * The memory that the engine wrote into the status of this very custom resource, as JSON. Undefined if there is none, or one that says
- * nothing.
+ * The memory that the engine wrote into the status of this very custom resource, as JSON. Undefined if there is none, or if somebody
+ * has emptied it: the engine itself always writes the kinds.
  */
 export function writtenMemory({ status, metadata }: KubernetesObject): JsonObject | undefined {
   const written = isRecord(status) ? status["argosy"] : undefined;
-  if (!isRecord(written) || written["uid"] !== metadata.uid) return undefined;
-  const memory = memoryIn(written);
-  return isSameMemory(memory, NOTHING) ? undefined : remembered(memory);
+  const isWritten = isRecord(written) && written["uid"] === metadata.uid && Array.isArray(written["kinds"]);
+  return isWritten ? remembered(memoryIn(written)) : undefined;
 }
 
 /** A memory as it is written into the status of the custom resource with that uid. {@link memoryOf} reads it. */

@@ -2,6 +2,7 @@ import type { WarningReason } from "../failure";
 import { MOST_GIVEN_BYTES } from "../handler/contract";
 import { jsonOf } from "../json/flaw";
 import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
+import { TRUNCATED_ANNOTATION } from "../names";
 
 /** A child, or the part of it that is given. */
 interface Given {
@@ -12,9 +13,15 @@ interface Given {
   cuts: number;
 }
 
+/** By this annotation a handler tells a child that was cut from one that has no other fields. */
+const TRUNCATED = { [TRUNCATED_ANNOTATION]: "true" };
 /** What is given of a child that is too large, and then, if its metadata is too large, of its metadata. */
 const CUTS: readonly ((child: KubernetesObject) => KubernetesObject)[] = [
-  ({ apiVersion, kind, metadata }) => ({ apiVersion, kind, metadata }),
+  ({ apiVersion, kind, metadata }) => ({
+    apiVersion,
+    kind,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, ...TRUNCATED } },
+  }),
   ({ apiVersion, kind, metadata }) => {
     const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp } = metadata;
     const named = { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion };
@@ -22,7 +29,7 @@ const CUTS: readonly ((child: KubernetesObject) => KubernetesObject)[] = [
       ...(creationTimestamp && { creationTimestamp }),
       ...(deletionTimestamp && { deletionTimestamp }),
     };
-    return { apiVersion, kind, metadata: { ...named, ...times } };
+    return { apiVersion, kind, metadata: { ...named, ...times, annotations: TRUNCATED } };
   },
 ];
 /** How many children the warning names. */

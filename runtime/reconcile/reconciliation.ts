@@ -32,13 +32,14 @@ export class Reconciliation implements WriteScope {
   readonly client: KubernetesClient;
   readonly namespace: string | undefined;
   readonly timeline: Timeline;
+  private confirming: Promise<void> | undefined;
   readonly masked = (text: string) => this.options.scrubber.text(text);
-  readonly confirmOwner = async (): Promise<void> => {
-    const { resource, objects } = this.options;
-    const now = await this.client.get(resource, this.object.metadata);
-    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
-      throw new ObjectGoneError();
-    objects.learn(now);
+  /** Writes that begin together share one read: many children may have vanished at the same time. */
+  readonly confirmOwner = (): Promise<void> => {
+    this.confirming ??= this.readOwner().finally(() => {
+      this.confirming = undefined;
+    });
+    return this.confirming;
   };
 
   constructor(
@@ -94,5 +95,13 @@ export class Reconciliation implements WriteScope {
    */
   get unhurried(): KubernetesClient {
     return this.client.with({ class: "instant" });
+  }
+
+  private async readOwner(): Promise<void> {
+    const { resource, objects } = this.options;
+    const now = await this.client.get(resource, this.object.metadata);
+    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
+      throw new ObjectGoneError();
+    objects.learn(now);
   }
 }

@@ -1,3 +1,4 @@
+import { writeJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { getUnlessGone } from "../kubernetes/namespaces";
 import {
@@ -27,6 +28,12 @@ export interface KnownObjects {
   /** Whether a watch shows an object of that name now. False if it cannot show any, because the kind cannot be listed. */
   isShown(name: ObjectName): boolean;
 }
+
+/**
+ * The longest memory that is kept, in characters of JSON: room for about 200 children that are created once. Memories are kept of all
+ * objects for ever, and whoever may write a status can write a memory of more than a megabyte there.
+ */
+const MOST_MEMORY_LENGTH = 16 * 1024;
 
 /** The objects that {@link CustomResources} hold, and the callbacks that they call. */
 export interface CustomResourcesOptions {
@@ -170,10 +177,14 @@ export class CustomResources implements KnownObjects {
     return this.store.find(this.options.resource, name)?.facts.madeOf ?? [];
   }
 
-  /** The engine's memory that the object's status has, or had before somebody emptied it. Undefined if none is known. */
+  /**
+   * The engine's memory that the object's status has, or had before somebody emptied it. Undefined if none is known, or if it is too
+   * long to be kept.
+   */
   lastMemoryOf({ metadata }: KubernetesObject): JsonObject | undefined {
     const stored = this.store.find(this.options.resource, metadata);
-    return stored?.uid === metadata.uid ? stored.facts.memory : undefined;
+    const memory = stored?.uid === metadata.uid ? stored.facts.memory : undefined;
+    return memory === undefined ? undefined : JSON.parse(memory);
   }
 
   /** Whether an object with that uid is known. */
@@ -242,7 +253,10 @@ export class CustomResources implements KnownObjects {
 
   private memoryFactsOf(object: KubernetesObject): Pick<ObjectFacts, "memory" | "isEmptied"> {
     const memory = this.options.memoryIn?.(object);
-    if (memory) return { memory };
+    if (memory) {
+      const text = writeJson(memory);
+      return text.length <= MOST_MEMORY_LENGTH ? { memory: text } : {};
+    }
     const { uid, resourceVersion } = object.metadata;
     const known = this.store.find(this.options.resource, object.metadata);
     // If etcd was restored, the memory is of a time that has not come yet.

@@ -1,5 +1,5 @@
 import { fingerprint } from "../json/fingerprint";
-import { isTrue, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
+import { isTrue, type KubernetesObject } from "../kubernetes/objects";
 import { annotationsOf, madeOf, ownAnnotationsOf } from "./watched";
 
 /** The differences for objects of a kind that we do not own. */
@@ -21,8 +21,8 @@ export interface ObjectFacts {
   readonly isReady: boolean;
   /** Our finalizers that the object has. */
   readonly finalizers: readonly string[];
-  /** The engine's memory that the status has, or had before somebody emptied it. Undefined: there was none. */
-  readonly memory?: JsonObject | undefined;
+  /** The engine's memory that the status has, or had before somebody emptied it, as JSON. Undefined: there was none, or it is too long. */
+  readonly memory?: string | undefined;
   /** Whether somebody has emptied that. @default false */
   readonly isEmptied?: boolean;
   /** The uids of the objects of which the object was made. Only for objects that we do not own. */

@@ -39,6 +39,13 @@ describe("Argosy's labels and annotations in an answer", () => {
     );
   });
 
+  it("are refused if one says that the child was truncated in the request, since it would lose its fields", () => {
+    assert.match(
+      refusal({ annotations: { "argosy.dev/truncated": "true" } }),
+      /annotations has "argosy\.dev\/truncated", so it is the part of a child .*: return the whole child\.$/,
+    );
+  });
+
   it("are those of others all the same", () => {
     const foreign = {
       "argosy.example.com/keep": "a",

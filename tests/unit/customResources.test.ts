@@ -106,6 +106,16 @@ describe("CustomResources", () => {
     assert.deepEqual(known(at(9, { uid: "other" })), undefined);
   });
 
+  it("says nothing of a memory that the engine itself has emptied, or that is too long to be kept", () => {
+    const argosy = { kinds: ["v1/ConfigMap"], created: ["batch/Job/shop/a"], uid: "widget-uid" };
+    const known = (object: KubernetesObject) => objects.lastMemoryOf(object)?.["created"];
+    watched(at(6, {}, { status: { argosy } }));
+    watched(at(7, {}, { status: { argosy: { kinds: [], uid: "widget-uid" } } }));
+    assert.deepEqual([versions(), known(at(7))], [[], undefined]);
+    watched(at(8, {}, { status: { argosy: { ...argosy, created: ["x".repeat(20_000)] } } }));
+    assert.deepEqual([versions(), known(at(8))], [[], undefined]);
+  });
+
   it("says that an object has lost a finalizer of ours, unless it is being deleted; and nothing of one that comes", () => {
     watched(at(6, { finalizers: ["x", ...OURS] }));
     watched(at(7, { finalizers: [...OURS] }));

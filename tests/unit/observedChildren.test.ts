@@ -80,6 +80,10 @@ describe("ObservedChildren", () => {
     assert.equal(shown.length, 17);
     assert.deepEqual(Object.keys(shown[0] ?? {}), ["apiVersion", "kind", "metadata"]);
     assert.equal(shown[0]?.metadata.labels?.["argosy.dev/child-of"], "argosy.shop");
+    const truncated = shown.filter(
+      ({ metadata }) => metadata.annotations?.["argosy.dev/truncated"] === "true",
+    );
+    assert.deepEqual(truncated, shown.slice(0, 1));
     assert.deepEqual(shown[2]?.["data"], { theirs: "x".repeat(500_000) });
     assert.deepEqual(
       warnings.map(({ reason }) => reason),
@@ -100,7 +104,9 @@ describe("ObservedChildren", () => {
     const annotated = shown.filter(({ metadata }) => metadata.annotations?.["theirs"]);
     assert.equal(annotated.length, 13);
     const [bare] = shown.filter(({ metadata }) => metadata.labels === undefined);
-    assert.deepEqual(Object.keys(bare?.metadata ?? {}), ["name", "namespace", "uid", "resourceVersion"]);
+    const fields = ["name", "namespace", "uid", "resourceVersion", "annotations"];
+    assert.deepEqual(Object.keys(bare?.metadata ?? {}), fields);
+    assert.deepEqual(bare?.metadata.annotations, { "argosy.dev/truncated": "true" });
     assert.match(warnings[0]?.note ?? "", /c-009 and 10 more\./);
   });
 

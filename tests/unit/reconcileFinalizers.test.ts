@@ -55,7 +55,7 @@ describe("Reconciler", () => {
 
     it("stays while children may be left in a namespace that is no longer listed, unless nobody is to wait", async () => {
       const narrow = { operator: operator({ namespaces: ["shop"] }) };
-      const argosy = { kinds: ["v1/ConfigMap"], namespaces: ["elsewhere"] };
+      const argosy = { uid: "widget-uid", kinds: ["v1/ConfigMap"], namespaces: ["elsewhere"] };
       const gone = { deletionTimestamp: DELETED, finalizers: [ELSEWHERE] };
       world.cluster.put({
         apiVersion: "v1",

@@ -79,3 +79,26 @@ describe("when another client empties the engine's memory in the status of an ob
     await eventually(async () => assert.deepEqual(await memory(object), before), { timeoutMs: 30_000 });
   });
 });
+
+describe("when the engine itself has nothing more to remember of an object", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "emptying",
+    children: [{ apiVersion: "batch/v1", kind: "Job", update: "never" }],
+  });
+
+  it("it does not write back what it knew: a child that is created once is created again when it is returned again", async () => {
+    const [child, name] = [inNamespace(job("once", "example.com/worker:1"), bench.namespace), "unwanted"];
+    const object = await bench.applied(name, answering(child));
+    await bench.applyObject(name, answering());
+    await bench.ready(object);
+    await eventually(() => bench.api.assertGone(child));
+    await bench.idle();
+    const calls = bench.operator.calls(name).length;
+    await sleep(1_500);
+    assert.equal(bench.operator.calls(name).length, calls);
+    await bench.applyObject(name, answering(child));
+    await bench.ready(object);
+    await bench.api.get(child);
+  });
+});
