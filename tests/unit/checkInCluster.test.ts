@@ -53,13 +53,16 @@ describe("the check of a component in its cluster", function () {
     it("warns of a loss, since a component that waits for this one may follow", async () => {
       api.answer = withNamespace("acme/shop/dev");
       const lines = await logged(() => inPlugin(check));
-      assert.match(lines, /^It: this stack has created the namespace argosy, and pulumi up deletes it, /);
+      assert.match(lines, /^It: pulumi up deletes the namespace argosy that this stack created, /);
     });
   });
 
   it("refuses a loss in a program, all of whose components are here", async () => {
     api.answer = withNamespace("organization/argosy/test");
-    await assert.rejects(run(check), /It: this stack has created the namespace argosy, and would now/);
+    await assert.rejects(
+      run(check),
+      /It: pulumi up would delete the namespace argosy that this stack created, /,
+    );
   });
 });
 
