@@ -10,7 +10,7 @@ import { liveObject } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { liveObjects, previewAll, withPreviews } from "./diff/session";
 import { installedOperatorsSeen } from "./inspect/installed";
-import type { InstalledOperator } from "./inspect/readInstalled";
+import type { InstalledOperators } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import type { ClusterOptions } from "./openCluster";
 import { chosenOperators, findHandlers } from "./project";
@@ -70,7 +70,7 @@ export function notServed({ name, customResource }: Pick<Operator, "name" | "cus
 /** The operator as the cluster knows it. Prints notes about it for the user. */
 export function deployedAs(
   operator: Operator,
-  installed: readonly InstalledOperator[],
+  installed: InstalledOperators,
   { installation }: PreviewCommandOptions,
 ): DeployedOperator {
   const deployed = asDeployed(operator, installed, installation);
@@ -102,7 +102,7 @@ async function chosen(
   client: KubernetesClient,
   operators: readonly Operator[],
   names: readonly string[],
-  installed: readonly InstalledOperator[],
+  installed: InstalledOperators,
   options: PreviewCommandOptions,
 ): Promise<Choice[]> {
   const named = names.filter((name) => !name.includes("/"));

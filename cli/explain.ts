@@ -1,6 +1,7 @@
 import { EXIT_CODES } from "./commandError";
 import { explain as explanationOf } from "./inspect/explanation";
 import { formatExplanation } from "./inspect/formatExplanation";
+import { tellLeftOut } from "./inspect/installed";
 import { lookAt } from "./inspect/look";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
@@ -20,6 +21,7 @@ export async function explain(text: string, options: ExplainOptions): Promise<nu
   return withCluster(options, async (client) => {
     const target = await findTarget(client, text, options);
     const object = await readTarget(client, target);
+    tellLeftOut(target);
     const known = await lookAt(client, object, target, (what) =>
       progress(`${what} cannot be read with the rights of this kubeconfig`),
     );

@@ -2,11 +2,12 @@ import { isRecord, readJson } from "../runtime/json/json";
 import { type KubernetesClient, PODS } from "../runtime/kubernetes/client";
 import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects";
 import { HttpTransport } from "../runtime/kubernetes/transport";
+import { identityIn, identityOf } from "../runtime/names";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { safe } from "./inspect/formatRun";
-import { installedOperators } from "./inspect/installed";
+import { installedOperators, tellLeftOut, unreadableError } from "./inspect/installed";
 import { followLogs, type LogSource, type PodLine, readLog, sourcesOf } from "./inspect/podLog";
-import type { InstalledOperator } from "./inspect/readInstalled";
+import { type InstalledOperator, noneHandles } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
@@ -60,18 +61,19 @@ async function wanted(
   options: LogsOptions,
 ): Promise<{ operator: InstalledOperator; object?: string }> {
   if (of.includes("/")) {
-    const { name, resource, operators } = await findTarget(client, of, options);
-    const [operator] = operators;
-    if (operator) return { operator, object: formatName(name) };
-    throw new CommandError(`No operator for ${resource.kind} is installed in this cluster.`);
+    const target = await findTarget(client, of, options);
+    const [operator] = target.operators;
+    if (operator) return { operator, object: formatName(target.name) };
+    tellLeftOut(target);
+    throw new CommandError(noneHandles(target.resource.kind, target));
   }
-  const installed = await installedOperators(client);
-  const found = installed.filter(({ name, installation }) => of === name || of === `${installation}.${name}`);
+  const { operators, unreadable } = await installedOperators(client);
+  const found = operators.filter(({ name, installation }) => of === name || of === `${installation}.${name}`);
   const [operator] = found;
   if (operator && found.length === 1) return { operator };
-  const names = (found.length > 1 ? found : installed).map(({ name, installation }) =>
-    found.length > 1 ? `${installation}.${name}` : name,
-  );
+  const unread = unreadable.find(({ name }) => name === (identityIn(of)?.name ?? of));
+  if (!operator && unread) throw unreadableError(unread);
+  const names = operator ? found.map(identityOf) : [...operators, ...unreadable].map(({ name }) => name);
   throw new UsageError(
     found.length > 1
       ? `There are several operators ${of}. Name one of them: ${names.join(", ")}.`

@@ -1,6 +1,8 @@
 import type { JsonObject } from "../runtime/kubernetes/objects";
 import { annotated, PAUSED_ANNOTATION } from "../runtime/names";
 import { EXIT_CODES } from "./commandError";
+import { tellLeftOut } from "./inspect/installed";
+import { noneHandles } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import { formatReference, referenceTo } from "./objectReference";
@@ -38,10 +40,11 @@ async function annotate(
       await client.mergePatch(target.resource, target.name, patch);
       const changed = wasPaused !== (value !== null);
       const object = referenceTo(target.resource, target.name);
-      if (value !== null && target.operators.length === 0)
-        progress(
-          `No installed operator handles objects of the kind ${target.resource.kind}. Only argosy dev respects this pause.`,
-        );
+      if (value !== null && target.operators.length === 0) {
+        tellLeftOut(target);
+        const ifNone = target.unreadable.length === 0 ? "Only" : "If none is, only";
+        progress(`${noneHandles(target.resource.kind, target)} ${ifNone} argosy dev respects this pause.`);
+      }
       const state = value === null ? "resumed" : "paused";
       print(
         options.json

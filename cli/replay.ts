@@ -5,7 +5,7 @@ import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../runtime/names";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
-import { installedOperatorsSeen, kindsOf } from "./inspect/installed";
+import { installedOperatorsSeen, kindsOf, tellLeftOut } from "./inspect/installed";
 import { findRun, type Run, runOf } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
@@ -34,7 +34,9 @@ export async function replay(of: string, options: ReplayOptions): Promise<number
   return withCluster(options, async (client) => {
     if (of.includes("/")) return reconcile(client, of, options);
     const submitted = await submitAgain(client, await findRun(client, of));
-    const kindOf = kindsOf(await installedOperatorsSeen(client));
+    const installed = await installedOperatorsSeen(client);
+    tellLeftOut(installed);
+    const kindOf = kindsOf(installed);
     if (!options.wait) return tell(runOf(submitted, kindOf), options);
     progress(`submitted ${submitted.metadata.name}, which ends when its operator has finished`);
     return tell(runOf(await ended(client, submitted, options.timeout), kindOf), options);

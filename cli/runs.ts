@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
-import { installedOperatorsSeen, kindsOf } from "./inspect/installed";
+import { installedOperatorsSeen, kindsOf, tellLeftOut } from "./inspect/installed";
 import { HOW_LONG_KEPT, listRuns, type Run } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
@@ -45,6 +45,7 @@ async function runsOf(
 ): Promise<Run[]> {
   const installed = await installedOperatorsSeen(client);
   if (of === undefined || !of.includes("/")) {
+    tellLeftOut(installed);
     const all = await listRuns(client, {}, kindsOf(installed));
     // Runs of every installation, unless the name includes one: "argosy.memcached".
     return all.filter(

@@ -1,7 +1,8 @@
 import type { Operator } from "../../runtime/definition/definition";
 import { DEFAULT_INSTALLATION } from "../../runtime/names";
 import { UsageError } from "../commandError";
-import type { InstalledOperator } from "../inspect/readInstalled";
+import { unreadableError } from "../inspect/installed";
+import type { InstalledOperator, InstalledOperators } from "../inspect/readInstalled";
 
 /** An operator of the working tree, as the cluster knows it. */
 export interface DeployedOperator {
@@ -17,15 +18,16 @@ export interface DeployedOperator {
  * instead of the definition.
  *
  * @param installation which of several installations is meant
- * @throws UsageError if several installations have the operator and none is named, or if the named one does not have it
+ * @throws UsageError if several installations have the operator and none is named, or if the named one does not have it;
+ *   CommandError if the definition of the deployed one cannot be read
  */
 export function asDeployed(
   operator: Operator,
-  installed: readonly InstalledOperator[],
+  { operators, unreadable }: InstalledOperators,
   installation?: string,
 ): DeployedOperator {
   const { name, customResource } = operator;
-  const same = installed.filter(
+  const same = operators.filter(
     (each) =>
       each.name === name &&
       each.customResource.group === customResource.group &&
@@ -33,12 +35,14 @@ export function asDeployed(
   );
   const found = installation === undefined ? same : same.filter((each) => each.installation === installation);
   const [deployed, another] = found;
+  const unread = unreadable.find((each) => each.name === name);
+  if (unread && (!deployed || installation === undefined)) throw unreadableError(unread);
   if (another) {
     const names = found.map((each) => each.installation).join(", ");
     throw new UsageError(`${name} is deployed more than once. Name one with --installation: ${names}.`);
   }
   if (!deployed) {
-    if (installation !== undefined && installed.length > 0 && same.length > 0) {
+    if (installation !== undefined && same.length > 0) {
       const names = same.map((each) => each.installation).join(", ");
       throw new UsageError(`${name} is not deployed in installation ${installation}. There is: ${names}.`);
     }

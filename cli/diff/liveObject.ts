@@ -4,7 +4,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
 import { CommandError, UsageError } from "../commandError";
-import type { InstalledOperator } from "../inspect/readInstalled";
+import type { InstalledOperators } from "../inspect/readInstalled";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
 import { asDeployed } from "./deployed";
 
@@ -22,7 +22,7 @@ export async function liveObject(
   client: KubernetesClient,
   name: string,
   operators: readonly Operator[],
-  installed: readonly InstalledOperator[],
+  installed: InstalledOperators,
   options: LiveObjectOptions,
 ): Promise<{ readonly operator: Operator; readonly object: KubernetesObject }> {
   const target = await findTarget(client, name, options, installed);

@@ -20,11 +20,8 @@ const HELD_MS = 60_000;
 /** The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read. */
 export async function examineCluster(client: KubernetesClient, now = new Date()): Promise<Finding[]> {
   const { gitVersion } = await client.read<{ gitVersion: string }>("/version");
-  const unreadable: UnreadableOperator[] = [];
-  const found = await readable("operators", () =>
-    installedOperators(client, (each) => void unreadable.push(each)),
-  );
-  const operators = isFinding(found) ? [] : found;
+  const found = await readable("operators", () => installedOperators(client));
+  const { operators, unreadable } = isFinding(found) ? { operators: [], unreadable: [] } : found;
   return [
     fine("Kubernetes", gitVersion),
     await checkArgo(
@@ -37,7 +34,7 @@ export async function examineCluster(client: KubernetesClient, now = new Date())
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
     ...unreadable.map(examineUnreadable),
     ...(isFinding(found) ? [found] : []),
-    ...(!isFinding(found) && found.length + unreadable.length === 0
+    ...(!isFinding(found) && operators.length + unreadable.length === 0
       ? [
           warning(
             "operators",

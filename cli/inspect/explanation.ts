@@ -18,7 +18,7 @@ import { type ObjectReference, referenceTo } from "../objectReference";
 import { type Hold, holdsOf, WAITS } from "./holds";
 import type { Known, ObjectEvent } from "./known";
 import { faultIn, type Place, placeIn } from "./place";
-import type { InstalledOperator } from "./readInstalled";
+import { type InstalledOperator, noneHandles } from "./readInstalled";
 import type { Run } from "./runs";
 
 /** The state of an object, and the reasons for it. */
@@ -124,9 +124,11 @@ export function explain(known: Known): Explanation {
       ? `Its generation ${metadata.generation} was not handled yet; the conditions are about generation ${observed}.`
       : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing about it` : "it has no Ready condition"}.`;
     if (!operator && !identity) {
+      const remedies = known.unreadable.map(({ remedy }) => remedy);
+      const deploy = "Deploy one with pulumi up, or run it here with argosy dev.";
       return say(
-        `${what} No operator for ${kind} is installed in this cluster.`,
-        "Deploy one with pulumi up, or run it here with argosy dev.",
+        `${what} ${noneHandles(kind, known)}`,
+        ...(remedies.length > 0 ? distinct(remedies) : [deploy]),
       );
     }
     if (operator && known.leaseRead && !known.leader && operator.execution === "resident") {

@@ -1,6 +1,6 @@
 import { isRecord } from "../../runtime/json/json";
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { elsewhereFinalizerOf, finalizerOf, SKIP_FINALIZE_ANNOTATION } from "../../runtime/names";
+import { elsewhereFinalizerOf, finalizerOf, identityIn, SKIP_FINALIZE_ANNOTATION } from "../../runtime/names";
 import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
 
@@ -22,7 +22,7 @@ export const WAITS: Readonly<Record<string, string>> = {
 
 /** Every finalizer of an object that is being deleted. */
 export function holdsOf(known: Known): Hold[] {
-  const { object, operators, childrenElsewhere } = known;
+  const { object, operators, unreadable, childrenElsewhere } = known;
   const { finalizers = [] } = object.metadata;
   const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
   const failure = ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? ready : undefined;
@@ -55,6 +55,11 @@ export function holdsOf(known: Known): Hold[] {
     }
     const operator = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
     if (operator !== undefined) {
+      const unread = unreadable.find(({ name }) => name === identityIn(operator)?.name);
+      if (unread) {
+        const waitsFor = `the operator ${operator} must release it, and its definition cannot be read`;
+        return { finalizer, by, waitsFor, remedy: unread.remedy };
+      }
       return {
         finalizer,
         by,

@@ -5,8 +5,15 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { identityOf } from "../../runtime/names";
+import { CommandError } from "../commandError";
 import { progress } from "../terminal";
-import { type InstalledOperator, isReadable, readInstalled, type UnreadableOperator } from "./readInstalled";
+import {
+  type InstalledOperator,
+  type InstalledOperators,
+  isReadable,
+  readInstalled,
+  type UnreadableOperator,
+} from "./readInstalled";
 
 /** The namespace of operators in a program that names none, and of those that `argosy dev` runs. */
 export const DEFAULT_HOME = "argosy";
@@ -16,14 +23,9 @@ const SELECTOR = "app.kubernetes.io/component=definition,app.kubernetes.io/manag
  * The operators of a cluster, found by the ConfigMaps that their runners read. If the account has rights in only one namespace,
  * only the namespace "argosy" is searched. `argosy dev` creates no such ConfigMaps, so operators that it runs are not found.
  *
- * @param onUnreadable called with each operator whose definition this command cannot read. It is left out.
- * @default the user is told
  * @throws ApiError if the account may not list them anywhere
  */
-export async function installedOperators(
-  client: KubernetesClient,
-  onUnreadable: (operator: UnreadableOperator) => void = tellUnreadable,
-): Promise<readonly InstalledOperator[]> {
+export async function installedOperators(client: KubernetesClient): Promise<InstalledOperators> {
   const list = (namespace?: string) =>
     client.listAll(builtIn("v1", "ConfigMap"), {
       labelSelector: SELECTOR,
@@ -33,31 +35,38 @@ export async function installedOperators(
     if (!isApiError(error, 403)) throw error;
     return list(DEFAULT_HOME);
   });
-  const operators = newestOf(found);
-  for (const each of operators) if (!isReadable(each)) onUnreadable(each);
-  return operators.filter(isReadable);
-}
-
-function tellUnreadable({ name, home, complaint, remedy }: UnreadableOperator): void {
-  progress(`The operator ${name} in the namespace ${home} is left out. It was ${complaint}. ${remedy}`);
+  const newest = newestOf(found);
+  return {
+    operators: newest.filter(isReadable),
+    unreadable: newest.filter((each): each is UnreadableOperator => !isReadable(each)),
+  };
 }
 
 /**
- * The installed operators that the account may see. Without the right to list them, the list is empty and no error is thrown,
- * because an object can still be read and its handler be asked without them.
+ * The installed operators that the account may see. Without the right to list them, there are none and no error is thrown, because
+ * an object can still be read and its handler be asked without them.
  */
-export async function installedOperatorsSeen(
-  client: KubernetesClient,
-): Promise<readonly InstalledOperator[]> {
+export async function installedOperatorsSeen(client: KubernetesClient): Promise<InstalledOperators> {
   return installedOperators(client).catch((error: unknown) => {
-    if (isApiError(error, 403)) return [];
+    if (isApiError(error, 403)) return { operators: [], unreadable: [] };
     throw error;
   });
 }
 
+/** Tells the user which operators a command leaves out, because it cannot read their definitions. */
+export function tellLeftOut({ unreadable }: Pick<InstalledOperators, "unreadable">): void {
+  for (const { name, home, complaint, remedy } of unreadable)
+    progress(`The operator ${name} in the namespace ${home} is left out. It was ${complaint}. ${remedy}`);
+}
+
+/** The error of a command that needs the definition of an operator and cannot read it. */
+export function unreadableError({ name, home, complaint, remedy }: UnreadableOperator): CommandError {
+  return new CommandError(`The operator ${name} in the namespace ${home} was ${complaint}. ${remedy}`);
+}
+
 /** The kinds that these operators handle, by the operators' identities. */
-export function kindsOf(installed: readonly InstalledOperator[]): (identity: string) => Resource | undefined {
-  const kinds = new Map(installed.map((each) => [identityOf(each), resourceOf(each.customResource)]));
+export function kindsOf({ operators }: InstalledOperators): (identity: string) => Resource | undefined {
+  const kinds = new Map(operators.map((each) => [identityOf(each), resourceOf(each.customResource)]));
   return (identity) => kinds.get(identity);
 }
 

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { InstalledOperator } from "./readInstalled";
+import type { InstalledOperators } from "./readInstalled";
 import type { Run } from "./runs";
 
 /** A Kubernetes Event about an object. */
@@ -13,10 +13,9 @@ export interface ObjectEvent {
   readonly lastAt?: string | undefined;
 }
 
-/** All facts from which an explanation is made. */
-export interface Known {
+/** All facts from which an explanation is made. Among the operators are also those that `argosy dev` runs. */
+export interface Known extends InstalledOperators {
   readonly object: KubernetesObject;
-  readonly operators: readonly InstalledOperator[];
   /** An operator's Memory of an object that others own. Undefined if there is none. */
   readonly memory?: KubernetesObject | undefined;
   /** Whether {@link memory} could be read. @default true */

@@ -24,7 +24,7 @@ const MEMORY = "the operators' memory of it";
 export async function lookAt(
   client: KubernetesClient,
   object: KubernetesObject,
-  { operators: installed, resource }: Target,
+  { operators: installed, unreadable, resource }: Target,
   onUnread: (what: string) => void,
 ): Promise<Known> {
   const unread = new Set<string>();
@@ -59,6 +59,7 @@ export async function lookAt(
   return {
     object,
     operators,
+    unreadable,
     memory: kept?.memory,
     memoryRead: !unread.has(MEMORY),
     leader,

@@ -28,6 +28,13 @@ export interface UnreadableOperator {
   readonly remedy: string;
 }
 
+/** The operators that are deployed to a cluster, as far as they are seen. */
+export interface InstalledOperators {
+  readonly operators: readonly InstalledOperator[];
+  /** Those whose definitions this command cannot read. They may handle any kind. */
+  readonly unreadable: readonly UnreadableOperator[];
+}
+
 /** The fields of {@link InstalledDefinition}, and those of its `customResource`. */
 const NEEDED = {
   name: "a string",
@@ -66,6 +73,14 @@ export function readInstalled({ metadata, data }: KubernetesObject): InstalledOp
 /** Whether the definition of an operator could be read. */
 export function isReadable(found: InstalledOperator | UnreadableOperator): found is InstalledOperator {
   return !("complaint" in found);
+}
+
+/** What is known of the operators of a kind, in a sentence, if none of those whose definitions can be read handles it. */
+export function noneHandles(kind: string, { unreadable }: Pick<InstalledOperators, "unreadable">): string {
+  const about = `operator for ${kind} is installed in this cluster`;
+  if (unreadable.length === 0) return `No ${about}.`;
+  const names = unreadable.map(({ name }) => name).join(" and of ");
+  return `Whether an ${about} is not known, because the definition of ${names} cannot be read.`;
 }
 
 function contentOf(data: unknown): unknown {

@@ -10,14 +10,12 @@ import type { Resource } from "../../runtime/kubernetes/resource";
 import { CommandError, UsageError } from "../commandError";
 import { readObjectName } from "../objectName";
 import { installedOperatorsSeen } from "./installed";
-import type { InstalledOperator } from "./readInstalled";
+import type { InstalledOperator, InstalledOperators } from "./readInstalled";
 
-/** An object that the user named, and the operators that handle its kind. */
-export interface Target {
+/** An object that the user named, and the operators that handle its kind. Those that are unreadable may handle it. */
+export interface Target extends InstalledOperators {
   readonly resource: Resource;
   readonly name: ObjectName;
-  /** The installed operators of its kind. */
-  readonly operators: readonly InstalledOperator[];
 }
 
 /** The namespace of a command, from its options. */
@@ -38,17 +36,17 @@ export async function findTarget(
   client: KubernetesClient,
   text: string,
   { namespace }: NamespaceOptions,
-  known?: readonly InstalledOperator[],
+  known?: InstalledOperators,
 ): Promise<Target> {
   const { kind, name } = readObjectName(text);
-  const installed = known ?? (await installedOperatorsSeen(client));
+  const { operators: installed, unreadable } = known ?? (await installedOperatorsSeen(client));
   const resource = await findKind(client, kind, installed);
   const operators = installed.filter(
     ({ customResource }) =>
       customResource.kind === resource.kind && customResource.group === groupOf(resource.apiVersion),
   );
   const place = resource.namespaced ? { namespace: namespace ?? client.namespace } : {};
-  return { resource, name: { ...place, name }, operators };
+  return { resource, name: { ...place, name }, operators, unreadable };
 }
 
 /** The object itself. @throws CommandError if there is none */

@@ -160,7 +160,7 @@ describe("the commands that look at a cluster", function () {
     await bench.api.create(inNamespace(configMap("strange"), bench.namespace));
     assert.match(
       await argosy(0, "pause", "configmap/strange"),
-      /No installed operator handles objects of the kind ConfigMap\. Only argosy dev respects this pause\./,
+      /No operator for ConfigMap is installed in this cluster\. Only argosy dev respects this pause\./,
     );
   });
 

@@ -6,7 +6,7 @@ import { asDryRun } from "../../cli/diff/dryRunClient";
 import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPreview";
 import type { ObjectPreview } from "../../cli/diff/preview";
 import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
-import type { InstalledOperator } from "../../cli/inspect/readInstalled";
+import type { InstalledOperator, UnreadableOperator } from "../../cli/inspect/readInstalled";
 import { plain } from "../../cli/terminal";
 import { changedFields, commonPart } from "../../runtime/kubernetes/changedFields";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
@@ -216,9 +216,13 @@ describe("the operator that a preview is made of", () => {
     home: `${installation}-home`,
     ...more,
   });
+  const seen = (operators: readonly InstalledOperator[], unreadable: readonly UnreadableOperator[] = []) => ({
+    operators,
+    unreadable,
+  });
 
   it("has the installation and the namespaces of the deployed one", () => {
-    const { operator, home, notes } = asDeployed(load(), [installed("shop", { namespaces: ["a"] })]);
+    const { operator, home, notes } = asDeployed(load(), seen([installed("shop", { namespaces: ["a"] })]));
     assert.deepEqual(
       [operator.installation, operator.namespaces, home, notes],
       ["shop", ["a"], "shop-home", []],
@@ -226,20 +230,40 @@ describe("the operator that a preview is made of", () => {
   });
 
   it("is said to have other variables, by their names alone", () => {
-    const { operator, notes } = asDeployed(load({ env: { LEVEL: "info" } }), [
-      installed("shop", { env: { LEVEL: "hidden" } }),
-    ]);
+    const { operator, notes } = asDeployed(
+      load({ env: { LEVEL: "info" } }),
+      seen([installed("shop", { env: { LEVEL: "hidden" } })]),
+    );
     assert.deepEqual(operator.env, { LEVEL: "info" });
     assert.match(notes.join(), /env\.LEVEL/);
     assert.doesNotMatch(notes.join(), /hidden/);
   });
 
   it("is said not to be deployed, and must be named if there are several", () => {
-    assert.match(asDeployed(load(), []).notes.join(), /is not deployed to this cluster/);
-    const several = [installed("shop"), installed("other")];
+    assert.match(asDeployed(load(), seen([])).notes.join(), /is not deployed to this cluster/);
+    const several = seen([installed("shop"), installed("other")]);
     assert.throws(() => asDeployed(load(), several), /Name one with --installation: shop, other\./);
     assert.equal(asDeployed(load(), several, "other").home, "other-home");
     assert.throws(() => asDeployed(load(), several, "third"), /There is: shop, other\./);
+  });
+
+  it("is not guessed if the definition of the deployed one cannot be read", () => {
+    const unreadable = (name: string): UnreadableOperator => ({
+      ...{ name, home: "team", argosyVersion: "99.1.0", remedy: "Use the command of that version: npx it" },
+      complaint: "deployed by Argosy 99.1.0, and this command cannot read its definition: a flaw",
+    });
+    const says = {
+      name: "CommandError",
+      message:
+        "The operator widget in the namespace team was deployed by Argosy 99.1.0, and this command cannot read its " +
+        "definition: a flaw. Use the command of that version: npx it",
+    };
+    const ours = unreadable("widget");
+    assert.throws(() => asDeployed(load(), seen([], [ours])), says);
+    assert.throws(() => asDeployed(load(), seen([installed("shop")], [ours])), says);
+    assert.throws(() => asDeployed(load(), seen([installed("shop")], [ours]), "other"), says);
+    assert.equal(asDeployed(load(), seen([installed("shop")], [ours]), "shop").home, "shop-home");
+    assert.equal(asDeployed(load(), seen([installed("shop")], [unreadable("other")])).home, "shop-home");
   });
 
   it("is left out if its handler may act, or gets Secrets", () => {

@@ -3,7 +3,7 @@ import { explain } from "../../cli/inspect/explanation";
 import { formatExplanation } from "../../cli/inspect/formatExplanation";
 import type { Known, ObjectEvent } from "../../cli/inspect/known";
 import { placeIn } from "../../cli/inspect/place";
-import type { InstalledOperator } from "../../cli/inspect/readInstalled";
+import type { InstalledOperator, UnreadableOperator } from "../../cli/inspect/readInstalled";
 import type { Run } from "../../cli/inspect/runs";
 import { plain } from "../../cli/terminal";
 import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
@@ -24,6 +24,13 @@ const OPERATOR: InstalledOperator = {
     plural: "memcacheds",
     namespaced: true,
   },
+};
+
+const UNREADABLE: UnreadableOperator = {
+  name: "memcached",
+  home: "argosy",
+  complaint: "deployed by Argosy 99.1.0, and this command cannot read its definition: a flaw",
+  remedy: "Use the command of that version: npx it",
 };
 
 const TRACEBACK = `Traceback (most recent call last):
@@ -81,6 +88,7 @@ function known(more: Partial<Known> = {}): Known {
   return {
     object: object(),
     operators: [OPERATOR],
+    unreadable: [],
     leader: "memcached-runner-1",
     leaseRead: true,
     events: [],
@@ -238,6 +246,12 @@ describe("an explanation", () => {
       /pulumi up/,
     ],
     [
+      "has an operator that cannot be read",
+      { object: object({}, []), operators: [], unreadable: [UNREADABLE] },
+      /never handled: it has no Ready condition\. Whether an operator for Memcached is installed .* is not known, because the definition of memcached cannot be read\.$/,
+      /^Use the command of that version: npx it$/,
+    ],
+    [
       "is in a namespace that nobody looks after",
       { operators: [{ ...OPERATOR, namespaces: ["team-a"] }] },
       /No operator handles it: memcached handles only the namespaces team-a/,
@@ -285,6 +299,13 @@ describe("an explanation", () => {
         "argosy.dev/argosy.old",
         "argosy/argosy.old/finalizer",
         /the operator argosy\.old, which must release it, is not installed/,
+      ],
+      [
+        "that of an operator that cannot be read",
+        "argosy.dev/argosy.memcached",
+        undefined,
+        /the operator argosy\.memcached must release it, and its definition cannot be read/,
+        { operators: [], unreadable: [UNREADABLE] },
       ],
       ["a foreign one", "backup.example.com/keep", "velero", /velero has not removed its finalizer/],
       [

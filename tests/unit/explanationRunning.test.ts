@@ -38,7 +38,7 @@ async function explained(of: KubernetesObject, ...there: KubernetesObject[]) {
       there.find((each) => each.kind === kind && each.metadata.name === name),
     listAll: async ({ kind }: Resource) => there.filter((each) => each.kind === kind),
   } as unknown as KubernetesClient;
-  const target = { resource: DEPLOYMENTS, name: of.metadata, operators: [] };
+  const target = { resource: DEPLOYMENTS, name: of.metadata, operators: [], unreadable: [] };
   return explain(await lookAt(client, of, target, assert.fail));
 }
 

@@ -76,6 +76,7 @@ function known(more: Partial<Known> = {}): Known {
   return {
     object: OBJECT,
     operators: [watching("first"), watching("second")],
+    unreadable: [],
     leaseRead: true,
     events: [],
     runs: [],
@@ -153,9 +154,10 @@ describe("a look at an object that others own", () => {
       },
       listAll: async () => [],
     }) as unknown as KubernetesClient;
-  const target = { operators: [watching("first"), watching("second")] } as unknown as Parameters<
-    typeof lookAt
-  >[2];
+  const target = {
+    operators: [watching("first"), watching("second")],
+    unreadable: [],
+  } as unknown as Parameters<typeof lookAt>[2];
 
   it("finds what any of the operators remembers", async () => {
     const found = await lookAt(cluster(memory("second")), OBJECT, target, assert.fail);

@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { main } from "../../cli/argosy";
 import { formatFinding } from "../../cli/doctor";
 import { examineCluster } from "../../cli/doctor/cluster";
-import { installedOperators } from "../../cli/inspect/installed";
+import { installedOperators, tellLeftOut } from "../../cli/inspect/installed";
 import { plain } from "../../cli/terminal";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { removeFolder, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { operator } from "./support/objects";
+import { type Answer, json, TestApiServer } from "./support/testApiServer";
 
 const written = (name: string) => JSON.parse(definitionFileContent(operator({ name, execution: "pod" })));
 
@@ -42,9 +47,10 @@ describe("the installed operators", () => {
       configMap("cache", ARGOSY_VERSION, written("cache")),
       configMap("old", undefined, written("old")),
     );
-    const found = await installedOperators(cluster, ({ complaint }) => assert.fail(complaint));
+    const { operators, unreadable } = await installedOperators(cluster);
+    assert.deepEqual(unreadable, []);
     assert.deepEqual(
-      found.map(({ name, home, argosyVersion }) => [name, home, argosyVersion]),
+      operators.map(({ name, home, argosyVersion }) => [name, home, argosyVersion]),
       [
         ["cache", "argosy", ARGOSY_VERSION],
         ["old", "argosy", undefined],
@@ -69,11 +75,12 @@ describe("the installed operators", () => {
         configMap("cache", "99.1.0", content),
         configMap("shop", ARGOSY_VERSION, written("shop")),
       );
-      const { result, stderr } = await captured(() => installedOperators(cluster));
+      const found = await installedOperators(cluster);
       assert.deepEqual(
-        result.map(({ name }) => name),
-        ["shop"],
+        [found.operators, found.unreadable].map((some) => some.map(({ name }) => name)),
+        [["shop"], ["cache"]],
       );
+      const { stderr } = await captured(async () => tellLeftOut(found));
       assert.equal(
         stderr,
         "The operator cache in the namespace argosy is left out. It was deployed by Argosy 99.1.0, and this command, of " +
@@ -111,4 +118,52 @@ describe("the installed operators", () => {
       /cannot read its definition: [^\n]*\n {4}Deploy the operator again with pulumi up\.$/,
     );
   });
+});
+
+describe("a command in a cluster with an operator whose definition it cannot read", function () {
+  this.timeout(30_000);
+  const STRANGE = configMap("strange", undefined, {});
+  const answers: Readonly<Record<string, unknown>> = {
+    "/version": { gitVersion: "v1.34.0" },
+    "/apis": { groups: [] },
+    "/api/v1": { resources: [{ name: "configmaps", kind: "ConfigMap", namespaced: true }] },
+    "/api/v1/configmaps": { metadata: {}, items: [configMap("cache", "99.1.0", {})] },
+    "/api/v1/namespaces/default/configmaps/strange": STRANGE,
+  };
+  const answer: Answer = ({ path: asked }, response) =>
+    json(response, answers[asked] ?? { metadata: {}, items: [] });
+  const folder = writeFolder({});
+  const kubeconfig = path.join(folder, "kubeconfig");
+  let api: TestApiServer;
+  before(async () => {
+    api = await TestApiServer.start(answer);
+    writeFileSync(kubeconfig, api.kubeconfig());
+  });
+  after(async () => {
+    await api.stop();
+    removeFolder(folder);
+  });
+
+  const UNREADABLE = new RegExp(
+    `cache in the namespace argosy .*deployed by Argosy 99\\.1\\.0, .* npx ${PACKAGE_NAME}@99`,
+  );
+  const NOT_KNOWN =
+    /Whether an operator for ConfigMap is installed in this cluster is not known, because the definition of cache cannot be read\./;
+  for (const [code, args, says] of [
+    [0, ["pause", "configmap/strange"], [UNREADABLE, NOT_KNOWN, /If none is, only argosy dev respects/]],
+    [3, ["explain", "configmap/strange"], [UNREADABLE, NOT_KNOWN]],
+    [1, ["logs", "configmap/strange"], [UNREADABLE, NOT_KNOWN]],
+    [1, ["logs", "cache"], [UNREADABLE]],
+    [1, ["logs", "argosy.cache"], [UNREADABLE]],
+    [2, ["logs", "nobody"], [/There is no operator nobody in this cluster\. There is: cache\./]],
+    [0, ["runs"], [UNREADABLE, /There are no such runs\./]],
+  ] as const) {
+    it(`does not take it for one that is not there: argosy ${args.join(" ")}`, async () => {
+      const { result, stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
+      const text = `${stdout}${stderr}`;
+      assert.equal(result, code, text);
+      for (const each of says) assert.match(text, each);
+      assert.doesNotMatch(text, /No operator/);
+    });
+  }
 });
