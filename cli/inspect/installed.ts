@@ -4,7 +4,7 @@ import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { identityOf } from "../../runtime/names";
+import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../../runtime/names";
 import { CommandError } from "../commandError";
 import { progress } from "../terminal";
 import {
@@ -64,10 +64,16 @@ export function unreadableError({ name, home, complaint, remedy }: UnreadableOpe
   return new CommandError(`The operator ${name} in the namespace ${home} was ${complaint}. ${remedy}`);
 }
 
-/** The kinds that these operators handle, by the operators' identities. */
+/**
+ * The kinds that these operators handle, by the operators' identities. A run of before a rename has a former identity, which another
+ * operator may have now.
+ */
 export function kindsOf({ operators }: InstalledOperators): (identity: string) => Resource | undefined {
-  const kinds = new Map(operators.map((each) => [identityOf(each), resourceOf(each.customResource)]));
-  return (identity) => kinds.get(identity);
+  return (identity) => {
+    const isMeant = (each: OperatorIdentity) => identityOf(each) === identity;
+    const found = operators.find(isMeant) ?? operators.find((each) => formerIdentitiesOf(each).some(isMeant));
+    return found && resourceOf(found.customResource);
+  };
 }
 
 /** Takes the newest definition of each operator, because an operator has two during a roll-out. */

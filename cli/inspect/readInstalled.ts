@@ -7,7 +7,7 @@ import { DEFINITION_FILE, flawsOf } from "../../runtime/pod/definitionFile";
 /** The part of an operator's definition that an installed operator reveals. */
 export type InstalledDefinition = Pick<
   Operator,
-  "name" | "installation" | "customResource" | "watch" | "namespaces" | "execution"
+  "name" | "installation" | "formerNames" | "customResource" | "watch" | "namespaces" | "execution"
 >;
 
 /** An operator that a program has deployed to a cluster. */
@@ -39,6 +39,7 @@ export interface InstalledOperators {
 const NEEDED = {
   name: "a string",
   installation: "a string",
+  formerNames: "a list",
   customResource: "an object",
   execution: "a string",
 } as const;

@@ -27,6 +27,7 @@ export async function runningOperators(
     if (!identity || !isHeld(lease)) return [];
     const operator = {
       ...identity,
+      formerNames: [],
       home: DEFAULT_HOME,
       namespaces: "all",
       execution: "resident",

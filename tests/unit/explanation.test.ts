@@ -14,6 +14,7 @@ const at = (secondsAgo: number) => new Date(NOW.getTime() - secondsAgo * 1000).t
 const OPERATOR: InstalledOperator = {
   name: "memcached",
   installation: "argosy",
+  formerNames: [],
   home: "argosy",
   namespaces: "all",
   execution: "resident",

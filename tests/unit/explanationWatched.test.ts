@@ -24,6 +24,7 @@ function watching(name: string): InstalledOperator {
   return {
     name,
     installation: "argosy",
+    formerNames: [],
     home: "argosy",
     namespaces: "all",
     execution: "pod",

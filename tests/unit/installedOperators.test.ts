@@ -4,9 +4,10 @@ import path from "node:path";
 import { main } from "../../cli/argosy";
 import { formatFinding } from "../../cli/doctor";
 import { examineCluster } from "../../cli/doctor/cluster";
-import { installedOperators, tellLeftOut } from "../../cli/inspect/installed";
+import { installedOperators, kindsOf, tellLeftOut } from "../../cli/inspect/installed";
 import { plain } from "../../cli/terminal";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
+import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
@@ -16,7 +17,8 @@ import { captured } from "./support/captured";
 import { operator } from "./support/objects";
 import { type Answer, json, TestApiServer } from "./support/testApiServer";
 
-const written = (name: string) => JSON.parse(definitionFileContent(operator({ name, execution: "pod" })));
+const written = (name: string, more: Partial<Operator> = {}) =>
+  JSON.parse(definitionFileContent(operator({ name, execution: "pod", ...more })));
 
 /** The ConfigMap of an operator's definition, as a version of Argosy deployed it. */
 function configMap(name: string, version: string | undefined, content: unknown): KubernetesObject {
@@ -89,6 +91,21 @@ describe("the installed operators", () => {
       );
     });
   }
+
+  it("have the kind of their runs also under their former names, unless another operator has such a name now", async () => {
+    const of = (kind: string) => ({ ...cache.customResource, kind });
+    const cluster = clusterWith(
+      configMap("cache", ARGOSY_VERSION, written("cache", { formerNames: ["store", "shop.cache", "taken"] })),
+      configMap("taken", ARGOSY_VERSION, written("taken", { customResource: of("Other") })),
+    );
+    const kindOf = kindsOf(await installedOperators(cluster));
+    const identities = ["argosy.cache", "argosy.store", "shop.cache", "argosy.taken", "argosy.gone"];
+    const { kind } = cache.customResource;
+    assert.deepEqual(
+      identities.map((identity) => kindOf(identity)?.kind),
+      [kind, kind, kind, "Other", undefined],
+    );
+  });
 
   it("are in argosy doctor with the version, also those that it cannot read", async () => {
     const cluster = clusterWith(
