@@ -22,12 +22,12 @@ export function buildOperators(plan: OperatorsPlan) {
   const engine = buildEngineFiles(installation, platform.namespace, { ...engineFiles() });
   const eventPath = { ...workloadOptionsOf(plan), name: installation, platform, eventBus };
   // Changes of objects that are not ours never use the event bus: the operators watch these objects themselves.
-  const announced = operators.filter(({ watch }) => !watch);
-  const hasEventPath = platform.argoEvents && announced.length > 0;
+  const hinted = operators.filter(({ watch }) => !watch);
+  const hasEventPath = platform.argoEvents && hinted.length > 0;
   return {
     installation: buildInstallation(installation, thisProgram()),
     engine,
-    eventPath: hasEventPath ? buildEventPath(announced, eventPath, engine) : undefined,
+    eventPath: hasEventPath ? buildEventPath(hinted, eventPath, engine) : undefined,
     outside: events.length > 0 ? buildOutside(events, outsideOptionsOf(plan), engine) : undefined,
     memories: buildMemoryDefinition(operators),
     operators: operators.map((operator) => ({

@@ -165,20 +165,20 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     const folder = mkdtempSync(path.join(tmpdir(), "argosy-shell-"));
     try {
       const [program = "", flag = "", line = ""] = shell.command;
-      const kitEnds = (source: string) => {
+      const shellEnds = (source: string) => {
         const here = line.replaceAll("/var/run/argo", folder).replaceAll("/argosy/handler-shell", folder);
         return spawnSync(program, [flag, here.replaceAll("/bin/busybox", source)], { encoding: "utf8" });
       };
       const exitCode = path.join(folder, "ctr/handler-shell/exitcode");
 
-      const elsewhere = kitEnds(__filename);
+      const elsewhere = shellEnds(__filename);
       assert.deepStrictEqual([elsewhere.status, elsewhere.stderr], [0, ""], "were Argo's file elsewhere");
 
       mkdirSync(path.dirname(exitCode), { recursive: true });
-      assert.notEqual(kitEnds(path.join(folder, "none")).status, 0);
+      assert.notEqual(shellEnds(path.join(folder, "none")).status, 0);
       assert.equal(existsSync(exitCode), false, "there is no shell");
 
-      assert.equal(kitEnds(__filename).status, 0);
+      assert.equal(shellEnds(__filename).status, 0);
       assert.equal(readFileSync(exitCode, "utf8").trim(), "0");
       assert.deepStrictEqual(readFileSync(path.join(folder, "busybox")), readFileSync(__filename));
     } finally {
