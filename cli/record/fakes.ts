@@ -9,6 +9,9 @@ const SHORTEST = 6;
 /** The fields that identify an object are not secret, even if a Secret has the same word as a value. */
 const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "name", "namespace"]);
 
+/** Splits a text at its fakes, and keeps them. */
+const FAKE_PARTS = new RegExp(`(${FAKES.source})`);
+
 /**
  * Replaces the values of Secrets by fakes everywhere: in the Secrets, and in every other text.
  *
@@ -23,9 +26,8 @@ const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "name", "na
 export class Fakes {
   /** The fakes by the real values, with each byte as a character. */
   private readonly byValue = new Map<string, string>();
-  /** The replacements by the texts that must not be written. */
-  private replacements: ReadonlyMap<string, string> = new Map();
-  private pattern: RegExp | undefined;
+  /** The texts that must not be written, the longest first, with their replacements. */
+  private replacements: readonly (readonly [real: string, fake: string])[] = [];
 
   /** Learns the values of a Secret. The first Secret that has a value names the value's fake. */
   learn(secret: Manifest): void {
@@ -34,9 +36,8 @@ export class Fakes {
     }
     const forms = [...this.byValue].flatMap(([real, fake]) => formsOf(real, fake));
     const kept = [...this.byValue.values()].map((fake) => [inBase64(fake), inBase64(fake)] as const);
-    this.replacements = new Map([...forms.filter(([real]) => real.length >= SHORTEST), ...kept]);
-    const texts = [...this.replacements.keys()].sort((one, other) => other.length - one.length);
-    this.pattern = new RegExp([FAKES.source, ...texts.map(literal)].join("|"), "g");
+    const byText = new Map([...forms.filter(([real]) => real.length >= SHORTEST), ...kept]);
+    this.replacements = [...byText].sort(([one], [other]) => other.length - one.length);
   }
 
   /** How many values are known. */
@@ -98,8 +99,15 @@ export class Fakes {
   }
 
   private text(text: string): string {
-    if (!this.pattern) return text;
-    return text.replace(this.pattern, (found) => this.replacements.get(found) ?? found);
+    // Every second part is a fake, in which nothing is replaced. A regular expression of all texts could be too large.
+    let parts = text.split(FAKE_PARTS);
+    for (const [real, fake] of this.replacements)
+      parts = parts.flatMap((part, index) =>
+        index % 2 === 1
+          ? [part]
+          : part.split(real).flatMap((open, nth) => (nth === 0 ? [open] : [fake, open])),
+      );
+    return parts.join("");
   }
 }
 
@@ -109,10 +117,6 @@ function decoded(encoded: string): string {
 
 function inBase64(value: string | Buffer): string {
   return Buffer.from(value as string).toString("base64");
-}
-
-function literal(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
 /** The forms that a value may have in a text: plain, without the line break at the end of a file, and in base64. */

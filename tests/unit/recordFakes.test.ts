@@ -45,6 +45,16 @@ describe("the fakes of argosy record", () => {
     assert.deepEqual(inside.status.encoded, [base64(fake), base64(fake)]);
   });
 
+  it("take the place of a value however long it is, as a bundle of certificates is", () => {
+    const bundle = "certificate ".repeat(50_000).trim();
+    const { text, encoded } = fakesOf(secret("ca", { bundle })).inside({
+      text: `<${bundle}>`,
+      encoded: base64(bundle),
+    });
+    assert.match(text, /^<argosy-fake-[0-9a-f]{20}>$/);
+    assert.equal(`<${decoded(encoded)}>`, text);
+  });
+
   it("are the same for the same value, and the same each time", () => {
     const [mine, copy] = [
       secret("mine", { token: "secret-token" }),
