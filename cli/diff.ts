@@ -12,6 +12,7 @@ import { liveObjects, previewAll, withPreviews } from "./diff/session";
 import { installedOperatorsSeen } from "./inspect/installed";
 import type { InstalledOperators } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
+import { formatReference } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
 import { chosenOperators, findHandlers } from "./project";
 import { print, progress, styleFor } from "./terminal";
@@ -78,8 +79,9 @@ export function deployedAs(
   return deployed;
 }
 
-/** Prints a preview. Objects for which nothing would change are counted only. */
+/** Prints a preview, with what its handler was not given as progress. Objects for which nothing would change are counted only. */
 export function show(preview: ObjectPreview, { json, details }: PreviewCommandOptions): ObjectPreview {
+  for (const note of preview.notes ?? []) progress(`${formatReference(preview.object)}: ${note}`);
   if (json) print(writeJson(preview));
   else if (preview.result !== "unchanged") print(formatPreview(preview, styleFor(process.stdout), details));
   return preview;

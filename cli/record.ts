@@ -21,7 +21,13 @@ import type { ClusterOptions } from "./openCluster";
 import { findHandlers } from "./project";
 import { type Draft, draft } from "./record/draft";
 import { Fakes } from "./record/fakes";
-import { asked, type LiveQuestion, liveQuestion, secretsIn, secretsOfEnvironment } from "./record/question";
+import {
+  asked,
+  type LiveQuestion,
+  liveQuestion,
+  secretsAmong,
+  secretsOfEnvironment,
+} from "./record/question";
 import { requestOf } from "./record/recordedRun";
 import { rewriteFile } from "./rewriteFile";
 import { indent, print, progress, styleFor } from "./terminal";
@@ -107,7 +113,8 @@ async function fromRun(
   if (request.kind === "trial") {
     const event = object.metadata.deletionTimestamp ? "finalize" : "reconcile";
     const used = request.used as Used;
-    const question = { event, object, children: [], used, due: [], notes: [] } as const;
+    const secrets = secretsAmong([...Object.values(used).flat(), object]);
+    const question = { event, object, children: [], used, secrets, due: [], notes: [] } as const;
     return sourceOf(client, operator, deployed, question, from);
   }
   progress(
@@ -134,7 +141,7 @@ async function sourceOf(
         "contains no value of this Secret.",
     );
   const secrets = [
-    ...secretsIn(question),
+    ...question.secrets,
     ...(await secretsOfEnvironment(client, operator, deployed.home, unread)),
   ];
   for (const secret of secrets) fakes.learn(secret);

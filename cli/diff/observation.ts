@@ -7,6 +7,7 @@ import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { type Memory, memoryOf } from "../../runtime/memory/memory";
 import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
+import type { GivenChildren } from "../../runtime/reconcile/givenChildren";
 import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
 import { Sweep } from "../../runtime/reconcile/sweep";
 import type { WritingOptions } from "../../runtime/reconcile/writeChildren";
@@ -51,9 +52,9 @@ export class Observation {
     this.source = options.source ?? new DirectUse(operator, client);
   }
 
-  /** The object's children as its handler is given them. */
-  async children(): Promise<readonly KubernetesObject[]> {
-    return (await this.observed.observe(this.object)).children;
+  /** The object's children as its handler is given them, and a warning if some are cut. */
+  children(): Promise<Pick<GivenChildren, "children" | "warnings">> {
+    return this.observed.observe(this.object);
   }
 
   /** The engine's memory of the object. */

@@ -55,6 +55,8 @@ export interface ObjectPreview {
    */
   readonly result: "changed" | "unchanged" | "failed" | "paused" | "deleting" | "expired";
   readonly children: readonly ChildPreview[];
+  /** What the handler was not given, and why. Undefined if it was given everything. */
+  readonly notes?: readonly string[];
   readonly failure?: {
     readonly reason: PreviewFailureReason;
     readonly message: string;
@@ -117,7 +119,12 @@ export class Previews {
     const found = tried.children();
     const isChange = found.some(({ fate }) => fate !== "waits");
     const result = failure ? "failed" : isChange ? "changed" : "unchanged";
-    return { ...about, result, children: found, ...(failure && { failure }) };
+    const notes = tried.notes();
+    return {
+      ...{ ...about, result, children: found },
+      ...(notes.length > 0 && { notes }),
+      ...(failure && { failure }),
+    };
   }
 }
 
@@ -135,6 +142,7 @@ class TriedObject {
   private readonly observation: Observation;
   private desired: readonly DesiredChild[] = [];
   private written: Written | undefined;
+  private warnings: readonly { readonly note: string }[] = [];
 
   constructor(
     private readonly options: PreviewOptions,
@@ -154,7 +162,7 @@ class TriedObject {
     try {
       const memory = await this.observation.memory();
       const { operator, childResources } = this.options;
-      const answered = await this.ask(await this.observation.children(), memory);
+      const answered = await this.ask(memory);
       ({ log } = answered);
       this.desired = desiredChildren(
         answered.children.map((child) => this.mask.restored(child)),
@@ -190,6 +198,11 @@ class TriedObject {
     return [...done, ...waiting];
   }
 
+  /** What the handler was not given, and why. */
+  notes(): string[] {
+    return this.warnings.map(({ note }) => this.mask.text(note));
+  }
+
   /** The object need not exist, because it may only be tried. */
   private scope(): ChildrenScope {
     const { client, object, mask } = this;
@@ -204,17 +217,16 @@ class TriedObject {
     };
   }
 
-  private async ask(
-    children: readonly KubernetesObject[],
-    { state }: Memory,
-  ): Promise<{ children: readonly Manifest[]; log: string }> {
+  private async ask({ state }: Memory): Promise<{ children: readonly Manifest[]; log: string }> {
     const { operator, pool } = this.options;
-    const { used } = await this.observation.used("reconcile");
+    const { children, warnings: ofChildren } = await this.observation.children();
+    const { used, warnings: ofUsed } = await this.observation.used("reconcile");
+    this.warnings = [...ofChildren, ...ofUsed];
     const given = Object.entries(used).map(([key, value]) => [key, this.mask.given(value)]);
     const question = questionAbout({
       event: "reconcile",
       object: this.mask.given(this.object),
-      children: this.mask.given([...children]),
+      children: this.mask.given(children),
       used: Object.fromEntries(given) as Used,
       attempt: 1,
       state,

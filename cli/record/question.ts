@@ -8,7 +8,7 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import { isSecretKind } from "../../runtime/kubernetes/kinds";
 import { formatName, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
-import { type ListedChildren, listChildren } from "../diff/listedChildren";
+import { listChildren } from "../diff/listedChildren";
 import { Observation } from "../diff/observation";
 import type { Question } from "./draft";
 import { type Extent, recorded } from "./lean";
@@ -17,9 +17,11 @@ import { type Extent, recorded } from "./lean";
 export interface LiveQuestion {
   readonly event: HandlerEvent;
   readonly object: KubernetesObject;
-  /** With their `managedFields`. */
+  /** As the handler is given them, with their `managedFields`. */
   readonly children: readonly KubernetesObject[];
   readonly used: Used;
+  /** The Secrets among all these, those that are used first. They are whole, also if the handler is given only their metadata. */
+  readonly secrets: readonly KubernetesObject[];
   readonly state?: JsonObject | undefined;
   readonly due: readonly DueSchedule[];
   /** Notes for the user, in sentences. */
@@ -44,26 +46,25 @@ export async function liveQuestion(
   const resource = resourceOf(operator.customResource);
   const listed = await listChildren({ operator, client, childResources }, object.metadata.uid);
   const observation = new Observation({ operator, resource, childResources, client, home }, object, listed);
-  const [{ state }, children, { used, warnings }] = await Promise.all([
+  const [{ state }, observed, { used, warnings }] = await Promise.all([
     observation.memory(),
     observation.children(),
     observation.used(event),
   ]);
+  const whole = listed.near(object).map(({ child }) => child);
   return {
     ...{ event, object, used, due },
-    children: children.map((child) => withManagers(child, listed, object)),
+    children: observed.children.map((child) => withManagers(child, whole)),
+    secrets: secretsAmong([...Object.values(used).flat(), ...whole, object]),
     state,
-    notes: warnings.map(({ note }) => note),
+    notes: [...observed.warnings, ...warnings].map(({ note }) => note),
   };
 }
 
 /** A child with its `managedFields`, which a handler is not given. */
-function withManagers(
-  child: KubernetesObject,
-  listed: ListedChildren,
-  owner: KubernetesObject,
-): KubernetesObject {
-  return listed.near(owner).find((each) => each.child.metadata.uid === child.metadata.uid)?.child ?? child;
+function withManagers(child: KubernetesObject, whole: readonly KubernetesObject[]): KubernetesObject {
+  const { managedFields } = whole.find(({ metadata }) => metadata.uid === child.metadata.uid)?.metadata ?? {};
+  return { ...child, metadata: { ...child.metadata, ...(managedFields && { managedFields }) } };
 }
 
 /**
@@ -85,11 +86,9 @@ export function asked(question: LiveQuestion, extent: Extent, isOurs: boolean): 
   };
 }
 
-/** The Secrets in a question, those that are used first. */
-export function secretsIn({ object, children, used }: LiveQuestion): KubernetesObject[] {
-  return [...Object.values(used).flat(), ...children, object]
-    .filter((each) => isRecord(each) && isSecretKind(each))
-    .map((each) => each as KubernetesObject);
+/** Those that are Secrets. */
+export function secretsAmong(objects: readonly (KubernetesObject | null)[]): KubernetesObject[] {
+  return objects.filter((each) => isRecord(each) && isSecretKind(each)) as KubernetesObject[];
 }
 
 /**

@@ -184,6 +184,22 @@ describe("argosy diff and argosy try", function () {
     assert.match(stdout, /4 objects: 1 would change, 0 would not, 3 failed\n$/);
   });
 
+  it("say of which children the handler is given only the metadata, because all are too large together", async () => {
+    const children = Array.from({ length: 9 }, (_, at) => configMap(`heavy-${at}`));
+    await bench.applied("heavy", answering(...children));
+    for (const child of children)
+      await bench.api.patch(inNamespace(child, bench.namespace), { data: { foreign: "x".repeat(950_000) } });
+    answers("heavy", answering(...children));
+    const { stdout, stderr } = await argosy(0, "diff", `${kind().toLowerCase()}/heavy`, "--json");
+    assert.match(
+      stderr,
+      /\/heavy: the object's children have more than 8 MiB .*: ConfigMap .*\/heavy-\d\. Remove /,
+    );
+    assert.match((JSON.parse(stdout) as ObjectPreview).notes?.join() ?? "", /more than 8 MiB/);
+    const shown = asked().at(-1)?.children ?? [];
+    assert.equal(shown.filter((child) => !("data" in child)).length, 1);
+  });
+
   it("say that an object is paused, and do not ask its handler", async () => {
     const object = await bench.applied("paused");
     await bench.api.annotate(object, { "argosy.dev/paused": "true" });

@@ -13,7 +13,7 @@ import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";
 import { captured } from "../unit/support/captured";
 import { announceArgo } from "./support/argo";
-import { configMap, deployment } from "./support/manifests";
+import { configMap, deployment, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -143,6 +143,27 @@ describe("argosy record", function () {
     const fake = Buffer.from(used.credentials.data.password, "base64");
     const copy = children.find((each) => each.metadata.name === "live-copy");
     assert.deepEqual(copy?.["data"], { copy: fake.toString() });
+  });
+
+  it("records of a child only the metadata if the handler is given no more, says so, and still knows its values", async () => {
+    const copies = Array.from({ length: 8 }, (_, at) => configMap(`heavy-${at}`, { copy: PASSWORD }));
+    const data = { password: base64(PASSWORD) };
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "heavy" }, data };
+    await bench.applied("live", answering(...copies, secret));
+    for (const child of copies)
+      await bench.api.patch(inNamespace(child, bench.namespace), { data: { foreign: "x".repeat(950_000) } });
+    const foreign = base64("x".repeat(750_000));
+    await bench.api.patch(inNamespace(secret, bench.namespace), { data: { foreign } });
+    const told = await record(0, named("live"));
+    assert.match(told, /the object's children have more than 8 MiB .*: Secret .*\/heavy\. Remove /);
+    const { children } = fixture() as { children: KubernetesObject[] };
+    assert.equal(children.length, 9);
+    assert.deepEqual(
+      children.filter((child) => !("data" in child)).map((child) => child.kind),
+      ["Secret"],
+    );
+    const text = readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8");
+    for (const value of [PASSWORD, base64(PASSWORD)]) assert.ok(!text.includes(value), value);
   });
 
   it("leaves a file alone that is there, unless it is told to overwrite it", async () => {
