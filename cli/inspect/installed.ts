@@ -65,7 +65,7 @@ export function unreadableError({ name, home, complaint, remedy }: UnreadableOpe
 }
 
 /**
- * The kinds that these operators handle, by the operators' identities. A run of before a rename has a former identity, which another
+ * The kinds that these operators handle, by the operators' identities. A run from before a rename has a former identity, which another
  * operator may have now.
  */
 export function kindsOf({ operators }: InstalledOperators): (identity: string) => Resource | undefined {
