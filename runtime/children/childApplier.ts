@@ -13,7 +13,7 @@ import { releaseFormer } from "./former";
 import { isMarked, managersOf, markManagerOf, marksIn } from "./marks";
 import { conflictWith, provenOwner } from "./ownership";
 import { adoptionRefused, childConflict, deletionRefused, marksTaken } from "./refusals";
-import { neverAgain, rehearsalOf } from "./rehearsal";
+import { dryRunReplacementOf, replacementRefused } from "./rehearsal";
 
 /** What happened to a child. */
 export type ChildVerb = "created" | "patched" | "recreated" | "adopted" | "deleted";
@@ -264,8 +264,8 @@ export class ChildApplier {
     const { client } = scope;
     const { resource, manifest, ownerUid } = child;
     const { store, ownerKind } = this.options;
-    await client.create(resource, rehearsalOf(manifest), { dryRun: true }).catch((error: unknown) => {
-      throw neverAgain(refused, error);
+    await client.create(resource, dryRunReplacementOf(manifest), { dryRun: true }).catch((error: unknown) => {
+      throw replacementRefused(refused, error);
     });
     await scope.beforeReplacement?.();
     const { name, namespace } = manifest.metadata;

@@ -12,7 +12,7 @@ export type SeenChild = Pick<Child, "resource" | "name" | "namespace" | "uid" | 
  * again first.
  * @param isOwned whether the object that is there now is still its owner's child
  * @returns "gone" if there was none. Undefined if it is not deleted: it is no longer its owner's, or somebody else deletes it
- * @throws ApiError 409 if somebody else writes it all the time; StandingConflictError if a webhook refuses the deletion by a
+ * @throws ApiError 409 if somebody else writes it all the time; PersistentConflictError if a webhook refuses the deletion by a
  *   conflict; ApiError, ApiUnreachableError
  */
 export async function deleteOwned(

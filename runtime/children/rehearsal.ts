@@ -7,7 +7,7 @@ import type { Manifest } from "../kubernetes/objects";
  * The manifest that is created by a dry run before a child is deleted and created again: the child under a free name. A Service
  * is rehearsed without the addresses and ports that the old Service holds, which are free as soon as it is gone.
  */
-export function rehearsalOf(manifest: Manifest): Manifest {
+export function dryRunReplacementOf(manifest: Manifest): Manifest {
   const { apiVersion, kind, metadata, spec } = manifest;
   const isService = apiVersion === "v1" && kind === "Service" && isRecord(spec);
   return {
@@ -27,7 +27,7 @@ export function rehearsalName(name: string): string {
  * @param refused the refusal of the change
  * @param error what the rehearsal failed with. If nobody has decided about that, this is no refusal
  */
-export function neverAgain(refused: ApiError, error: unknown): unknown {
+export function replacementRefused(refused: ApiError, error: unknown): unknown {
   if (!(error instanceof ApiError) || isUndecided(error)) return error;
   const isOfName = error.status.details?.causes?.some(({ field }) => field === "metadata.name");
   // The name of a CustomResourceDefinition follows from its content, so the rehearsal's name cannot be right.

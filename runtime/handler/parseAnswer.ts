@@ -1,5 +1,5 @@
 import type { ReconcileFailure } from "../failure";
-import { flawOf, halfCharacterIn } from "../json/flaw";
+import { flawOf, loneSurrogateIn } from "../json/flaw";
 import { isRecord, isText, readJson, writeJson } from "../json/json";
 import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
@@ -173,7 +173,7 @@ function common(
 
 /** The API server would refuse such a text with a message about YAML, when other children are applied already. */
 function checkCharacters(value: unknown, path: string): void {
-  const where = halfCharacterIn(value, path);
+  const where = loneSurrogateIn(value, path);
   if (where !== undefined)
     throw invalid(
       `${shown(where)} has half of a character (a surrogate without its other half), which is not valid text`,

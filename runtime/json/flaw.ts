@@ -28,12 +28,12 @@ export function flawOf(value: unknown, levels = MOST_LEVELS): string | undefined
  * server keeps such a text. Undefined if there is none.
  * @param path of the value itself
  */
-export function halfCharacterIn(value: unknown, path: string): string | undefined {
+export function loneSurrogateIn(value: unknown, path: string): string | undefined {
   if (typeof value === "string") return HALF_CHARACTER.test(value) ? path : undefined;
   if (typeof value !== "object" || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
     if (HALF_CHARACTER.test(key)) return path;
-    const found = halfCharacterIn(inner, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
+    const found = loneSurrogateIn(inner, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
     if (found !== undefined) return found;
   }
   return undefined;

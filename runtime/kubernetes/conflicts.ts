@@ -4,16 +4,16 @@ import { ApiError, isApiError, isBusy } from "./errors";
  * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. This is not a race: a
  * webhook or a proxy refuses the write.
  */
-export class StandingConflictError extends ApiError {
+export class PersistentConflictError extends ApiError {
   constructor({ code, status, request }: ApiError) {
     super(code, status, request);
-    this.name = "StandingConflictError";
+    this.name = "PersistentConflictError";
   }
 }
 
 /** Whether a write failed because somebody else has written the object meanwhile. Another try may succeed. */
 export function isRace(error: unknown): error is ApiError {
-  return isApiError(error, 409) && !(error instanceof StandingConflictError);
+  return isApiError(error, 409) && !(error instanceof PersistentConflictError);
 }
 
 /** How the API server names a policy or a webhook that refuses a write, or that does not answer. */
@@ -28,7 +28,7 @@ const POLICY = /admission webhook|failed calling webhook|ValidatingAdmissionPoli
 export function policyRefusalIn(error: unknown): ApiError | undefined {
   const refusal = error instanceof ApiError ? error : (error as Error | undefined)?.cause;
   if (!(refusal instanceof ApiError) || isBusy(refusal)) return undefined;
-  if (refusal.code === 403 || refusal instanceof StandingConflictError) return refusal;
+  if (refusal.code === 403 || refusal instanceof PersistentConflictError) return refusal;
   return POLICY.test(refusal.message) ? refusal : undefined;
 }
 
@@ -49,12 +49,12 @@ export class Conflicts {
    * Takes in that a try was refused with 409. Returns if another try makes sense.
    * @param sent the version onto which we wrote. Undefined: no object was expected
    * @param found the version that exists now. Undefined: there is no object
-   * @throws StandingConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
+   * @throws PersistentConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
    *   there were enough tries
    */
   met(refusal: ApiError, sent: string | undefined, found: string | undefined): void {
     this.standing = sent === found && !isAboutQuota(refusal) ? this.standing + 1 : 0;
-    if (this.standing === MOST_STANDING) throw new StandingConflictError(refusal);
+    if (this.standing === MOST_STANDING) throw new PersistentConflictError(refusal);
     if (++this.tries >= this.mostTries) throw refusal;
   }
 }

@@ -6,7 +6,7 @@ import { INTAKE_FILE, type IntakeFile, parseIntakeFile } from "../events/intakeF
 import { startIntakeServer } from "../events/intakeServer";
 import { KubernetesClient } from "../kubernetes/client";
 import { MANAGER_PREFIX } from "../names";
-import { endOf, type Surroundings } from "./pod";
+import { endOf, type PodContext } from "./pod";
 import { addressOf, pathOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
 
@@ -19,13 +19,13 @@ export const intake = {
    * Reads the events of the installation.
    * @throws Error if the file is missing or unusable
    */
-  read({ settings }: Surroundings): IntakeFile {
+  read({ settings }: PodContext): IntakeFile {
     return parseIntakeFile(readFileSync(path.join(pathOf(settings, "definition"), INTAKE_FILE), "utf8"));
   },
 
   /** @throws Error if a port cannot be had */
-  async run(surroundings: Surroundings, file: IntakeFile): Promise<number> {
-    const { environment, settings, connection, log, stopping } = surroundings;
+  async run(context: PodContext, file: IntakeFile): Promise<number> {
+    const { environment, settings, connection, log, stopping } = context;
     const client = new KubernetesClient(connection);
     const onNotice = (notice: string) => log("info", notice);
     const controller = `${MANAGER_PREFIX}${file.installation}.intake`;
@@ -40,7 +40,7 @@ export const intake = {
       whyNotReady: () => (stopping.aborted ? "the pod is to end" : undefined),
     });
     log("info", `taking ${file.events.length} kinds of events`);
-    await endOf(surroundings);
+    await endOf(context);
     await events.close();
     client.close();
     await telemetry.close();

@@ -1,7 +1,7 @@
 import { Keeper } from "../eventPath/keeper";
 import { KubernetesClient } from "../kubernetes/client";
 import { ONCE_A_MINUTE_MS, withoutRepeats } from "../text/notices";
-import type { Surroundings } from "./pod";
+import type { PodContext } from "./pod";
 import { addressOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
 
@@ -9,8 +9,8 @@ import { startTelemetryServer } from "./telemetryServer";
  * Keeps an event path working until the pod must end.
  * @throws Error if the port cannot be had
  */
-export async function keep(surroundings: Surroundings): Promise<number> {
-  const { environment, settings, connection, log, stopping } = surroundings;
+export async function keep(context: PodContext): Promise<number> {
+  const { environment, settings, connection, log, stopping } = context;
   const { namespace, eventPath, pod: instance } = environment;
   const client = new KubernetesClient(connection);
   const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);

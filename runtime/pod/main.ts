@@ -1,26 +1,26 @@
-import { leaveWord } from "./lastWord";
 import type { EngineCommand } from "./layout";
 import { logTo } from "./logLine";
-import { openPod, openSurroundings, type PodCommand, type Surroundings } from "./pod";
+import { openPod, openPodContext, type PodCommand, type PodContext } from "./pod";
 import { readSettings } from "./podSettings";
+import { writeTerminationMessage } from "./terminationMessage";
 
 /** A command that is ready to run. */
 type Work = () => Promise<number>;
 
 /** The commands of engine.js, by its first argument. Only the modules that the command needs are evaluated. */
-const COMMANDS: Readonly<Record<EngineCommand, () => (surroundings: Surroundings) => Work>> = {
+const COMMANDS: Readonly<Record<EngineCommand, () => (context: PodContext) => Work>> = {
   resident: () => ofOperator((require("./resident") as typeof import("./resident")).resident),
   run: () => ofOperator((require("./run") as typeof import("./run")).run),
   resync: () => ofOperator((require("./resync") as typeof import("./resync")).resync),
   keep: () => {
     const { keep } = require("./keep") as typeof import("./keep");
-    return (surroundings) => () => keep(surroundings);
+    return (context) => () => keep(context);
   },
   intake: () => {
     const { intake } = require("./intake") as typeof import("./intake");
-    return (surroundings) => {
-      const file = intake.read(surroundings);
-      return () => intake.run(surroundings, file);
+    return (context) => {
+      const file = intake.read(context);
+      return () => intake.run(context, file);
     };
   },
 };
@@ -36,9 +36,9 @@ function commandOf(argument: string | undefined) {
   return Object.hasOwn(COMMANDS, argument ?? "") ? COMMANDS[argument as EngineCommand] : undefined;
 }
 
-function ofOperator(command: PodCommand): (surroundings: Surroundings) => Work {
-  return (surroundings) => {
-    const pod = openPod(surroundings);
+function ofOperator(command: PodCommand): (context: PodContext) => Work {
+  return (context) => {
+    const pod = openPod(context);
     return () => command(pod);
   };
 }
@@ -55,7 +55,7 @@ async function main(): Promise<number> {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopping.abort());
   let work: Work;
   try {
-    work = command()(openSurroundings(argument as EngineCommand, process.env, stopping.signal, write));
+    work = command()(openPodContext(argument as EngineCommand, process.env, stopping.signal, write));
   } catch (error) {
     return end(UNUSABLE, (error as Error).message);
   }
@@ -65,7 +65,7 @@ async function main(): Promise<number> {
 /** Says in the log why the process ends, and to everybody who looks at its pod. */
 function end(code: number, message: string, logged = message): number {
   logTo(write)("error", logged);
-  leaveWord(readSettings(process.env), message);
+  writeTerminationMessage(readSettings(process.env), message);
   return code;
 }
 

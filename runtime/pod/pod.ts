@@ -7,8 +7,8 @@ import type { EngineCommand } from "./layout";
 import { type Log, logTo } from "./logLine";
 import { type PodSettings, pathOf, readSettings } from "./podSettings";
 
-/** The surroundings that every command of the engine finds in its pod. */
-export interface Surroundings {
+/** The context that every command of the engine finds in its pod. */
+export interface PodContext {
   readonly environment: RunnerEnvironment;
   readonly settings: PodSettings;
   /** The connection of the pod's service account. */
@@ -18,13 +18,13 @@ export interface Surroundings {
   readonly stopping: AbortSignal;
 }
 
-/** The surroundings that a command of the engine finds in a pod of an operator. */
-export interface Pod extends Surroundings {
+/** The context that a command of the engine finds in a pod of an operator. */
+export interface Pod extends PodContext {
   readonly operator: Operator;
 }
 
 /** Resolves when the pod must end. */
-export async function endOf({ stopping }: Pick<Surroundings, "stopping">): Promise<void> {
+export async function endOf({ stopping }: Pick<PodContext, "stopping">): Promise<void> {
   if (!stopping.aborted) await once(stopping, "abort");
 }
 
@@ -36,12 +36,12 @@ export type PodCommand = (pod: Pod) => Promise<number>;
  * @param write writes to the log
  * @throws Error if a part of it is missing or unusable
  */
-export function openSurroundings(
+export function openPodContext(
   command: EngineCommand,
   env: Readonly<Record<string, string | undefined>>,
   stopping: AbortSignal,
   write: (line: string) => unknown,
-): Surroundings {
+): PodContext {
   const settings = readSettings(env);
   return {
     environment: readEnvironment(command, env),
@@ -56,9 +56,9 @@ export function openSurroundings(
  * Reads the operator of a pod.
  * @throws DefinitionFileError if its definition is missing or unusable
  */
-export function openPod(surroundings: Surroundings): Pod {
-  const operator = readDefinitionFile(pathOf(surroundings.settings, "definition"));
+export function openPod(context: PodContext): Pod {
+  const operator = readDefinitionFile(pathOf(context.settings, "definition"));
   const log: Log = (level, message, fields) =>
-    surroundings.log(level, message, { operator: operator.name, ...fields });
-  return { ...surroundings, operator, log };
+    context.log(level, message, { operator: operator.name, ...fields });
+  return { ...context, operator, log };
 }

@@ -1,7 +1,7 @@
 import { KubernetesClient } from "../kubernetes/client";
-import { leaveWord } from "./lastWord";
 import type { Pod } from "./pod";
 import { resyncOnce } from "./resync/resyncOnce";
+import { writeTerminationMessage } from "./terminationMessage";
 
 /**
  * Submits a run for every object of the operator, and ends.
@@ -25,7 +25,7 @@ export async function resync(pod: Pod): Promise<number> {
     const { submitted, running, left, failed } = result;
     const message = `${submitted} runs submitted, ${running} objects had one, ${left} are left for the next resync, ${failed} failed`;
     log(failed > 0 ? "error" : "info", message);
-    leaveWord(pod.settings, message);
+    writeTerminationMessage(pod.settings, message);
     return failed > 0 ? 1 : 0;
   } finally {
     client.close();

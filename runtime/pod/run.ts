@@ -3,7 +3,6 @@ import { KubernetesClient } from "../kubernetes/client";
 import type { ReconcileReport } from "../reconcile/report";
 import { PipeTransport } from "./handlerContainer/pipeTransport";
 import { prepareHandler } from "./handlerContainer/prepareHandler";
-import { leaveExitOfHandler, leaveTimings, leaveWord } from "./lastWord";
 import { ANSWER_FILE } from "./layout";
 import { logReport } from "./logLine";
 import { openTraces, TRACES_GRACE_MS } from "./openTraces";
@@ -11,6 +10,7 @@ import type { Pod } from "./pod";
 import { pathOf } from "./podSettings";
 import { runOnce } from "./run/runOnce";
 import { HANDLER_SECONDS } from "./run/runSeconds";
+import { leaveExitOfHandler, leaveTimings, writeTerminationMessage } from "./terminationMessage";
 
 /**
  * Reconciles the one object that the pod's Workflow names, and ends. The handler's container is ended with it, so that the pod
@@ -46,7 +46,7 @@ export async function run(pod: Pod): Promise<number> {
       process.stdout.write(`${answer}\n`);
     }
     log(exitCode === 0 ? "info" : "error", message);
-    leaveWord(settings, message);
+    writeTerminationMessage(settings, message);
     return exitCode;
   } finally {
     client.close();

@@ -54,7 +54,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | the object is gone, or its namespace is being deleted or gone | nobody's | no | no |
  * | 409: the object or a child moved on | nobody's | no | soon |
  * | `WatchLateError`: the object is gone, and its watch still shows it | nobody's | no | soon |
- * | `StandingConflictError`: 409, and nothing moved | the object's | yes | after a backoff |
+ * | `PersistentConflictError`: 409, and nothing moved | the object's | yes | after a backoff |
  * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |
  * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
  * | any other refusal of the API server | the object's | yes | after a backoff |
@@ -66,7 +66,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | --- | --- | --- |
  * | `apiErrorOf` (kubernetes/errors.ts) | an admission webhook's denial, with almost any code | a refusal: 403 |
  * | `Settling` (kubernetes/settling.ts) | 403, soon after the API server came up: it may not know its roles yet | busy: 503 |
- * | `Conflicts` (kubernetes/conflicts.ts), `Finalizers` | 409 though nothing moved | `StandingConflictError` |
+ * | `Conflicts` (kubernetes/conflicts.ts), `Finalizers` | 409 though nothing moved | `PersistentConflictError` |
  * | `Outages` (children/outages.ts) | a request that fails while the API server answers for its object | busy; later `ChildRefused`, or `ApiError` |
  * | `Reconciler` | `ObjectGoneError`, while a watch shows the object | `WatchLateError` |
  * | `childRefused`, `deletionRefused` (children/refusals.ts) | a refusal of a child | `ChildRefused` or `NamespaceNotGranted` |

@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "../failure";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
-import { Conflicts, StandingConflictError } from "../kubernetes/conflicts";
+import { Conflicts, PersistentConflictError } from "../kubernetes/conflicts";
 import { isApiError, isMisfit } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -139,7 +139,7 @@ export class Finalizers {
       if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp) throw new ObjectGoneError();
       // No other write of the object is a conflict.
       const isUnmoved = now.metadata.resourceVersion === object.metadata.resourceVersion;
-      throw isUnmoved && isApiError(error, 409) ? new StandingConflictError(error) : error;
+      throw isUnmoved && isApiError(error, 409) ? new PersistentConflictError(error) : error;
     }
   }
 

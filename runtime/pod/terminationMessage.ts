@@ -11,7 +11,7 @@ import type { PodSettings } from "./podSettings";
  * Workflow: "main: Error (exit code 1): ..." (argo-workflows, workflow/controller/operator.go, inferFailedReason). Outside of a
  * container the file does not exist, and nothing is written.
  */
-export function leaveWord({ root }: Pick<PodSettings, "root">, message: string): void {
+export function writeTerminationMessage({ root }: Pick<PodSettings, "root">, message: string): void {
   try {
     writeFileSync(`${root}${TERMINATION_LOG}`, clean(message), { flag: "r+" });
   } catch {

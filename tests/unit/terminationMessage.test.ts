@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { leaveExitOfHandler, leaveTimings, leaveWord } from "../../runtime/pod/lastWord";
+import {
+  leaveExitOfHandler,
+  leaveTimings,
+  writeTerminationMessage,
+} from "../../runtime/pod/terminationMessage";
 
 describe("the last word of a container", () => {
   let root: string;
@@ -16,14 +20,14 @@ describe("the last word of a container", () => {
 
   it("goes where the kubelet looks for it, short and without what a terminal would act on", () => {
     writeFileSync(file, "");
-    leaveWord({ root }, `the handler ended \u001b[31mwith exit code 3${"!".repeat(9_000)}`);
+    writeTerminationMessage({ root }, `the handler ended \u001b[31mwith exit code 3${"!".repeat(9_000)}`);
     const text = readFileSync(file, "utf8");
     assert.match(text, /^the handler ended with exit code 3!+…$/);
     assert.ok(Buffer.byteLength(text) < 4096, "the kubelet cuts what is longer");
   });
 
   it("is not left where no kubelet has made a place for it", () => {
-    leaveWord({ root }, "over");
+    writeTerminationMessage({ root }, "over");
     assert.equal(existsSync(file), false);
   });
 
