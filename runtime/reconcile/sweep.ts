@@ -15,7 +15,7 @@ import type { Memory } from "../memory/memory";
 import { OWNER_UID_LABEL } from "../names";
 import { kindNotGranted, namespacesLeft } from "./leftBehind";
 
-/** What {@link Sweep} work with. */
+/** What {@link Sweep} works with. */
 export interface SweepOptions {
   readonly operator: Operator;
   /** The kinds of `operator.children` as the API serves them. */
