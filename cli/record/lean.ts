@@ -1,6 +1,6 @@
 import { isRecord } from "../../runtime/json/json";
 import type { Json, JsonObject, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
-import { DOMAIN, ENGINE_CONDITIONS, OWN_STATUS_FIELDS } from "../../runtime/names";
+import { DOMAIN, ENGINE_CONDITIONS, OWN_STATUS_FIELDS, TRUNCATED_ANNOTATION } from "../../runtime/names";
 import { withoutLastApplied } from "../../runtime/watch/watched";
 
 /**
@@ -51,9 +51,10 @@ function filled(key: string, value: object): [string, unknown][] {
   return Object.keys(value).length > 0 ? [[key, value]] : [];
 }
 
-/** A map without the marks of the engine, and without the counters of Deployments. */
+/** A map without what the engine writes into the cluster, and without the counters of Deployments. */
 function withoutOurs(map: object): object {
-  const isNoise = (key: string) => !isForeign(key) || key === "deployment.kubernetes.io/revision";
+  const isNoise = (key: string) =>
+    (!isForeign(key) && key !== TRUNCATED_ANNOTATION) || key === "deployment.kubernetes.io/revision";
   return Object.fromEntries(Object.entries(map).filter(([key]) => !isNoise(key)));
 }
 

@@ -159,8 +159,10 @@ describe("argosy record", function () {
     const { children } = fixture() as { children: KubernetesObject[] };
     assert.equal(children.length, 9);
     assert.deepEqual(
-      children.filter((child) => !("data" in child)).map((child) => child.kind),
-      ["Secret"],
+      children
+        .filter((child) => !("data" in child))
+        .map(({ kind, metadata }) => [kind, metadata.annotations]),
+      [["Secret", { "argosy.dev/truncated": "true" }]],
     );
     const text = readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8");
     for (const value of [PASSWORD, base64(PASSWORD)]) assert.ok(!text.includes(value), value);

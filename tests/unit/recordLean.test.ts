@@ -66,6 +66,14 @@ describe("what argosy record leaves of an object", () => {
     });
   });
 
+  it("lean: that a handler is given only the metadata", () => {
+    const annotations = { "argosy.dev/truncated": "true", "argosy.dev/owner": "shop/sessions" };
+    const { apiVersion, kind, metadata } = deployment;
+    const child = { apiVersion, kind, metadata: { ...metadata, annotations } };
+    const { metadata: left } = recorded(child, "lean", false) as unknown as KubernetesObject;
+    assert.deepEqual(left.annotations, { "argosy.dev/truncated": "true" });
+  });
+
   it("identified: with uid, times and owners too", () => {
     const { metadata } = recorded(deployment, "identified", false) as unknown as KubernetesObject;
     assert.equal(metadata.uid, "u1");
