@@ -1,4 +1,4 @@
-import { writeJson } from "../json/json";
+import { readJson, writeJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { getUnlessGone } from "../kubernetes/namespaces";
 import {
@@ -30,8 +30,8 @@ export interface KnownObjects {
 }
 
 /**
- * The longest memory that is kept, in characters of JSON: room for about 200 children that are created once. Memories are kept of all
- * objects for ever, and whoever may write a status can write a memory of more than a megabyte there.
+ * The longest memory that is kept of an object, in characters of JSON: room for about 200 children that are created once. Anyone who
+ * may write a status can write more than a megabyte there, and the memory is kept as long as the object exists.
  */
 const MOST_MEMORY_LENGTH = 16 * 1024;
 
@@ -184,7 +184,7 @@ export class CustomResources implements KnownObjects {
   lastMemoryOf({ metadata }: KubernetesObject): JsonObject | undefined {
     const stored = this.store.find(this.options.resource, metadata);
     const memory = stored?.uid === metadata.uid ? stored.facts.memory : undefined;
-    return memory === undefined ? undefined : JSON.parse(memory);
+    return memory === undefined ? undefined : (readJson(memory) as JsonObject);
   }
 
   /** Whether an object with that uid is known. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
+import { readJson } from "../../runtime/json/json";
+import type { JsonObject, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
 import { writtenMemory } from "../../runtime/memory/memory";
 import { CustomResources, type ObjectChange } from "../../runtime/watch/customResources";
 import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
@@ -104,6 +105,13 @@ describe("CustomResources", () => {
     sink.set(at(9, { uid: "other" }), true);
     sink.listed("9");
     assert.deepEqual(known(at(9, { uid: "other" })), undefined);
+  });
+
+  it("keeps the integers of a memory as they are, however long", () => {
+    const written = { kinds: [], later: readJson("12345678901234567890"), uid: "widget-uid" } as JsonObject;
+    watched(at(6, {}, { status: { argosy: written } }));
+    watched(at(7));
+    assert.deepEqual(objects.lastMemoryOf(at(7)), written);
   });
 
   it("says nothing of a memory that the engine itself has emptied, or that is too long to be kept", () => {
