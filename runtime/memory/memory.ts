@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { flawOf } from "../json/flaw";
 import { isRecord, writeJson } from "../json/json";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
+import { MEMORY_FIELD } from "../names";
 import type { ScheduleMemory } from "../schedules/due";
 
 /**
@@ -35,9 +36,8 @@ export interface Footprint {
  * remembered until the next run. If the definition drops the kind at exactly that moment, such a child in another namespace is
  * left.
  *
- * Engines of several versions write it, and an older one may lead after a newer one: while a new runner is rolled out, and after
- * somebody rolled back. So an engine carries on the keys that it does not know ({@link Memory.unknown}), and whoever changes the
- * keys must keep to these rules:
+ * Engines of several versions write it. An older engine may lead after a newer one, while a new runner is rolled out or after a
+ * rollback. So an engine keeps the keys that it does not know ({@link Memory.unknown}). A change of the keys must follow these rules:
  * - A key keeps its name, its form and its meaning for ever. Something new gets a new key.
  * - An engine that does not know a new key carries its value on, and changes the children meanwhile. If the value may be wrong
  *   then, the value must say what it is about, and count only as long as that is so: `of` in a schedule says it, and so do the
@@ -88,17 +88,15 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
 /** All other keys are {@link Memory.unknown}. */
 const KNOWN: readonly string[] = [
-  ...[
-    "uid",
-    "kinds",
-    "created",
-    "readyOnce",
-    "schedules",
-    "reportedEvents",
-    "state",
-    "namespaces",
-    "elsewhere",
-  ],
+  "uid",
+  "kinds",
+  "created",
+  "readyOnce",
+  "schedules",
+  "reportedEvents",
+  "state",
+  "namespaces",
+  "elsewhere",
   ...FOOTPRINT,
 ];
 /** Somebody who may write the status may write anything there, and it would stay. */
@@ -109,20 +107,26 @@ const MOST_UNKNOWN_BYTES = 64 * 1024;
  * whose children are gone. Then only the kinds count, because children of some may have to be swept.
  */
 export function memoryOf(object: KubernetesObject): Memory {
-  const written = isRecord(object["status"]) ? object["status"]["argosy"] : undefined;
+  const written = fieldOf(object);
   const memory = memoryIn(written);
-  const isOfThisLife = isRecord(written) && written["uid"] === object.metadata.uid;
-  return isOfThisLife ? memory : { ...NOTHING, kinds: memory.kinds };
+  return isOfThisLife(written, object) ? memory : { ...NOTHING, kinds: memory.kinds };
 }
 
 /**
- * The memory that the engine wrote into the status of this very custom resource, as JSON. Undefined if there is none, or if somebody
- * has emptied it: the engine itself always writes the kinds.
+ * The memory in the status of this very custom resource, as it is there: {@link memoryIn} reads it. Undefined if there is none, or if
+ * somebody has emptied it: the engine itself always writes the kinds.
  */
-export function writtenMemory({ status, metadata }: KubernetesObject): JsonObject | undefined {
-  const written = isRecord(status) ? status["argosy"] : undefined;
-  const isWritten = isRecord(written) && written["uid"] === metadata.uid && Array.isArray(written["kinds"]);
-  return isWritten ? remembered(memoryIn(written)) : undefined;
+export function writtenMemory(object: KubernetesObject): JsonObject | undefined {
+  const written = fieldOf(object);
+  return isOfThisLife(written, object) && Array.isArray(written["kinds"]) ? written : undefined;
+}
+
+function fieldOf({ status }: KubernetesObject): unknown {
+  return isRecord(status) ? status[MEMORY_FIELD] : undefined;
+}
+
+function isOfThisLife(written: unknown, { metadata }: KubernetesObject): written is JsonObject {
+  return isRecord(written) && written["uid"] === metadata.uid;
 }
 
 /** A memory as it is written into the status of the custom resource with that uid. {@link memoryOf} reads it. */

@@ -9,7 +9,15 @@ import type { KubernetesClient } from "../kubernetes/client";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import type { Memories } from "../memory/memories";
-import { type Footprint, isSameMemory, type Memory, memoryOf, NOTHING, remembered } from "../memory/memory";
+import {
+  type Footprint,
+  isSameMemory,
+  type Memory,
+  memoryOf,
+  NOTHING,
+  remembered,
+  writtenMemory,
+} from "../memory/memory";
 import { memoryAfter, memoryOfPart, type Progress } from "../memory/rememberedChildren";
 import { formerManagersOf, type OperatorNames } from "../names";
 import type { StatusChange } from "../status/composeStatus";
@@ -142,7 +150,7 @@ export class Remembering {
   ): Promise<Memory> {
     const memory = { ...before, schedules };
     const isFirst = !isSameMemory(memory, before);
-    const isTaken = this.options.isOurs && !isSameMemory(before, memoryOf(object));
+    const isTaken = this.options.isOurs && !writtenMemory(object) && !isSameMemory(before, memoryOf(object));
     if (!isFirst && !isTaken) return before;
     await this.now(client, object, memory).catch((error: unknown) => {
       // This process still knows what somebody took. The end of the run tries once more, and says what is wrong.
