@@ -6,7 +6,7 @@ import { displayPath } from "../definition/problems";
 import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator, PolicyRule } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { builtIn, discover, UnknownKindError } from "../runtime/kubernetes/discovery";
+import { builtIn, discoverIfServed } from "../runtime/kubernetes/discovery";
 import { isApiError } from "../runtime/kubernetes/errors";
 import type { Condition, Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
@@ -180,10 +180,7 @@ async function installDefinition(
     }
     if (!conditions.some(({ type, status }) => type === "Established" && status === "True")) return undefined;
     // Discovery, which the engine uses, is updated a moment later.
-    return discover(client, apiVersion, kind).catch((error: unknown) => {
-      if (error instanceof UnknownKindError) return undefined;
-      throw error;
-    });
+    return discoverIfServed(client, apiVersion, kind);
   };
   const what = `CustomResourceDefinition ${name} is established`;
   const message = (waited: string) => `The API server did not serve the CRD ${name} within ${waited}.`;

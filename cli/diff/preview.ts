@@ -121,7 +121,9 @@ export class Previews {
     const result = failure ? "failed" : isChange ? "changed" : "unchanged";
     const notes = tried.notes();
     return {
-      ...{ ...about, result, children: found },
+      ...about,
+      result,
+      children: found,
       ...(notes.length > 0 && { notes }),
       ...(failure && { failure }),
     };

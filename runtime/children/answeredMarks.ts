@@ -43,15 +43,14 @@ const ANNOTATIONS: Known = {
   applied: [ADOPT_ANNOTATION, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION, RECONCILE_AT_ANNOTATION],
   leftOut: [
     // Only the engine reads annotations about the order: they do not count in the cluster.
-    ...[AFTER_ANNOTATION, ONCE_ANNOTATION],
+    AFTER_ANNOTATION,
+    ONCE_ANNOTATION,
     // Copied, as the labels are.
-    ...[
-      OWNER_ANNOTATION,
-      LEVEL_ANNOTATION,
-      EVENT_ID_ANNOTATION,
-      EVENT_CONTENT_ANNOTATION,
-      PROGRAM_ANNOTATION,
-    ],
+    OWNER_ANNOTATION,
+    LEVEL_ANNOTATION,
+    EVENT_ID_ANNOTATION,
+    EVENT_CONTENT_ANNOTATION,
+    PROGRAM_ANNOTATION,
   ],
   meant: `the annotations for an order are ${AFTER_ANNOTATION} and ${ONCE_ANNOTATION}`,
 };

@@ -105,8 +105,9 @@ export class ChildWriter {
   }
 
   /**
-   * Deletes an object if it is a child of this owner that has lost one of the marks that name the owner.
-   * @returns undefined if it is no such child, or is gone
+   * Deletes a child of this owner that has lost one of the marks that name the owner.
+   * @param found as `isStrippedChildOf` has recognized it
+   * @returns undefined if it is no such child any more, or is gone
    * @throws as {@link delete} does
    */
   async deleteStripped(
@@ -117,7 +118,7 @@ export class ChildWriter {
   ): Promise<ChildChange | undefined> {
     const isOwned = (now: KubernetesObject) =>
       isStrippedChildOf(now, owner, this.managers) || this.ownerOf(now)?.uid === owner.metadata.uid;
-    if (!isStrippedChildOf(found, owner, this.managers) || found.metadata.deletionTimestamp) return undefined;
+    if (found.metadata.deletionTimestamp) return undefined;
     const { name, namespace, uid, resourceVersion } = found.metadata;
     return this.deleteIf(isOwned, { resource, name, namespace, uid, resourceVersion }, scope);
   }

@@ -70,6 +70,18 @@ export async function discover(
   return { apiVersion, kind, plural: found.name, namespaced: found.namespaced };
 }
 
+/** As {@link discover}. Undefined if the API server does not serve the kind. */
+export function discoverIfServed(
+  client: KubernetesClient,
+  apiVersion: string,
+  kind: string,
+): Promise<Resource | undefined> {
+  return discover(client, apiVersion, kind).catch((error: unknown) => {
+    if (error instanceof UnknownKindError) return undefined;
+    throw error;
+  });
+}
+
 /**
  * How the API server serves the objects of a kind: in this version, or else in another one of the group, since all versions have the
  * same objects. The API server is asked, also about Kubernetes' own kinds.
@@ -80,12 +92,7 @@ export async function discoverObjects(
   apiVersion: string,
   kind: string,
 ): Promise<Resource | undefined> {
-  const discoverIn = (version: string) =>
-    discover(client, version, kind).catch((error: unknown) => {
-      if (error instanceof UnknownKindError) return undefined;
-      throw error;
-    });
-  const found = await discoverIn(apiVersion);
+  const found = await discoverIfServed(client, apiVersion, kind);
   const group = groupOf(apiVersion);
   // The core group has one version.
   if (found || group === "") return found;
@@ -94,7 +101,7 @@ export async function discoverObjects(
     throw error;
   });
   for (const { groupVersion } of versions) {
-    const other = await discoverIn(groupVersion);
+    const other = await discoverIfServed(client, groupVersion, kind);
     if (other) return other;
   }
   return undefined;
