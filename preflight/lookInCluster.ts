@@ -68,8 +68,8 @@ export interface Look {
   /** All namespaces, without their content. */
   namespaces(): Promise<readonly KubernetesObject[] | undefined>;
   /**
-   * The CRDs of Argo that Argosy's platforms have installed, without their content. For an account that may not list CRDs, those by
-   * which the halves of Argo are known, whoever has installed them.
+   * The CRDs of Argo that Argosy's platforms have installed, without their content. If the account may not list CRDs, one CRD
+   * of each half of Argo instead, no matter who installed it.
    */
   argoDefinitions(): Promise<readonly KubernetesObject[] | undefined>;
   /** Whether there is a Secret of this name. Its content is not requested. */

@@ -174,9 +174,9 @@ export class Reconciler {
     const late = error instanceof ObjectGoneError && objects.isShown(name) ? new WatchLateError() : undefined;
     const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? late ?? error, name.namespace);
     const { report, again } = consequence;
-    // A write may have been done although nobody was told.
+    // If the answer to a write was lost, the write may still have been done.
     if (again.kind === "again" || report.skipped === "gone" || outage) objects.invalidate(name);
-    // Nobody may ask about it again.
+    // Perhaps no later reconcile comes for this object, so forget it now.
     if (report.skipped === "gone") this.forget(name);
     draft.fail(consequence);
   }

@@ -40,7 +40,7 @@ describe("what the components of a program make", function () {
     });
   });
 
-  it("counts for a component that has asked before so many other runs that its own is forgotten", async () => {
+  it("counts for a component that asked early, although so many runs followed that its own run is forgotten", async () => {
     const runs = fakeRuns();
     try {
       runs.enter("this");

@@ -25,7 +25,7 @@ describe("ObservedChildren", () => {
   });
 
   /**
-   * Puts so many children there, into each of which somebody wrote a text of this length.
+   * Creates this many children. Somebody wrote a text of this length into each of them.
    * @param more of their metadata
    * @param owned how many characters our entry in their `managedFields` has besides
    */
