@@ -1,10 +1,10 @@
 import { onAbort } from "./onAbort";
 
 /**
- * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to write a child that is
- * ready as soon as it exists, to remember in a status what was done, to report it.
+ * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to list a kind that is
+ * watched, to write a child that is ready as soon as it exists, to remember in a status what was done, to report it.
  */
-export type RequestClass = "lease" | "work" | "read" | "instant" | "status" | "tell";
+export type RequestClass = "lease" | "work" | "read" | "list" | "instant" | "status" | "tell";
 
 /** On whose behalf a request is sent. */
 export interface Passage {
@@ -51,6 +51,12 @@ const IN_FLIGHT = 64;
 const PART = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
 const IN_FLIGHT_OF_SHARE = 16;
+/**
+ * The parts of the places that reads and lists have at most. If a server of many kinds hangs, or the conversion webhook of one kind
+ * in many namespaces, every list of these kinds hangs with it, for a minute and more.
+ */
+const PART_OF_READS = 1 / 2;
+const PART_OF_LISTS = 3 / 8;
 
 /** A request that waits, or that is on its way. */
 interface Turn {
@@ -70,6 +76,8 @@ interface Queue {
    * class is served, whatever the load of the others.
    */
   readonly laterMs: number;
+  /** How many of them may be on their way at once. */
+  readonly most: number;
   /** Those that wait, by their shares. The shares are in the order of their turns. */
   readonly shares: Map<unknown, Set<Turn>>;
   readonly onTheirWay: Set<Turn>;
@@ -85,7 +93,7 @@ interface Queue {
  * Guarantees, each with a test in tests/unit/gate.test.ts:
  * - Every request leaves in the end, however much more urgent work keeps coming, as long as the requests on their way end.
  * - A fence is asked when its request leaves. If it throws, the request is not sent.
- * - Requests that can wait leave places to work and to reads, also if all of them hang.
+ * - Requests that can wait leave places to work and to reads, also if all of them hang. So do lists, and reads to work.
  */
 export class Gate {
   private readonly now: () => number;
@@ -93,21 +101,13 @@ export class Gate {
   private readonly mostOfShare: number;
   private readonly part: number;
   /** Each with {@link Queue.laterMs}. */
-  private readonly queues: Readonly<Record<Queued, Queue>> = {
-    work: newQueue(0),
-    read: newQueue(1_000),
-    instant: newQueue(3_000),
-    status: newQueue(4_000),
-    tell: newQueue(5_000),
-  };
-  private readonly all = Object.values(this.queues);
+  private readonly queues: Readonly<Record<Queued, Queue>>;
+  private readonly all: readonly Queue[];
   /**
    * Each of these yields to those before it. The API server works on all its requests at once, so one of our requests that can wait
-   * would delay another one that cannot. Reads yield to nobody, and nobody yields to them.
+   * would delay another one that cannot. Reads and lists yield to nobody, and nobody yields to them.
    */
-  private readonly yielding = (["work", "instant", "status", "tell"] as const).map(
-    (name) => this.queues[name],
-  );
+  private readonly yielding: readonly Queue[];
   /** Looks again when the first request that yields has waited long enough, or those to which it yields have taken long. */
   private patience: NodeJS.Timeout | undefined;
   private readonly sharesInFlight = new Map<unknown, number>();
@@ -120,6 +120,17 @@ export class Gate {
     this.most = options.inFlight ?? IN_FLIGHT;
     this.mostOfShare = options.inFlightOfShare ?? IN_FLIGHT_OF_SHARE;
     this.part = Math.floor(this.most * PART);
+    const partly = (part: number) => Math.max(1, Math.floor(this.most * part));
+    this.queues = {
+      work: newQueue(0, this.most),
+      read: newQueue(1_000, partly(PART_OF_READS)),
+      list: newQueue(1_000, partly(PART_OF_LISTS)),
+      instant: newQueue(3_000, this.most),
+      status: newQueue(4_000, this.most),
+      tell: newQueue(5_000, this.most),
+    };
+    this.all = Object.values(this.queues);
+    this.yielding = (["work", "instant", "status", "tell"] as const).map((name) => this.queues[name]);
   }
 
   /**
@@ -219,6 +230,7 @@ export class Gate {
 
   /** The request of a class whose turn is next, of a share that has a place. */
   private firstOf(queue: Queue): Turn | undefined {
+    if (queue.onTheirWay.size >= queue.most) return undefined;
     // Few shares can be full at once, so this finds one soon.
     for (const [share, turns] of queue.shares) {
       if ((this.sharesInFlight.get(share) ?? 0) >= this.mostOfShare) continue;
@@ -267,8 +279,8 @@ export class Gate {
   }
 }
 
-function newQueue(laterMs: number): Queue {
-  return { laterMs, shares: new Map(), onTheirWay: new Set() };
+function newQueue(laterMs: number, most: number): Queue {
+  return { laterMs, most, shares: new Map(), onTheirWay: new Set() };
 }
 
 /** The time by which the turns of different classes are ordered. */

@@ -1,6 +1,6 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { Selection } from "../kubernetes/list";
-import { type Resource, scopesOf } from "../kubernetes/resource";
+import { kindKey, type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector } from "./reflector";
 import type { ReflectorSink } from "./reflectorSink";
 
@@ -49,8 +49,9 @@ export class Scopes {
 
   /** Begins to watch a kind. */
   add(resource: Resource): void {
-    const { client, namespaces, labelSelector, fieldSelector, metadataOnly, sink } = this.options;
+    const { namespaces, labelSelector, fieldSelector, metadataOnly, sink } = this.options;
     const { onInterruption, onSynced, onRefused, answersOthers } = this.options;
+    const client = this.options.client.with({ class: "list", share: kindKey(resource) });
     for (const namespace of scopesOf(namespaces, resource)) {
       const reflector = new Reflector({
         client,

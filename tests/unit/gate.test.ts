@@ -59,7 +59,7 @@ describe("Gate", () => {
   }
 
   it("lets 64 requests through at once, and the next when one of them has ended", async () => {
-    for (let at = 0; at < 100; at++) void request(`${at}`);
+    for (let at = 0; at < 100; at++) void request(`${at}`, { class: "work" });
     await settled();
     assert.deepStrictEqual([left.length, gate.waiting], [64, 36]);
     await finish();
@@ -256,6 +256,19 @@ describe("Gate", () => {
     );
   });
 
+  it("leaves places to reads and to work if every list hangs, and to work if the reads hang too", async () => {
+    for (const name of ["list", "read"] as const) {
+      for (let at = 0; at < 100; at++) void request(name, { class: name, share: `${name} ${at % 7}` });
+      await settled();
+    }
+    const count = (name: string) => left.filter((each) => each === name).length;
+    assert.deepStrictEqual(["list", "read"].map(count), [24, 32]);
+    void request("work", { class: "work" });
+    await settled();
+    assert.equal(left.at(-1), "work");
+    gate.close(new Error("over"));
+  });
+
   it("never lets the lease wait", async () => {
     await busy();
     void request("lease", { class: "lease" });
@@ -264,6 +277,7 @@ describe("Gate", () => {
 
   for (const [name, patienceMs] of [
     ["read", 1_000],
+    ["list", 1_000],
     ["instant", 3_000],
     ["status", 4_000],
     ["tell", 5_000],

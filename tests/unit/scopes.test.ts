@@ -67,6 +67,15 @@ describe("Scopes", () => {
   const lists = (path?: string): ApiCall[] =>
     api.calls.filter((call) => !call.query.has("watch") && (path === undefined || call.path === path));
 
+  it("list a kind in few namespaces at once, so that other requests leave if every list hangs", async () => {
+    const namespaces = Array.from({ length: 100 }, (_, at) => `n${at}`);
+    slow = new Set(namespaces.map((name) => `/api/v1/namespaces/${name}/configmaps`));
+    watching(namespaces, CONFIG_MAPS);
+    await eventually(() => assert.equal(held.size, 16));
+    const { path } = await client.read<{ path: string }>("/version").then(() => api.calls.at(-1) as ApiCall);
+    assert.deepEqual([path, held.size], ["/version", 16]);
+  });
+
   it("watch each kind in the namespaces that are listed, and kinds without namespaces once", async () => {
     watching(["shop", "other"], CONFIG_MAPS, CLUSTER_ROLES);
     await scopes.whenListed();
