@@ -55,6 +55,8 @@ interface Entry extends History, Ready {
   paced: boolean;
   /** Set only while it is worked on. */
   again: Again | undefined;
+  /** Whether its object has gone since the work in progress began. */
+  isForgotten: boolean;
 }
 
 const PACE: PaceOptions = { burst: 20, refillMs: 100 };
@@ -156,8 +158,11 @@ export class Schedule {
   }
 
   /** The work on a key has ended. */
-  finish(key: string, result: WorkResult): void {
+  finish(key: string, ended: WorkResult): void {
     const entry = this.entry(key);
+    // How the work on an object ended that is gone does not matter to a new object of its name.
+    const result: WorkResult = entry.isForgotten ? { kind: "done" } : ended;
+    entry.isForgotten = false;
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);
     const { again } = entry;
@@ -178,7 +183,10 @@ export class Schedule {
     }
   }
 
-  /** The object of a key is gone: the key no longer waits, and its failures are forgotten. Work on it ends by itself. */
+  /**
+   * The object of a key is gone: the key no longer waits, and its failures are forgotten. Work on it ends by itself, and fails without
+   * a consequence.
+   */
   forget(key: string): void {
     const entry = this.entries.get(key);
     if (!entry) return;
@@ -186,7 +194,8 @@ export class Schedule {
     this.delayed.delete(key);
     entry.again = undefined;
     entry.failures = entry.doublings = 0;
-    if (entry.state !== "working") this.entries.delete(key);
+    if (entry.state === "working") entry.isForgotten = true;
+    else this.entries.delete(key);
   }
 
   /** Forgets everything that waits. */
@@ -244,6 +253,7 @@ export class Schedule {
         dueAt: Number.POSITIVE_INFINITY,
         paced: false,
         again: undefined,
+        isForgotten: false,
         failures: 0,
         doublings: 0,
         isPausing: false,

@@ -321,6 +321,24 @@ describe("Schedule", () => {
     assert.equal(schedule.has("working"), false);
   });
 
+  it("takes no failure over from an object that went while it was worked on, to a new one of its name or for ever", () => {
+    for (const isNew of [false, true]) {
+      const schedule = make();
+      schedule.add("working");
+      schedule.take();
+      schedule.forget("working");
+      if (isNew) schedule.add("working", { priority: "routine" });
+      schedule.finish("working", { kind: "failed", permanent: true });
+      assert.deepEqual([schedule.failing, schedule.has("working")], [0, isNew]);
+      assert.equal(schedule.attemptOf("working"), 1);
+      assert.deepEqual(drain(schedule), isNew ? ["working"] : []);
+      schedule.add("working");
+      schedule.take();
+      schedule.finish("working", { kind: "failed" });
+      assert.equal(schedule.failing, 1);
+    }
+  });
+
   it("tells how many wait, since when the oldest does, and begins to count again", () => {
     const schedule = make();
     assert.equal(schedule.oldestSince, undefined);
