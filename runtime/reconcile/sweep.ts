@@ -79,11 +79,8 @@ export class Sweep {
       const left = children
         .of(object.metadata.uid)
         .filter((child) => isSameKind(kindKey(child.resource), kind) && !child.deleting);
-      const doomed = left.map((child) => this.doomed(client, child));
-      await deleteEach(client, doomed, changes).catch((error: unknown) => {
-        if (!isRightMissing(error)) throw error;
-        kept.set(kind, kindNotGranted(resource));
-      });
+      const { ungranted } = await deleteEach(client, this.doomed(client, left), changes);
+      if (ungranted) kept.set(kind, kindNotGranted(resource));
     }
     return kept;
   }
@@ -113,6 +110,7 @@ export class Sweep {
           const { namespace } = found.metadata;
           if (!isFar(namespace) || !isStrippedChildOf(found, object, managers)) return;
           doomed.push({
+            resource,
             namespace,
             remove: () => writer.deleteStripped(resource, found, object, { client }),
           });
@@ -126,8 +124,13 @@ export class Sweep {
     const far = children
       .of(object.metadata.uid)
       .filter(({ namespace, deleting }) => !deleting && isFar(namespace));
-    doomed.push(...far.map((child) => this.doomed(client, child)));
-    await deleteEach(client, doomed, changes);
+    doomed.push(...this.doomed(client, far));
+    const kept = await deleteEach(client, doomed, changes);
+    if (kept.ungranted) {
+      const { resource, namespace } = kept.ungranted;
+      const where = operator.namespaces === "all" ? undefined : namespace;
+      ungranted ??= kindNotGranted(resource, where, this.isDeclared(kindKey(resource)));
+    }
     for (const namespace of namespaces)
       if (!isListed(operator.namespaces, namespace) && !(await isGoing(client, namespace)))
         left.add(namespace);
@@ -158,12 +161,17 @@ export class Sweep {
     const left = children.of(uid).filter(({ deleting, facts }) => {
       return !deleting && formatName(facts.owner) === formatName(object.metadata);
     });
-    const doomed = left.map((child) => this.doomed(client, child));
-    await deleteEach(client, doomed, changes);
+    const { failure } = await deleteEach(client, this.doomed(client, left), changes);
+    if (failure) throw failure;
   }
 
-  private doomed(client: KubernetesClient, child: Child): Doomed {
-    return { namespace: child.namespace, remove: () => this.options.writer.delete(child, { client }) };
+  private doomed(client: KubernetesClient, children: readonly Child[]): Doomed[] {
+    const { writer } = this.options;
+    return children.map((child) => ({
+      resource: child.resource,
+      namespace: child.namespace,
+      remove: () => writer.delete(child, { client }),
+    }));
   }
 
   /**
@@ -260,33 +268,43 @@ function falseIfNotServed(error: unknown): false {
 
 /** A child that is to be deleted. */
 interface Doomed {
+  readonly resource: Resource;
   readonly namespace: string | undefined;
   readonly remove: () => Promise<ChildChange | undefined>;
+}
+
+/** The first child that may not be deleted, because the runner has no right to. Both or neither. */
+interface Ungranted {
+  readonly ungranted?: Doomed;
+  readonly failure?: ReconcileFailure;
 }
 
 /**
  * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
  * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
  * @param changes gets each deletion when it is done
- * @throws the first refusal, after the others were deleted, and any other error at once
+ * @throws the first refusal for another reason than a missing right, after the others were deleted, and any other error at once
  */
 async function deleteEach(
   client: KubernetesClient,
   children: readonly Doomed[],
   changes: ChildChange[],
-): Promise<void> {
+): Promise<Ungranted> {
+  let kept: Ungranted = {};
   let refusal: ReconcileFailure | undefined;
-  for (const { namespace, remove } of children) {
+  for (const child of children) {
     try {
-      const change = await remove();
+      const change = await child.remove();
       if (change) changes.push(change);
     } catch (error) {
       if (!(error instanceof ReconcileFailure)) throw error;
-      if (isRightMissing(error) && namespace !== undefined && (await isGoing(client, namespace))) continue;
-      refusal ??= error;
+      if (!isRightMissing(error)) refusal ??= error;
+      else if (child.namespace === undefined || !(await isGoing(client, child.namespace)))
+        kept = kept.ungranted ? kept : { ungranted: child, failure: error };
     }
   }
   if (refusal) throw refusal;
+  return kept;
 }
 
 async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {

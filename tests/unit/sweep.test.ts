@@ -312,6 +312,17 @@ describe("Sweep", () => {
       assert.deepEqual(there(), []);
     });
 
+    it("says that children may be left that the runner may not delete any more, and deletes the others", async () => {
+      applied("far", { namespace: "elsewhere" });
+      applied("farther", { namespace: "elsewhere" });
+      cluster.refusals.set("delete ConfigMap far", DELETION_FORBIDDEN);
+      const metadata = { name: "elsewhere", uid: "n", resourceVersion: "1" };
+      cluster.put({ apiVersion: "v1", kind: "Namespace", metadata });
+      const left = await sweep.deleteElsewhere(cluster.client(), owner(), memoryOf(owner()), []);
+      assert.match(left?.message ?? "", /children of kind ConfigMap \(v1\), which .* may not list or delete/);
+      assert.deepEqual(there(), ["far"]);
+    });
+
     it("deletes nothing of others that has the label with the object's uid", async () => {
       applied("forged", { namespace: "elsewhere", manager: "somebody" });
       assert.deepEqual(await run(), []);
@@ -375,7 +386,11 @@ describe("Sweep", () => {
         assert.deepEqual(await run(), []);
         cluster.readRefusals.clear();
         namespaceOf({});
-        assert.equal((await failureOf(run())).reason, "ChildRefused");
+        const left = await sweep.deleteElsewhere(cluster.client(), owner(), memoryOf(owner()), []);
+        assert.match(
+          left?.message ?? "",
+          /kind ConfigMap .* in namespace elsewhere, .*may not list or delete/,
+        );
       });
 
       it("goes on if that is the object's own namespace: the object is being deleted with it", async () => {
