@@ -9,6 +9,8 @@ export type JsonObject = { [key: string]: Json };
 /** One entry of `metadata.managedFields`: which fields a field manager owns. */
 export interface ManagedFieldsEntry {
   manager?: string;
+  /** The version of the object in which the fields are named. */
+  apiVersion?: string;
   operation?: "Apply" | "Update";
   subresource?: string;
   time?: string;

@@ -58,7 +58,7 @@ export function composeStatus(
   const current = (object["status"] ?? {}) as Status;
   const entry = applyEntry(object, fieldManager, "status");
   const owned = fieldsOf(entry);
-  const kept = (ownedValues(object, entry) as { readonly status?: Status } | undefined)?.status ?? {};
+  const kept = keptValues(object, entry, fieldManager);
   const given = handlersFields(fields ?? kept);
   const observed = current["observedGeneration"];
   // A number beyond the object's own is not ours: a backup restored the status of a deleted object of this name.
@@ -78,6 +78,23 @@ export function composeStatus(
   const isOurs = namesIn(owned).length > 0;
   const isApplied = isOurs ? isAppliedAs(status, current, owned) : Object.keys(status).length === 0;
   return isApplied ? undefined : status;
+}
+
+/**
+ * The values of our fields. If we wrote them in another version of the kind, the fields may have other names there: the API server
+ * would convert our former fields, and remove those that an apply leaves out. So all fields that are not known as another's are ours.
+ */
+function keptValues(
+  object: KubernetesObject,
+  entry: ManagedFieldsEntry | undefined,
+  fieldManager: string,
+): Status {
+  const { apiVersion = object.apiVersion } = entry ?? {};
+  if (apiVersion === object.apiVersion)
+    return (ownedValues(object, entry) as { readonly status?: Status } | undefined)?.status ?? {};
+  const status = (object["status"] ?? {}) as Status;
+  const theirs = fieldsOfOthers(object, fieldManager);
+  return Object.fromEntries(Object.entries(status).filter(([field]) => !theirs.includes(field)));
 }
 
 function conditionsAfter(
@@ -105,14 +122,22 @@ function conditionsAfter(
  * longer say who wrote which field, so every field that is not known as another's is treated as ours.
  */
 export function clearingOf(object: KubernetesObject, fieldManager: string): JsonPatchOperation[] {
-  const { uid, managedFields = [] } = object.metadata;
-  const others = managedFields.filter(({ manager }) => manager !== fieldManager);
-  const theirs = others.flatMap((entry) => namesIn(fieldsOf(entry)));
+  const { uid } = object.metadata;
+  const theirs = fieldsOfOthers(object, fieldManager);
   const fields = Object.keys(handlersFields((object["status"] ?? {}) as Status));
   const removals = fields
     .filter((field) => !theirs.includes(field))
     .map((field) => ({ op: "remove" as const, path: pointerOf(["status", field]) }));
   return [{ op: "test", path: "/metadata/uid", value: uid }, ...removals];
+}
+
+/** The names of the fields of the status that other field managers own. */
+function fieldsOfOthers(
+  { metadata: { managedFields = [] } }: KubernetesObject,
+  fieldManager: string,
+): string[] {
+  const others = managedFields.filter(({ manager }) => manager !== fieldManager);
+  return others.flatMap((entry) => namesIn(fieldsOf(entry)));
 }
 
 /** The fields of the status that an entry of `managedFields` owns. */

@@ -213,6 +213,21 @@ describe("StatusWriter", () => {
     assert.deepEqual(applied["parts"], { wheels: 4 });
   });
 
+  it("keeps the handler's fields under their new names if the status was written in another version of the kind", async () => {
+    const fieldsV1 = { "f:status": { "f:wheels": {} } };
+    const ours = { manager: MANAGER, operation: "Apply" as const, subresource: "status" };
+    const former = { ...ours, apiVersion: "example.com/v1beta1", fieldsV1 };
+    const theirs = {
+      manager: "somebody",
+      operation: "Update" as const,
+      fieldsV1: { "f:status": { "f:theirs": {} } },
+    };
+    object = widget({ managedFields: [former, theirs] }, { status: { axles: 2, theirs: 1 } });
+    await write(verdict(READY));
+    const applied = sent.at(-1)?.manifest["status"] as Status;
+    assert.deepEqual(Object.keys(applied).sort(), ["axles", "conditions", "observedGeneration"]);
+  });
+
   it("lets the handler have conditions of its own beside ours, and keeps them as long as nothing is said of them", async () => {
     await write({ fields: {}, ...own("Mine") });
     assert.deepEqual(conditions(), ["Mine=True Because"]);
