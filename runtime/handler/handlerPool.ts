@@ -130,7 +130,6 @@ export class HandlerPool {
   abandon(reason: Error): void {
     this.refuseWaiting(reason);
     for (const worker of this.busy.keys()) {
-      this.starting.delete(worker);
       worker.abandon(reason);
       this.endSoon(worker);
     }
@@ -222,7 +221,6 @@ export class HandlerPool {
     const worker: HandlerWorker = new HandlerWorker(this.options.transport, {
       over: (failure) => {
         this.takeFromIdle(worker);
-        this.starting.delete(worker);
         if (failure) this.options.onFailure?.(failure);
         this.endSoon(worker, 0);
       },
@@ -254,6 +252,7 @@ export class HandlerPool {
   }
 
   private endSoon(worker: HandlerWorker, graceMs?: number): void {
+    this.starting.delete(worker);
     void worker.end(graceMs).then(() => this.alive.delete(worker));
   }
 }
