@@ -2,7 +2,7 @@ import path from "node:path";
 import { EXIT_CODES, UsageError } from "./commandError";
 import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
-import { formatStream, writeFolder } from "./render/output";
+import { formatList, formatStream, writeFolder } from "./render/output";
 import { renderStack } from "./render/renderStack";
 import { print, progress } from "./terminal";
 
@@ -20,7 +20,7 @@ export async function render({ stack, out, platform, project, json }: RenderOpti
   if (json && out !== undefined)
     throw new UsageError("--json prints, and --out writes files. Give one of them.");
   const manifests = manifestsOf(await renderStack(findProject(project), stack, platform));
-  if (json) print(JSON.stringify(manifests, null, 2));
+  if (json) print(formatList(manifests));
   else if (out === undefined) process.stdout.write(formatStream(manifests));
   else {
     const { written, removed } = writeFolder(path.resolve(out), manifests);

@@ -175,7 +175,7 @@ export const PROGRAM_COMMANDS: readonly Entry[] = [
       ),
       platformOption(),
       projectOption(),
-      jsonOption("print a JSON list instead of YAML"),
+      jsonOption("print one object of kind List in JSON instead of YAML"),
     ],
     run: (options) =>
       (require("../render") as typeof import("../render")).render(options as { stack: string }),

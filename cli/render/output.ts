@@ -13,6 +13,11 @@ export function formatStream(manifests: readonly Manifest[]): string {
   return manifests.map((manifest) => `---\n${formatManifest(manifest)}`).join("");
 }
 
+/** Manifests as one object of kind List in JSON, which kubectl reads. */
+export function formatList(manifests: readonly Manifest[]): string {
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests }, null, 2);
+}
+
 /**
  * One manifest as YAML: every value written out, long texts readable. kubectl reads YAML 1.1, where a bare `yes` is true: so a
  * text is quoted if either version would read it as something else.
