@@ -30,8 +30,8 @@ export interface KnownObjects {
 }
 
 /**
- * The longest memory that is kept of an object, in characters of JSON: room for about 200 children that are created once. Anyone who
- * may write a status can write more than a megabyte there, and the memory is kept as long as the object exists.
+ * The longest memory that is kept of an object, in characters of JSON: room for about 200 children that are created once. The memory is
+ * kept as long as the object exists, and anyone who may write a status can write a memory of more than a megabyte.
  */
 const MOST_MEMORY_LENGTH = 16 * 1024;
 
