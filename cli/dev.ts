@@ -256,7 +256,7 @@ function debuggedHandler(operator: Operator, debugging: Debugging): OtherHandler
 
 /** A user's cluster may be away for a while. The embedded control plane does not come back. */
 async function gone({ controlPlane, connection }: Cluster, signal: AbortSignal): Promise<never> {
-  if (controlPlane) await lost(connection, { signal });
+  if (controlPlane) await lost(connection, signal);
   return aborted(signal);
 }
 

@@ -96,7 +96,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
     ...(from !== undefined && { from }),
     keep: keep ?? false,
     project: PACKAGE_FOLDER,
-    image: imageReference(IMAGES.engine, {}),
+    image: imageReference(IMAGES.engine),
     progress: (line) => progress(`${new Date().toISOString().slice(11, 19)} ${line}`),
     signal,
   }).catch((error: unknown) => {

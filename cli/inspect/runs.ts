@@ -44,8 +44,6 @@ export type KindOf = (identity: string) => KnownKind | undefined;
 export interface RunSelection {
   /** The namespace of the runs. @default all */
   readonly namespace?: string;
-  /** An operator's identity. @default all */
-  readonly operator?: string;
   /** An object's uid. @default all */
   readonly uid?: string;
 }
@@ -59,8 +57,8 @@ export async function listRuns(
   selection: RunSelection,
   kindOf: KindOf,
 ): Promise<Run[]> {
-  const { namespace, operator, uid } = selection;
-  const labels = [operator ? `${OPERATOR_LABEL}=${operator}` : OPERATOR_LABEL];
+  const { namespace, uid } = selection;
+  const labels = [OPERATOR_LABEL];
   if (uid) labels.push(`${OBJECT_UID_LABEL}=${uid}`);
   const where = { labelSelector: labels.join(","), ...(namespace && { namespace }) };
   const found = await workflows(client, where);

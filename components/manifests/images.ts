@@ -6,8 +6,6 @@ export interface Image {
   /** Registry and path, without a tag: "quay.io/argoproj/argo-events". */
   readonly repository: string;
   readonly tag: string;
-  /** "sha256:..." of the image's index. Wins over the tag, which then only tells people the version. @default none */
-  readonly digest?: string;
 }
 
 /**
@@ -46,7 +44,7 @@ export interface ImageOptions {
 
 /** One of our images as a pod names it. */
 export function imageOf(name: keyof typeof IMAGES, { images, placement }: ImageOptions): string {
-  return mirrored(chosen(imageReference(IMAGES[name], {}), images?.[name]), placement.registry);
+  return mirrored(chosen(imageReference(IMAGES[name]), images?.[name]), placement.registry);
 }
 
 /** The image of an operator's handler as its pod names it. */
@@ -82,10 +80,9 @@ function chosen(image: string, given: string | undefined): string {
   return given.startsWith(":") ? `${image.replace(/(@.*|:[^/:]*)$/, "")}${given}` : given;
 }
 
-/** An image as a pod names it, from the registry mirror if there is one. */
-export function imageReference(image: Image, { registry }: Pick<PodPlacement, "registry">): string {
-  const { repository, tag, digest } = image;
-  return mirrored(`${repository}:${tag}${digest ? `@${digest}` : ""}`, registry);
+/** An image as a pod names it without a registry mirror. */
+export function imageReference({ repository, tag }: Image): string {
+  return `${repository}:${tag}`;
 }
 
 /**

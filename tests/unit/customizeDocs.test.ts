@@ -10,7 +10,7 @@ const page = readFileSync(path.resolve(__dirname, "../../docs/customize.md"), "u
 
 describe("docs/customize.md", () => {
   it("has the default of every image", () => {
-    const ours = Object.entries(IMAGES).map(([name, image]) => [name, imageReference(image, {})]);
+    const ours = Object.entries(IMAGES).map(([name, image]) => [name, imageReference(image)]);
     const rows = [...ours, ...Object.entries(FUNCTION_IMAGES)].map(
       ([name, image]) => `| \`${name}\` | \`${image}\` |`,
     );

@@ -80,7 +80,7 @@ describe("the platform's manifests", () => {
   });
 
   it("take every image from the mirror", () => {
-    const images = Object.values(IMAGES).map((image) => imageReference(image, {}));
+    const images = Object.values(IMAGES).map((image) => imageReference(image));
     const repositories = Object.values(IMAGES).map(({ repository }) => repository);
     const plain = text(platformOptions());
     const used = images.filter((image) => plain.includes(image));

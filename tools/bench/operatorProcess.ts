@@ -12,8 +12,6 @@ export interface OperatorCommand extends Pick<PeerStart, "kubeconfig" | "logFile
   readonly args: readonly string[];
   /** The operator prints this once it watches the API. */
   readonly readyText: string;
-  /** @default the current folder */
-  readonly folder?: string;
   /** Added to the benchmark's own environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -26,7 +24,6 @@ const STOP_TIMEOUT_MS = 15_000;
 export function startOperator(command: OperatorCommand): RunningPeer {
   const log = openSync(command.logFile, "w");
   const child = spawn(command.program, command.args, {
-    ...(command.folder !== undefined && { cwd: command.folder }),
     env: { ...process.env, ...command.env, KUBECONFIG: command.kubeconfig },
     // The output goes into a file and not into a pipe, because reading it would cost the driver time.
     stdio: ["ignore", log, log],

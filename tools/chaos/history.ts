@@ -4,6 +4,9 @@ export interface Happening {
   readonly what: string;
 }
 
+/** How many of an object's changes are told. */
+const MOST_CHANGES = 6;
+
 /** The changes of every object, and the faults meanwhile, so that one can find out why an object is lost. */
 export class History {
   private readonly startedAt = performance.now();
@@ -26,8 +29,8 @@ export class History {
   }
 
   /** An object's changes, and the faults since the first of the last few of them, in their order. */
-  of(object: string, mostChanges = 6): Happening[] {
-    const changes = (this.changes.get(object) ?? []).slice(-mostChanges);
+  of(object: string): Happening[] {
+    const changes = (this.changes.get(object) ?? []).slice(-MOST_CHANGES);
     const since = changes[0]?.at ?? 0;
     return [...changes, ...this.faults.filter(({ at }) => at >= since)].sort((a, b) => a.at - b.at);
   }

@@ -94,7 +94,7 @@ export function nodePod(
       containers: [
         {
           name: "main",
-          image: imageReference(IMAGES.engine, {}),
+          image: imageReference(IMAGES.engine),
           command: ["node", "-e", program, ...args],
           securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
         },

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "../../../components/manifests/eventPath/eventFilter";
-import { IMAGES, type Image, imageReference } from "../../../components/manifests/images";
+import { IMAGES, imageOf, imageReference } from "../../../components/manifests/images";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { removeFolder } from "../operatorFolder";
 import { run } from "../support/program";
@@ -86,7 +86,7 @@ describe("what the program makes", function () {
   });
 
   it("names only images of components/manifests/images.ts and those of the operators", () => {
-    const ours = Object.values(IMAGES).map((image) => imageReference(image, {}));
+    const ours = Object.values(IMAGES).map((image) => imageReference(image));
     const theirs = sample.definitions.map(({ handler }) => handler.image);
     const workloads = manifests.filter(({ kind }) => ["Deployment", "WorkflowTemplate"].includes(kind));
     const used = [...JSON.stringify(workloads).matchAll(/"image":"([^"]+)"/g)].map(([, image = ""]) => image);
@@ -98,12 +98,13 @@ describe("what the program makes", function () {
   });
 
   it("pins an image by a digest where one is given, from a mirror too", () => {
-    for (const image of Object.values<Image>(IMAGES)) {
-      const pinned = { ...image, digest: DIGEST };
-      assert.ok(imageReference(pinned, {}).endsWith(`:${image.tag}@${DIGEST}`));
+    for (const [name, { tag }] of Object.entries(IMAGES)) {
+      const pinned = (placement: { readonly registry?: string }) =>
+        imageOf(name as keyof typeof IMAGES, { images: { [name]: `@${DIGEST}` }, placement });
+      assert.ok(pinned({}).endsWith(`:${tag}@${DIGEST}`));
       assert.match(
-        imageReference(pinned, { registry: "mirror.example.com" }),
-        new RegExp(`^mirror\\.example\\.com/.*@${DIGEST}$`),
+        pinned({ registry: "mirror.example.com" }),
+        new RegExp(`^mirror\\.example\\.com/.*:${tag}@${DIGEST}$`),
       );
     }
   });

@@ -54,7 +54,7 @@ function podOf(name: string): Manifest {
       containers: [
         {
           name: "main",
-          image: imageReference(IMAGES.engine, {}),
+          image: imageReference(IMAGES.engine),
           command: ["node", "-e", PROGRAM],
           env: [{ name: "NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
           securityContext: CONTAINER_SECURITY,
