@@ -7,7 +7,6 @@ import { buildOperator, type OperatorManifests } from "./manifests/operator/oper
 import { type OutsideOptions, outsideEventsOf, outsideOptions } from "./manifests/outside/options";
 import { buildOutside } from "./manifests/outside/outside";
 import { buildMemoryDefinition } from "./manifests/platform/memories";
-import { workloadOptionsOf } from "./manifests/workloads";
 import type { OperatorsPlan } from "./operatorsPlan";
 import { ARGOSY_VERSION } from "./package";
 
@@ -16,18 +15,17 @@ export type OperatorsManifests = ReturnType<typeof buildOperators>;
 
 /** All manifests of the operators. Each manifest is built once, because a program's transform may have effects of its own. */
 export function buildOperators(plan: OperatorsPlan) {
-  const { installation, operators, platform, eventBus } = plan;
+  const { installation, operators, platform } = plan;
   const events = outsideEventsOf(operators);
   const options = { ...plan, eventPathName: installation, argosyVersion: ARGOSY_VERSION };
   const engine = buildEngineFiles(installation, platform.namespace, { ...engineFiles() });
-  const eventPath = { ...workloadOptionsOf(plan), name: installation, platform, eventBus };
   // Changes of objects that are not ours never use the event bus: the operators watch these objects themselves.
   const hinted = operators.filter(({ watch }) => !watch);
   const hasEventPath = platform.argoEvents && hinted.length > 0;
   return {
     installation: buildInstallation(installation, thisProgram()),
     engine,
-    eventPath: hasEventPath ? buildEventPath(hinted, eventPath, engine) : undefined,
+    eventPath: hasEventPath ? buildEventPath(hinted, { ...plan, name: installation }, engine) : undefined,
     outside: events.length > 0 ? buildOutside(events, outsideOptionsOf(plan), engine) : undefined,
     memories: buildMemoryDefinition(operators),
     operators: operators.map((operator) => ({
@@ -43,7 +41,6 @@ function marked({ crd, ...others }: OperatorManifests): OperatorManifests {
 }
 
 function outsideOptionsOf(plan: OperatorsPlan): OutsideOptions {
-  const { installation, platform } = plan;
   const { intakes, ...eventBus } = plan.outsideEvents;
-  return outsideOptions({ ...workloadOptionsOf(plan), installation, platform, eventBus, intakes });
+  return outsideOptions({ ...plan, eventBus, intakes });
 }

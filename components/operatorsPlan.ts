@@ -16,7 +16,6 @@ import { ConfigurationError, withReadableErrors } from "./errors";
 import { isInput } from "./inputs";
 import { quotaProblems } from "./manifests/operator/quota";
 import type { Platform } from "./manifests/platform/options";
-import { workloadOptionsOf } from "./manifests/workloads";
 import { isPlatform, platformOf, versionDifference } from "./platform";
 
 /** What `Operators` are going to be: their arguments, definitions and platform, all of them checked. */
@@ -43,7 +42,7 @@ export function planOperators(args: OperatorsArgs, component: string): Operators
   const { operators, installation } = loaded(args, complete, component);
   const names = operators.map((operator) => operator.name);
   // Before the check of the platform, which is given the same options and knows no operators.
-  checkWorkloads(workloadOptionsOf(complete), component, names);
+  checkWorkloads(complete, component, names);
   const plan = { ...complete, component, operators, installation, ...choosePlatform(args, component) };
   checkTogether(plan);
   return plan;

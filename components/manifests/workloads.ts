@@ -9,23 +9,6 @@ export interface WorkloadOptions extends PodsOptions, ImageOptions, ResourceOpti
   readonly placement: PodsOptions["placement"];
 }
 
-/** Only these options, from an object that may have others as well. */
-export function workloadOptionsOf({
-  placement,
-  images,
-  resources,
-  pods,
-  transform,
-}: WorkloadOptions): WorkloadOptions {
-  return {
-    placement,
-    ...(images && { images }),
-    ...(resources && { resources }),
-    ...(pods && { pods }),
-    ...(transform && { transform }),
-  };
-}
-
 /** Every known key of the options that are given by name. */
 export const WORKLOAD_KEYS = {
   images: [...Object.keys(IMAGES), ...Object.keys(FUNCTION_IMAGES)] as readonly ImageName[],
