@@ -14,15 +14,13 @@ import { kindOfKey } from "../runtime/kubernetes/resource";
 import { type Entry, isAliased, onlyDocument, withEntry } from "./add/yamlEntry";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { keepingLineEnds } from "./lineEnds";
-import { findHandlers, loadChosen, loaderOf } from "./project";
+import { findHandlers, type HandlersOptions, loadChosen, loaderOf } from "./project";
 import { rewriteFile } from "./rewriteFile";
 import { compareRights, rightsIn } from "./rights/rights";
 import { print } from "./terminal";
 
 /** @see add */
-export interface AddOptions {
-  readonly handlers?: string;
-  readonly project?: string;
+export interface AddOptions extends HandlersOptions {
   /** The way in which a child is changed. */
   readonly update?: string;
   /** The namespace of used objects, which is a constant. */

@@ -6,7 +6,7 @@ import { apiVersionOf, type KubernetesObject } from "../runtime/kubernetes/objec
 import { EXIT_CODES } from "./commandError";
 import { asDeployed, type DeployedOperator, whyLeftOut } from "./diff/deployed";
 import { formatPreview, formatTotal } from "./diff/formatPreview";
-import { liveObject } from "./diff/liveObject";
+import { type LiveObjectOptions, liveObject } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { liveObjects, previewAll, withPreviews } from "./diff/session";
 import { installedOperatorsSeen } from "./inspect/installed";
@@ -14,16 +14,11 @@ import type { InstalledOperators } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import { formatReference } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
-import { chosenOperators, findHandlers } from "./project";
+import { chosenOperators, findHandlers, type HandlersOptions } from "./project";
 import { print, progress, styleFor } from "./terminal";
 
 /** The options of {@link diff} and `argosy try`. */
-export interface PreviewCommandOptions extends ClusterOptions {
-  readonly handlers?: string;
-  readonly project?: string;
-  readonly namespace?: string;
-  /** The installation, if an operator is deployed more than once. */
-  readonly installation?: string;
+export interface PreviewCommandOptions extends ClusterOptions, HandlersOptions, LiveObjectOptions {
   /** Give handlers the values of Secrets. */
   readonly withSecrets?: true;
   /** Print a line for each field that would change. */

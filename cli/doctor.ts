@@ -7,12 +7,11 @@ import { examineHandlers, examineMachine } from "./doctor/machine";
 import { safe } from "./inspect/formatRun";
 import { withCluster } from "./inspect/session";
 import type { ClusterOptions } from "./openCluster";
+import type { HandlersOptions } from "./project";
 import { print, type Style, styleFor } from "./terminal";
 
 /** @see doctor */
-export interface DoctorOptions extends ClusterOptions {
-  readonly handlers?: string;
-  readonly project?: string;
+export interface DoctorOptions extends ClusterOptions, HandlersOptions {
   readonly json?: true;
 }
 

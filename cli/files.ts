@@ -3,13 +3,11 @@ import path from "node:path";
 import { imageFiles } from "../components/manifests/operator/handlerFiles";
 import { displayPath } from "../definition/problems";
 import { CommandError, EXIT_CODES } from "./commandError";
-import { findHandlers, loadChosen, loaderOf } from "./project";
+import { findHandlers, type HandlersOptions, loadChosen, loaderOf } from "./project";
 import { print } from "./terminal";
 
 /** @see files */
-export interface FilesOptions {
-  readonly handlers?: string;
-  readonly project?: string;
+export interface FilesOptions extends HandlersOptions {
   /** The folder into which the files are written. */
   readonly out: string;
 }

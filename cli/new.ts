@@ -14,17 +14,15 @@ import type { JsonObject } from "../runtime/kubernetes/objects";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { type NewKind, parseFields, parseKind, type SpecField } from "./new/fields";
 import { LANGUAGES, type Language } from "./new/languages";
-import { findProject } from "./project";
+import { findProject, type HandlersOptions } from "./project";
 import { print } from "./terminal";
 import { yaml } from "./yaml";
 
 /** @see newOperator */
-export interface NewOptions {
+export interface NewOptions extends HandlersOptions {
   readonly language: string;
   readonly name?: string;
   readonly cluster?: true;
-  readonly handlers?: string;
-  readonly project?: string;
 }
 
 /**

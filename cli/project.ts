@@ -41,8 +41,14 @@ function nearestAbove(start: string): string {
   }
 }
 
+/** The options that say in which folder the operators are. */
+export interface HandlersOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+}
+
 /** The folder of the operators: the named folder, or else that of the program. @throws UsageError if the folder does not exist */
-export function findHandlers({ handlers, project }: { handlers?: string; project?: string }): string {
+export function findHandlers({ handlers, project }: HandlersOptions): string {
   const folder =
     handlers === undefined ? path.join(findProject(project), "handlers") : path.resolve(handlers);
   if (existsSync(folder)) return folder;

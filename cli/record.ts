@@ -11,14 +11,13 @@ import { type KubernetesObject, kindAndName } from "../runtime/kubernetes/object
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { deployedAs } from "./diff";
 import type { DeployedOperator } from "./diff/deployed";
-import { liveObject } from "./diff/liveObject";
+import { type LiveObjectOptions, liveObject } from "./diff/liveObject";
 import type { FixtureResult } from "./fixtures";
 import { installedOperatorsSeen } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
-import type { NamespaceOptions } from "./inspect/target";
 import { referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
-import { findHandlers } from "./project";
+import { findHandlers, type HandlersOptions } from "./project";
 import { type Draft, draft } from "./record/draft";
 import { Fakes } from "./record/fakes";
 import {
@@ -33,11 +32,7 @@ import { rewriteFile } from "./rewriteFile";
 import { indent, print, progress, styleFor } from "./terminal";
 
 /** @see record */
-export interface RecordOptions extends ClusterOptions, NamespaceOptions {
-  readonly handlers?: string;
-  readonly project?: string;
-  /** The installation, if an operator is deployed more than once. */
-  readonly installation?: string;
+export interface RecordOptions extends ClusterOptions, HandlersOptions, LiveObjectOptions {
   /** A recorded run, instead of an object. */
   readonly run?: string;
   /** The file to write. @default fixtures/<name>.yaml in the operator's folder */

@@ -3,15 +3,12 @@ import { EXIT_CODES, UsageError } from "./commandError";
 import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
 import { formatList, formatStream, writeFolder } from "./render/output";
-import { renderStack } from "./render/renderStack";
+import { renderStack, type StackOptions } from "./render/renderStack";
 import { print, progress } from "./terminal";
 
 /** @see render */
-export interface RenderOptions {
-  readonly stack: string;
+export interface RenderOptions extends StackOptions {
   readonly out?: string;
-  readonly platform?: string;
-  readonly project?: string;
   readonly json?: true;
 }
 

@@ -4,17 +4,14 @@ import { formatReference } from "./objectReference";
 import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
 import { manifestsAt } from "./render/manifestsAt";
-import { renderStack } from "./render/renderStack";
+import { renderStack, type StackOptions } from "./render/renderStack";
 import { accountsOf, compareRights, type Right, rightsIn } from "./rights/rights";
 import { print, type Style, styleFor } from "./terminal";
 
 /** @see rights */
-export interface RightsOptions {
+export interface RightsOptions extends StackOptions {
   /** A git ref to compare with. */
   readonly against?: string;
-  readonly stack: string;
-  readonly platform?: string;
-  readonly project?: string;
   readonly json?: true;
 }
 

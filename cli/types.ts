@@ -7,7 +7,7 @@ import { languageOf } from "../runtime/definition/handlerProgram";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
 import { EXIT_CODES, UsageError } from "./commandError";
 import { haveSameLines } from "./lineEnds";
-import { findHandlers, loadChosen, loaderOf } from "./project";
+import { findHandlers, type HandlersOptions, loadChosen, loaderOf } from "./project";
 import { rewriteFile } from "./rewriteFile";
 import { print } from "./terminal";
 import { pythonTypes } from "./types/python";
@@ -19,9 +19,7 @@ const NEEDS_LANGUAGE =
   "its handler is a program. Choose the language of the types: --language python or --language typescript.";
 
 /** @see types */
-export interface TypesOptions {
-  readonly handlers?: string;
-  readonly project?: string;
+export interface TypesOptions extends HandlersOptions {
   /** Write nothing, and say which files differ from the result. */
   readonly check?: true;
   /** The language for a handler that is a program. */

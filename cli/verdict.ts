@@ -4,14 +4,11 @@ import { EXIT_CODES } from "./commandError";
 import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
 import { manifestsAt } from "./render/manifestsAt";
-import { renderStack } from "./render/renderStack";
+import { renderStack, type StackOptions } from "./render/renderStack";
 import { print } from "./terminal";
 
 /** @see verdict */
-export interface VerdictOptions {
-  readonly stack: string;
-  readonly platform?: string;
-  readonly project?: string;
+export interface VerdictOptions extends StackOptions {
   readonly json?: true;
 }
 

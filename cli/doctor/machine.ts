@@ -8,7 +8,7 @@ import { engines } from "../../package.json";
 import { complaintOfSystem, UsageError } from "../commandError";
 import { cacheDirectory, programPaths } from "../controlPlane/cache";
 import { isAtLeast } from "../isAtLeast";
-import { findHandlers } from "../project";
+import { findHandlers, type HandlersOptions } from "../project";
 import { type Finding, fine, missing, warning } from "./checkup";
 
 /** Programs that some commands use, each with its purpose and where to get it. */
@@ -96,10 +96,7 @@ function checkControlPlane(): Finding {
 }
 
 /** Checks whether the operators of a program are valid, and whether their handlers can run here. */
-export function examineHandlers(options: {
-  readonly handlers?: string;
-  readonly project?: string;
-}): Finding[] {
+export function examineHandlers(options: HandlersOptions): Finding[] {
   let folder: string;
   try {
     folder = findHandlers(options);

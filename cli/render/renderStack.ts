@@ -7,6 +7,14 @@ import { loadProgram } from "./loadProgram";
 import { type RegisteredResource, runProgram } from "./runProgram";
 import { readStackConfiguration } from "./stackConfiguration";
 
+/** The options that say which program is rendered, and for which stack. */
+export interface StackOptions {
+  readonly stack: string;
+  /** A file with the outputs of the platform's stack, for a stack that has only operators. */
+  readonly platform?: string;
+  readonly project?: string;
+}
+
 /**
  * The resources that the program of a folder registers for a stack.
  * @param platformFile - the outputs of the platform's stack as JSON, for a stack that has only operators

@@ -4,12 +4,10 @@ import { loadOperators, loadOperatorsInOrder } from "../../definition/loadOperat
 import { Problems } from "../../definition/problems";
 import type { Operator } from "../../runtime/definition/definition";
 import { CommandError, UsageError } from "../commandError";
-import { findHandlers, findProject, loaderOf, type OperatorLoader } from "../project";
+import { findHandlers, findProject, type HandlersOptions, loaderOf, type OperatorLoader } from "../project";
 
 /** The options that say on which operators a command works. */
-export interface OperatorsOptions {
-  readonly handlers?: string;
-  readonly project?: string;
+export interface OperatorsOptions extends HandlersOptions {
   /** The stack whose program says which operators there are, and what it says in the place of their definitions. */
   readonly stack?: string;
   /** A file with the outputs of the platform's stack, for a stack that has only operators. */
