@@ -3,6 +3,7 @@ import path from "node:path";
 import { commandLinePage } from "./reference/commandLine";
 import { componentsPage } from "./reference/components";
 import { contentsPage } from "./reference/contents";
+import { errorsPage } from "./reference/errors";
 import { metricsPage } from "./reference/metrics";
 import { operatorYamlPage } from "./reference/operatorYaml";
 
@@ -11,6 +12,7 @@ const ROOT = path.join(__dirname, "..");
 /** The pages of docs/ that are generated from the sources, each with its generator. A test checks that they are current. */
 export const GENERATED: Readonly<Record<string, () => string>> = {
   "docs/README.md": contentsPage,
+  "docs/errors.md": errorsPage,
   "docs/reference/command-line.md": commandLinePage,
   "docs/reference/components.md": componentsPage,
   "docs/reference/metrics.md": metricsPage,

@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
 import { FORESEEN_ERRORS } from "../../cli/commandError";
 import { DRY_RUN_REFUSED } from "../../cli/diff/preview";
 import { CODES, codeFor, entryOf } from "../../cli/errors/catalogue";
-import { errorTables } from "../../cli/errors/page";
 import { FAILURE_REASONS, WARNING_REASONS } from "../../runtime/failure";
 import { captured } from "./support/captured";
 
 const ROOT = path.join(__dirname, "..", "..");
-const PAGE = path.join(ROOT, "docs", "errors.md");
 /** Reasons that are no error: of what went well, and the API server's own. */
 const NO_ERROR = [
   "Reconciled",
@@ -59,13 +57,6 @@ describe("the catalogue of errors", () => {
       const { happened = "", look = "", remedy = "" } = entryOf(code) ?? {};
       for (const text of [happened, look, remedy]) assert.match(text, /^[a-zA-Z~.].*\.$/, code);
     }
-  });
-
-  it("is docs/errors.md", () => {
-    const page = readFileSync(PAGE, "utf8");
-    const intro = page.split(/^## /m)[0] ?? "";
-    if (process.env.UPDATE_GOLDEN) writeFileSync(PAGE, intro + errorTables());
-    assert.equal(readFileSync(PAGE, "utf8"), intro + errorTables(), "UPDATE_GOLDEN=1 writes the page");
   });
 
   it("knows a code in other letters, and the one that was likely meant", () => {
