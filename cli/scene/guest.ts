@@ -1,4 +1,5 @@
 import { buildRoles } from "../../components/manifests/operator/rbac";
+import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
@@ -52,7 +53,7 @@ export class Guest {
     for (const { apiVersion, kind, metadata } of clusterRoles(operator, namespace))
       await notOfOthers(client, builtIn(apiVersion, kind), metadata.name);
     if (definition) {
-      const objects = await listAll(client, resourceOf(operator));
+      const objects = await listAll(client, resourceOf(operator.customResource));
       const [first] = objects;
       if (first) {
         throw new CommandError(
@@ -71,7 +72,7 @@ export class Guest {
    */
   async leave(): Promise<string | undefined> {
     const { client, operator, namespace } = this;
-    const resource = resourceOf(operator);
+    const resource = resourceOf(operator.customResource);
     for (const { metadata } of await listAll(client, resource, namespace)) {
       await client.delete(resource, metadata);
       await withoutGone(client.mergePatch(resource, metadata, { metadata: { finalizers: [] } }));
@@ -114,10 +115,6 @@ async function notOfOthers(
   throw new CommandError(
     `the cluster has a ${resource.kind} ${name} from somebody else, and the scene would change it. Use another cluster.`,
   );
-}
-
-function resourceOf({ customResource: { group, version, kind, plural, namespaced } }: Operator): Resource {
-  return { apiVersion: `${group}/${version}`, kind, plural, namespaced };
 }
 
 /** All objects of a kind. None if the kind is not served. */

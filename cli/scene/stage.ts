@@ -1,3 +1,4 @@
+import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine/engine";
 import type { FailureReason } from "../../runtime/failure";
@@ -49,8 +50,7 @@ export class Stage {
   private readonly resource: Resource;
 
   constructor(private readonly options: StageOptions) {
-    const { group, version, kind, plural, namespaced } = options.operator.customResource;
-    this.resource = { apiVersion: `${group}/${version}`, kind, plural, namespaced };
+    this.resource = resourceOf(options.operator.customResource);
     this.handler = options.handler;
     this.operator = options.operator;
   }

@@ -1,6 +1,7 @@
 import { until } from "../../cli/until";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
@@ -127,7 +128,7 @@ export class Cluster {
 
   /** The driver's only watch: the Deployments' metadata. The caller starts and stops it. */
   watchDeployments(sink: ReflectorSink): Reflector {
-    const resource = { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true };
+    const resource = builtIn("apps/v1", "Deployment");
     return new Reflector({ client: this.client, resource, namespace: NAMESPACE, metadataOnly: true, sink });
   }
 

@@ -1,4 +1,5 @@
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import type { Resource } from "../../runtime/kubernetes/resource";
 
 /** The place of a run. */
@@ -14,11 +15,9 @@ export interface Ground {
 }
 
 /** The kinds of the children. */
-export const CHILD_RESOURCES: readonly Resource[] = [
-  { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true },
-  { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true },
-  { apiVersion: "v1", kind: "Service", plural: "services", namespaced: true },
-];
+export const CHILD_RESOURCES: readonly Resource[] = ["ConfigMap", "Secret", "Service"].map((kind) =>
+  builtIn("v1", kind),
+);
 
 /** The resource of a child's kind. @throws Error if children cannot have this kind */
 export function childResource(kind: string): Resource {

@@ -1,14 +1,9 @@
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { Resource } from "../../runtime/kubernetes/resource";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import { leaseNameOf, type OperatorIdentity } from "../../runtime/names";
 import { NotYetError } from "./persist";
 
-const LEASES: Resource = {
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  plural: "leases",
-  namespaced: true,
-};
+const LEASES = builtIn("coordination.k8s.io/v1", "Lease");
 
 /**
  * The name of the pod that leads, or led last, according to an operator's Lease.

@@ -1,25 +1,21 @@
 import { PODS } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
+import { builtIn } from "../../../runtime/kubernetes/discovery";
 import { isApiError } from "../../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { type Resource, resourcePath } from "../../../runtime/kubernetes/resource";
+import { resourcePath } from "../../../runtime/kubernetes/resource";
 import { Objects, type Reference } from "../../objects";
 
 /** The kinds that an administrator of a chaos run handles. */
 export const RESOURCES = {
-  namespace: { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false },
+  namespace: builtIn("v1", "Namespace"),
   pod: PODS,
-  service: { apiVersion: "v1", kind: "Service", plural: "services", namespaced: true },
-  replicaSet: { apiVersion: "apps/v1", kind: "ReplicaSet", plural: "replicasets", namespaced: true },
-  deployment: { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true },
-  statefulSet: { apiVersion: "apps/v1", kind: "StatefulSet", plural: "statefulsets", namespaced: true },
-  networkPolicy: {
-    apiVersion: "networking.k8s.io/v1",
-    kind: "NetworkPolicy",
-    plural: "networkpolicies",
-    namespaced: true,
-  },
-} as const satisfies Record<string, Resource>;
+  service: builtIn("v1", "Service"),
+  replicaSet: builtIn("apps/v1", "ReplicaSet"),
+  deployment: builtIn("apps/v1", "Deployment"),
+  statefulSet: builtIn("apps/v1", "StatefulSet"),
+  networkPolicy: builtIn("networking.k8s.io/v1", "NetworkPolicy"),
+} as const;
 
 const SCALABLE: readonly string[] = [RESOURCES.deployment.kind, RESOURCES.statefulSet.kind];
 

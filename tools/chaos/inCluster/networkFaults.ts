@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { builtIn } from "../../../runtime/kubernetes/discovery";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import type { Fault, FaultEnd } from "../fault";
 import { persist } from "../persist";
@@ -14,12 +15,7 @@ export type Cut = (pod: KubernetesObject, addresses: readonly string[]) => Promi
 const run = promisify(execFile);
 const PATIENCE_MS = 120_000;
 const CUT_LABEL = "argosy-chaos-cut";
-const DISCOVERY = {
-  apiVersion: "discovery.k8s.io/v1",
-  kind: "EndpointSlice",
-  plural: "endpointslices",
-  namespaced: true,
-};
+const ENDPOINT_SLICE = builtIn("discovery.k8s.io/v1", "EndpointSlice");
 
 /** The network between two parts is cut. The part that opens the connection is named first. */
 export function networkFaults(
@@ -102,7 +98,7 @@ export function cutByPolicy(administrator: Administrator): Cut {
 async function apiServerAddresses({ client }: Administrator): Promise<readonly string[]> {
   const name = { namespace: "default", name: "kubernetes" };
   const service = await client.get(RESOURCES.service, name);
-  const slice = await client.get(DISCOVERY, name);
+  const slice = await client.get(ENDPOINT_SLICE, name);
   const { clusterIP } = (service?.["spec"] ?? {}) as { clusterIP?: string };
   const endpoints = (slice?.["endpoints"] ?? []) as readonly { readonly addresses: readonly string[] }[];
   const found = [...(clusterIP ? [clusterIP] : []), ...endpoints.flatMap(({ addresses }) => addresses)];
