@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import path from "node:path";
 import { parseDocument } from "yaml";
 import { assetPath, PACKED_NAMES } from "../components/assets";
+import { foldersAbove } from "../definition/foldersAbove";
 import { displayPath } from "../definition/problems";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { shellWord } from "./shellWord";
@@ -82,10 +83,8 @@ ${enter}  npm install
 
 /** The repository that a folder is a part of, and not the top of. Undefined if there is none. */
 function repositoryAbove(folder: string): string | undefined {
-  if (existsSync(path.join(folder, ".git"))) return undefined;
-  const above = path.dirname(folder);
-  if (above === folder) return undefined;
-  return existsSync(path.join(above, ".git")) ? above : repositoryAbove(above);
+  const repository = foldersAbove(folder).find((place) => existsSync(path.join(place, ".git")));
+  return repository === folder ? undefined : repository;
 }
 
 function workflowAdvice(place: string): string {

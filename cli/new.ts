@@ -3,6 +3,7 @@ import path from "node:path";
 import { check } from "../definition/checks";
 import { checkCommand } from "../definition/commandOnPath";
 import { NAME } from "../definition/fields/identity";
+import { foldersAbove } from "../definition/foldersAbove";
 import { SCHEMA_FILE, schemaAddress, schemaComment } from "../definition/jsonSchema";
 import { loadOperator } from "../definition/loadOperator";
 import { loadOperatorsInOrder } from "../definition/loadOperators";
@@ -150,13 +151,13 @@ function fixtureOf(
 
 /** Where an editor finds the schema of operator.yaml: in the package that is installed above, else in the registry. */
 function schemaFor(folder: string): string {
-  for (let place = path.dirname(folder); ; place = path.dirname(place)) {
-    for (const file of [SCHEMA_FILE, `node_modules/${PACKAGE_NAME}/${SCHEMA_FILE}`]) {
-      const found = path.join(place, file);
-      if (existsSync(found)) return path.relative(folder, found).split(path.sep).join("/");
-    }
-    if (place === path.dirname(place)) return schemaAddress(PACKAGE_NAME);
-  }
+  const found = foldersAbove(path.dirname(folder))
+    .flatMap((place) =>
+      [SCHEMA_FILE, `node_modules/${PACKAGE_NAME}/${SCHEMA_FILE}`].map((file) => path.join(place, file)),
+    )
+    .find((file) => existsSync(file));
+  if (found === undefined) return schemaAddress(PACKAGE_NAME);
+  return path.relative(folder, found).split(path.sep).join("/");
 }
 
 function nextSteps(name: string, handler: string): string {

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
+import { foldersAbove } from "../definition/foldersAbove";
 import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../definition/loadOperators";
 import { nearest } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
@@ -33,12 +34,9 @@ export function isProject(folder: string): boolean {
 }
 
 function nearestAbove(start: string): string {
-  for (let folder = start; ; folder = path.dirname(folder)) {
-    if (isProject(folder)) return folder;
-    if (folder === path.dirname(folder)) {
-      throw new UsageError(`There is no ${PROJECT_FILE} in ${start} or above. ${REMEDY}`);
-    }
-  }
+  const folder = foldersAbove(start).find(isProject);
+  if (folder !== undefined) return folder;
+  throw new UsageError(`There is no ${PROJECT_FILE} in ${start} or above. ${REMEDY}`);
 }
 
 /** The options that say in which folder the operators are. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { type BuildFailure, buildSync, type Message } from "esbuild";
+import { foldersAbove } from "./foldersAbove";
 import { OperatorError, Problems, type Report } from "./problems";
 
 /** A function in JavaScript or TypeScript as one file. */
@@ -100,15 +101,10 @@ function remedyFor(text: string, folder: string): string {
     return "It is compiled code, which cannot be bundled. Use another package, or write a program with an image of its own: handler: { image, command }.";
   }
   if (!text.startsWith("Could not resolve")) return "Correct it there.";
+  // Packages are searched there.
   return foldersAbove(folder).some((place) => existsSync(path.join(place, "package.json")))
     ? "Install it with npm, or correct its name."
     : "Correct its name.";
-}
-
-/** The folder and all folders above it, where packages are searched. */
-function foldersAbove(folder: string): string[] {
-  const above = path.dirname(folder);
-  return above === folder ? [folder] : [folder, ...foldersAbove(above)];
 }
 
 function messagesOf(error: unknown): Pick<Message, "text" | "location">[] {

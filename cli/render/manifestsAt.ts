@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { foldersAbove } from "../../definition/foldersAbove";
 import { displayPath } from "../../definition/problems";
 import { isRecord } from "../../runtime/json/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
@@ -45,7 +46,7 @@ export async function manifestsAt(
       progress(`${ref} has no program in ${displayPath(program)}, so everything is new.`);
       return [];
     }
-    const unlike = new Set(andAbove(program).flatMap((folder) => linkModules(folder, copy)));
+    const unlike = new Set(foldersAbove(program).flatMap((folder) => linkModules(folder, copy)));
     if (unlike.size > 0)
       progress(
         `${ref} lacks files of ${[...unlike].join(", ")}, which git ignores or keeps in a submodule. Today's files are used ` +
@@ -65,12 +66,6 @@ interface Copy {
   readonly repository: string;
   /** Where the file or folder of this path has its copy. */
   of(place: string): string;
-}
-
-/** A folder and all folders above it. */
-function andAbove(folder: string): string[] {
-  const above = path.dirname(folder);
-  return above === folder ? [folder] : [folder, ...andAbove(above)];
 }
 
 /**
