@@ -5,10 +5,11 @@ import { imageFiles } from "../../components/manifests/operator/handlerFiles";
 import type { Operator } from "../../runtime/definition/definition";
 import { FUNCTION_LOOPS } from "../../runtime/definition/handlerProgram";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
-import type {
-  HandlerProcess,
-  HandlerProcessListener,
-  HandlerTransport,
+import {
+  type HandlerProcess,
+  type HandlerProcessListener,
+  type HandlerTransport,
+  unstarted,
 } from "../../runtime/handler/handlerTransport";
 import type { ContainerEngine } from "./engine";
 import { containerCommand } from "./runArguments";
@@ -53,9 +54,7 @@ export class ImageTransport implements HandlerTransport {
     try {
       handler = this.filesNow();
     } catch (error) {
-      const startError = error as Error;
-      setImmediate(() => listener.exited({ code: null, signal: null, startError }));
-      return { write: () => {}, end: () => {}, kill: () => {} };
+      return unstarted(listener, error as Error);
     }
     const name = session.nextName(operator.name);
     const { args, env } = containerCommand({

@@ -3,6 +3,7 @@ import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { commandOnPath } from "../../definition/commandOnPath";
 import { nearest } from "../../definition/nearest";
 import { displayPath } from "../../definition/problems";
+import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
 import { programOf } from "../../runtime/definition/handlerProgram";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
@@ -10,6 +11,7 @@ import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
 import { isRecord } from "../../runtime/json/json";
 import { CommandError, UsageError } from "../commandError";
 import { checkPort, freePorts, isFree } from "../controlPlane/ports";
+import { answersTo } from "../inspect/target";
 import { localHandler } from "../localHandler";
 import { readObjectName } from "../objectName";
 import { shellWord } from "../shellWord";
@@ -55,9 +57,7 @@ const CHECK_MS = 60_000;
  */
 export function debugTarget(text: string, operators: readonly Operator[], namespace: string): DebugTarget {
   const { kind: word, name } = readObjectName(text, `--debug ${text}`);
-  const names = ({ customResource: { kind, plural, group } }: Operator) =>
-    [kind.toLowerCase(), plural].flatMap((each) => [each, `${each}.${group}`]);
-  const operator = operators.find((each) => names(each).includes(word.toLowerCase()));
+  const operator = operators.find(({ customResource }) => answersTo(resourceOf(customResource), word));
   if (!operator) {
     const kinds = operators.map(({ customResource }) => customResource.kind.toLowerCase());
     const meant = nearest(word.toLowerCase(), kinds);

@@ -82,7 +82,8 @@ function unique(resources: readonly Resource[]): Resource[] {
   return [...new Map(resources.map((each) => [`${each.apiVersion} ${each.plural}`, each])).values()];
 }
 
-function answersTo(
+/** Whether a word means a kind: the kind, its plural or one of `more`, each alone or with its group. */
+export function answersTo(
   { apiVersion, kind, plural }: Resource,
   word: string,
   more: readonly string[] = [],
