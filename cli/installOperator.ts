@@ -8,7 +8,7 @@ import type { Operator, PolicyRule } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { builtIn, discoverIfServed } from "../runtime/kubernetes/discovery";
 import { isApiError } from "../runtime/kubernetes/errors";
-import type { Condition, Manifest } from "../runtime/kubernetes/objects";
+import { conditionsIn, isTrue, type Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
 import { memoryResourceOf } from "../runtime/memory/memoryKind";
 import { leaseNameOf } from "../runtime/names";
@@ -170,15 +170,15 @@ async function installDefinition(
     );
   }
   const isServed = async () => {
-    const conditions = conditionsOf(await client.get(CRD, { name }));
-    const names = conditions.find(({ type }) => type === "NamesAccepted");
+    const status = (await client.get(CRD, { name }))?.["status"];
+    const names = conditionsIn(status).find(({ type }) => type === "NamesAccepted");
     if (names?.status === "False") {
       throw new CommandError(
         `${displayPath(operator.folder)}: the cluster does not accept the names of the CRD ${name}: ${names.message}. Another ` +
           `CRD of the same group has this name: give this one another name in its spec.names, or delete the other one.`,
       );
     }
-    if (!conditions.some(({ type, status }) => type === "Established" && status === "True")) return undefined;
+    if (!isTrue(status, "Established")) return undefined;
     // Discovery, which the engine uses, is updated a moment later.
     return discoverIfServed(client, apiVersion, kind);
   };
@@ -214,8 +214,4 @@ async function apply(client: KubernetesClient, manifest: Manifest): Promise<void
       `${kind} ${metadata.name} already exists and was created by others. ${remedy} ${error.message}`,
     );
   }
-}
-
-function conditionsOf(object: Manifest | undefined): Condition[] {
-  return (object?.["status"] as { conditions?: Condition[] } | undefined)?.conditions ?? [];
 }

@@ -1,3 +1,4 @@
+import { isTrue } from "../../runtime/kubernetes/objects";
 import type { ApiClient } from "./apiClient";
 
 const name = "node-0";
@@ -34,8 +35,6 @@ export async function createNode(client: ApiClient): Promise<void> {
 export async function isNodeReady(client: ApiClient): Promise<boolean> {
   const answer = await client.call("GET", `/api/v1/nodes/${name}`).catch(() => undefined);
   if (answer?.status !== 200) return false;
-  const { status } = JSON.parse(answer.text) as {
-    status?: { conditions?: { type: string; status: string }[] };
-  };
-  return status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false;
+  const { status } = JSON.parse(answer.text) as { status?: unknown };
+  return isTrue(status, "Ready");
 }

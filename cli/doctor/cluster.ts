@@ -4,7 +4,7 @@ import { WORKFLOWS } from "../../runtime/argo/workflows";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import { formatName, type ObjectName } from "../../runtime/kubernetes/objects";
+import { conditionsIn, formatName, type ObjectName } from "../../runtime/kubernetes/objects";
 import { finalizersOf } from "../../runtime/names";
 import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
@@ -180,10 +180,7 @@ async function examineNamespaces(client: KubernetesClient, now: Date): Promise<F
         deletionTimestamp !== undefined && isOld(deletionTimestamp, now),
     )
     .map(({ metadata: { name }, status }) => {
-      const { conditions = [] } = (status ?? {}) as {
-        conditions?: readonly { type: string; status: string; message: string }[];
-      };
-      const why = conditions.find(
+      const why = conditionsIn(status).find(
         (each) =>
           each.status === "True" &&
           /^Namespace(FinalizersRemaining|ContentRemaining|Deletion)/.test(each.type),
