@@ -16,7 +16,7 @@ import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { keepingLineEnds } from "./lineEnds";
 import { findHandlers, type HandlersOptions, loadChosen, loaderOf } from "./project";
 import { rewriteFile } from "./rewriteFile";
-import { compareRights, rightsIn } from "./rights/rights";
+import { compareRights, objectsOf, placeOf, rightsIn } from "./rights/rights";
 import { print } from "./terminal";
 
 /** @see add */
@@ -197,10 +197,6 @@ function rightsGained(before: Operator, after: Operator): string {
   const [was, is] = [before, after].map((operator) => rightsIn(buildRoles(operator, account)));
   const { gained } = compareRights(was ?? [], is ?? []);
   if (gained.length === 0) return "The operator's account gains no rights.";
-  const lines = gained.map(({ namespace, resource, names, verbs }) => {
-    const where = namespace === undefined ? "everywhere" : `in ${namespace}`;
-    const which = names.length === 0 ? "" : ` (${names.join(", ")})`;
-    return `  ${verbs.join(", ")} ${resource}${which} ${where}`;
-  });
+  const lines = gained.map((right) => `  ${right.verbs.join(", ")} ${objectsOf(right)} ${placeOf(right)}`);
   return `The operator's account gains:\n${lines.join("\n")}`;
 }

@@ -5,7 +5,7 @@ import { findProject } from "./project";
 import { manifestsOf } from "./render/manifests";
 import { manifestsAt } from "./render/manifestsAt";
 import { renderStack, type StackOptions } from "./render/renderStack";
-import { accountsOf, compareRights, type Right, rightsIn } from "./rights/rights";
+import { accountsOf, compareRights, objectsOf, placeOf, type Right, rightsIn } from "./rights/rights";
 import { print, type Style, styleFor } from "./terminal";
 
 /** @see rights */
@@ -61,17 +61,16 @@ function ofOperator(
 
 /** A block for each account, a line for each of its rights. */
 function formatRights(all: readonly Right[], style: Style, mark = ""): string {
-  const where = ({ namespace }: Right) => (namespace === undefined ? "everywhere" : `in ${namespace}`);
-  const what = ({ resource, names }: Right) =>
-    names.length === 0 ? resource : `${resource} (${names.join(", ")})`;
-  const widths = [where, what].map((column) => Math.max(0, ...all.map((right) => column(right).length)));
+  const widths = [placeOf, objectsOf].map((column) =>
+    Math.max(0, ...all.map((right) => column(right).length)),
+  );
   const lines: string[] = [];
   let account = "";
   for (const right of all) {
     const of = formatReference(right.account);
     if (of !== account) lines.push(style("bold", of));
     account = of;
-    const columns = [where, what].map((column, index) => column(right).padEnd(widths[index] ?? 0));
+    const columns = [placeOf, objectsOf].map((column, index) => column(right).padEnd(widths[index] ?? 0));
     lines.push(`  ${mark}${columns.join("  ")}  ${right.verbs.join(", ")}`);
   }
   return lines.join("\n");

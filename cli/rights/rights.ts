@@ -16,6 +16,16 @@ export interface Right {
   readonly verbs: readonly string[];
 }
 
+/** The place of a right in words: "everywhere", "in shop". */
+export function placeOf({ namespace }: Right): string {
+  return namespace === undefined ? "everywhere" : `in ${namespace}`;
+}
+
+/** The objects of a right in words: "apps/deployments", "secrets (token)". */
+export function objectsOf({ resource, names }: Right): string {
+  return names.length === 0 ? resource : `${resource} (${names.join(", ")})`;
+}
+
 interface Rule {
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];
