@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { Document, Scalar, visit } from "yaml";
+import type { ConfigMap } from "./kinds";
 
 /**
  * Ten hexadecimal digits that differ if the files differ, for the name of an immutable ConfigMap. The order of the files does not
@@ -8,6 +9,32 @@ import { Document, Scalar, visit } from "yaml";
 export function contentHash(files: Readonly<Record<string, string>>): string {
   const entries = Object.entries(files).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 10);
+}
+
+/** The content of a ConfigMap: texts, and other files in base64. */
+export interface ConfigMapContent {
+  readonly data: Readonly<Record<string, string>>;
+  readonly binaryData?: Readonly<Record<string, string>>;
+}
+
+/**
+ * An immutable ConfigMap. The kubelet need not watch it, and each pod sees the content for which it was made. Other content makes
+ * another name, and so a roll-out.
+ */
+export function buildConfigMap(
+  prefix: string,
+  namespace: string,
+  labels: Readonly<Record<string, string>>,
+  { data, binaryData = {} }: ConfigMapContent,
+): ConfigMap {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: `${prefix}-${contentHash({ ...data, ...binaryData })}`, namespace, labels },
+    immutable: true,
+    data,
+    ...(Object.keys(binaryData).length > 0 && { binaryData }),
+  };
 }
 
 /**

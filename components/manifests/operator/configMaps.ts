@@ -1,5 +1,5 @@
 import { DEFINITION_FILE, definitionFileContent, type Operator } from "../../../runtime/program";
-import { contentHash } from "../configMaps";
+import { buildConfigMap, type ConfigMapContent } from "../configMaps";
 import type { ConfigMap } from "../kinds";
 import { labelsOf } from "../metadata";
 import { handlerFiles, type KeyToPath } from "./handlerFiles";
@@ -30,8 +30,8 @@ export interface HandlerConfigMap {
  */
 export function buildFiles(operator: Operator, options: OperatorOptions, engine: ConfigMap): OperatorFiles {
   const { namespace } = options.platform;
-  const build = (role: string, content: Content, labels: Record<string, string> = {}) =>
-    configMap(
+  const build = (role: string, content: ConfigMapContent, labels: Record<string, string> = {}) =>
+    buildConfigMap(
       `${operator.name}-${role}`,
       namespace,
       { ...labelsOf(operator.name, role), ...labels },
@@ -62,34 +62,10 @@ export function buildEngineFiles(
   namespace: string,
   files: Readonly<Record<string, string>>,
 ): ConfigMap {
-  return configMap(`${name}-engine`, namespace, labelsOf(name, "engine"), { data: files });
+  return buildConfigMap(`${name}-engine`, namespace, labelsOf(name, "engine"), { data: files });
 }
 
 /** The operator as the engine needs it, without the settings of the handler's container alone. */
 function definitionOf(operator: Operator): string {
   return definitionFileContent({ ...operator, env: {}, secretEnv: {}, resources: {} });
-}
-
-/** The content of a ConfigMap: texts, and other files in base64. */
-interface Content {
-  readonly data: Readonly<Record<string, string>>;
-  readonly binaryData?: Readonly<Record<string, string>>;
-}
-
-/** An immutable ConfigMap. The kubelet need not watch it, and each pod sees the content for which it was made. */
-function configMap(
-  prefix: string,
-  namespace: string,
-  labels: Record<string, string>,
-  { data, binaryData = {} }: Content,
-): ConfigMap {
-  const name = `${prefix}-${contentHash({ ...data, ...binaryData })}`;
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name, namespace, labels },
-    immutable: true,
-    data,
-    ...(Object.keys(binaryData).length > 0 && { binaryData }),
-  };
 }

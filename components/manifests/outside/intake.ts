@@ -10,7 +10,7 @@ import {
   RUNNER_PORTS,
 } from "../../../runtime/program";
 import { buildAccount, buildGrant } from "../access";
-import { contentHash } from "../configMaps";
+import { buildConfigMap } from "../configMaps";
 import { buildEngineDeployment } from "../engineDeployment";
 import type { ConfigMap, NetworkPolicy, Secret, Service } from "../kinds";
 import { labelsOf, type ManifestSet, NOT_AWAITED } from "../metadata";
@@ -79,22 +79,13 @@ export function buildIntake(
   };
 }
 
-/** The definition of the intake. Other content makes another ConfigMap, and so a roll-out. */
+/** The definition of the intake. */
 function buildFile(events: readonly OperatorOutsideEvent[], options: OutsideOptions): ConfigMap {
   const { installation, platform, name } = options;
   const file: IntakeFile = { installation, events: events.map(intakeEventOf) };
-  const data = { [INTAKE_FILE]: JSON.stringify(file) };
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: {
-      name: `${outsideNames(installation).intake}-${contentHash(data)}`,
-      namespace: platform.namespace,
-      labels: labelsOf(name, "intake"),
-    },
-    immutable: true,
-    data,
-  };
+  return buildConfigMap(outsideNames(installation).intake, platform.namespace, labelsOf(name, "intake"), {
+    data: { [INTAKE_FILE]: JSON.stringify(file) },
+  });
 }
 
 /** An event as the intake knows it. */
