@@ -1,18 +1,17 @@
 import { reportOn } from "../../../definition/definitionFile";
 import { Problems } from "../../../definition/problems";
 import { DOMAIN, type Manifest, type Operator } from "../../../runtime/program";
-import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
-import { eventPathNames, shardName } from "../names";
+import { shardName } from "../names";
 import { contentFingerprint } from "../placeholder";
-import { transformed } from "../transform";
 import { type EventPathOptions, type EventPathShard, eventsOf, type OperatorEvent } from "./options";
-import { buildSensor, podTemplate } from "./sensor";
+import { buildSensor } from "./sensor";
+import { buildArgoEventSource } from "./sourceAndSensor";
 
 /** An annotation of an EventSource's pods with a hash of the Sensor of the same shard. */
 export const SENSOR_ANNOTATION = `${DOMAIN}/sensor`;
 
 /**
- * A shard's EventSource, which watches its operators' custom resources. It has one replica, so that nothing is elected.
+ * A shard's EventSource, which watches its operators' custom resources.
  *
  * Its pods are replaced when the Sensor changes. A new EventSource adds every object again, which makes up for the events that a
  * Sensor missed whose subscription started again. The EventSource must have no `filter`: `afterStart` drops writes by server-side
@@ -26,31 +25,13 @@ export function buildEventSource(
   sensor: Manifest,
   options: EventPathOptions,
 ): Manifest {
-  const { name, platform } = options;
-  const names = eventPathNames(name);
   const events = shard.operators.flatMap(eventsOf);
-  return transformed(
-    "eventSource",
+  return buildArgoEventSource(
     {
-      apiVersion: "argoproj.io/v1alpha1",
-      kind: "EventSource",
-      metadata: {
-        name: shard.name,
-        namespace: platform.namespace,
-        labels: labelsOf(name, "event-source"),
-        annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
-      },
-      spec: {
-        eventBusName: names.eventBus,
-        replicas: 1,
-        template: podTemplate(options, {
-          part: "eventSource",
-          component: "event-source",
-          serviceAccountName: names.sourceAccount,
-          annotations: { [SENSOR_ANNOTATION]: contentFingerprint(sensor.spec) },
-        }),
-        resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
-      },
+      part: "eventSource",
+      name: shard.name,
+      podAnnotations: { [SENSOR_ANNOTATION]: contentFingerprint(sensor.spec) },
+      events: { resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])) },
     },
     options,
   );

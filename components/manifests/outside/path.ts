@@ -14,10 +14,9 @@ import {
 } from "../../../runtime/program";
 import { buildEventBus, type EventBusUse } from "../eventPath/eventBus";
 import { dependencyOf } from "../eventPath/options";
-import { podTemplate } from "../eventPath/sensor";
-import { awaited, labelsOf, type ManifestSet, TAKEN_BACK } from "../metadata";
-import { eventPathNames, outsideNames } from "../names";
-import { transformed } from "../transform";
+import { buildArgoEventSource, buildArgoSensor, triggerOf } from "../eventPath/sourceAndSensor";
+import type { ManifestSet } from "../metadata";
+import { outsideNames } from "../names";
 import type { OperatorOutsideEvent, OutsideOptions } from "./options";
 
 /**
@@ -62,32 +61,17 @@ function buildEventSource(
   events: readonly OperatorOutsideEvent[],
   options: OutsideOptions,
 ): Manifest {
-  const { name, platform } = options;
   const types = [...new Set(events.map(({ event }) => event.type))];
   const sources = types.map((type) => {
     const own = events.filter(({ event }) => event.type === type);
     return [type, Object.fromEntries(own.map(({ subject, event }) => [subject, complete(event)]))];
   });
   const ports = [...new Set(events.flatMap(({ event }) => listenerOf(event)?.port ?? []))].map(Number).sort();
-  return transformed(
-    "outsideEventSource",
+  return buildArgoEventSource(
     {
-      apiVersion: "argoproj.io/v1alpha1",
-      kind: "EventSource",
-      metadata: {
-        name: sourceNameOf(kind, options),
-        namespace: platform.namespace,
-        labels: labelsOf(name, "event-source"),
-        annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
-      },
-      spec: {
-        eventBusName: name,
-        replicas: 1,
-        template: podTemplate(options, {
-          part: "eventSource",
-          component: "event-source",
-          serviceAccountName: eventPathNames(name).sourceAccount,
-        }),
+      part: "outsideEventSource",
+      name: sourceNameOf(kind, options),
+      events: {
         ...(ports.length > 0 && {
           service: { ports: ports.map((port) => ({ name: `port-${port}`, port, targetPort: port })) },
         }),
@@ -113,7 +97,7 @@ function complete({ type, source }: OutsideEvent): JsonObject {
  * Once a second for 68 years, the highest count in Argo. The sensor repeats from its memory, also what the bus has forgotten after a
  * day. A sensor that restarts gets only what the bus still has.
  */
-const RETRY_STRATEGY = { steps: 2 ** 31 - 1, duration: "1s", factor: 1, jitter: 0.2 } as const;
+const TRIES = 2 ** 31 - 1;
 
 /**
  * The Sensor, which sends every whole event to the intake until the intake has taken it. Each event has a dependency and a
@@ -125,59 +109,38 @@ export function buildOutsideSensor(
   events: readonly OperatorOutsideEvent[],
   options: OutsideOptions,
 ): Manifest {
-  const { name, platform } = options;
-  return transformed(
-    "outsideSensor",
+  return buildArgoSensor(
     {
-      apiVersion: "argoproj.io/v1alpha1",
-      kind: "Sensor",
-      metadata: {
-        name,
-        namespace: platform.namespace,
-        labels: labelsOf(name, "sensor"),
-        annotations: { ...awaited("DependenciesProvided", "TriggersProvided", "Deployed"), ...TAKEN_BACK },
-      },
-      spec: {
-        eventBusName: name,
-        replicas: 1,
-        template: podTemplate(options, {
-          part: "sensor",
-          component: "sensor",
-          serviceAccountName: eventPathNames(name).sensorAccount,
-        }),
-        dependencies: events.map(({ subject, event }) => ({
-          name: dependencyOf({ name: subject }),
-          eventSourceName: sourceNameOf(classOfSource(event.type), options),
-          eventName: subject,
-        })),
-        triggers: events.map((event) => triggerOf(event, options)),
-      },
+      part: "outsideSensor",
+      name: options.name,
+      dependencies: events.map(({ subject, event }) => ({
+        name: dependencyOf({ name: subject }),
+        eventSourceName: sourceNameOf(classOfSource(event.type), options),
+        eventName: subject,
+      })),
+      triggers: events.map(({ subject }) =>
+        triggerOf(subject, TRIES, { http: intakeRequest(subject, options) }),
+      ),
     },
     options,
   );
 }
 
-function triggerOf({ subject }: OperatorOutsideEvent, { installation, platform }: OutsideOptions) {
+/** POST with the whole event. */
+function intakeRequest(subject: string, { installation, platform }: OutsideOptions) {
   const { intake, caller } = outsideNames(installation);
-  const dependency = dependencyOf({ name: subject });
   return {
-    // Without a strategy there are no retries (pkg/sensors/listener.go, triggerActions).
-    atLeastOnce: true,
-    retryStrategy: RETRY_STRATEGY,
-    // Otherwise any status would count as a success (pkg/sensors/triggers/http/http.go, ApplyPolicy).
-    policy: { status: { allow: [204] } },
-    template: {
-      name: subject,
-      conditions: dependency,
-      http: {
-        url: `http://${intake}.${platform.namespace}.svc:${RUNNER_PORTS.hints}${INTAKE_PATH}`,
-        method: "POST",
-        timeout: 30,
-        headers: { [SUBJECT_HEADER]: subject },
-        secureHeaders: [{ name: TOKEN_HEADER, valueFrom: { secretKeyRef: { name: caller, key: "token" } } }],
-        // The event as it is, not as a text (pkg/sensors/triggers/params.go, ConstructPayload).
-        payload: [{ src: { dependencyName: dependency, dataKey: "@this", useRawData: true }, dest: "data" }],
+    url: `http://${intake}.${platform.namespace}.svc:${RUNNER_PORTS.hints}${INTAKE_PATH}`,
+    method: "POST",
+    timeout: 30,
+    headers: { [SUBJECT_HEADER]: subject },
+    secureHeaders: [{ name: TOKEN_HEADER, valueFrom: { secretKeyRef: { name: caller, key: "token" } } }],
+    // The event as it is, not as a text (pkg/sensors/triggers/params.go, ConstructPayload).
+    payload: [
+      {
+        src: { dependencyName: dependencyOf({ name: subject }), dataKey: "@this", useRawData: true },
+        dest: "data",
       },
-    },
+    ],
   };
 }
