@@ -21,6 +21,7 @@ import { formatSilence } from "./dev/silence";
 import { stableKubeconfig } from "./dev/stableKubeconfig";
 import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
+import { untilAborted } from "./interruption";
 import { startMetricsServer } from "./metricsServer";
 import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
 import { findProject } from "./project";
@@ -181,13 +182,10 @@ async function work(
     const operators = workshop.running.map(({ operator }) => operator);
     await printInstructions(kubeconfig?.path, operators, metrics.url, scratch);
     for (const line of debugged?.instructions() ?? []) print(`${style("yellow", "debug:")} ${line}`);
-    const end = new AbortController();
-    const either = AbortSignal.any([signal, end.signal]);
-    return await Promise.race([aborted(either), gone(cluster, either)]).finally(() => {
-      // Otherwise the other promise would keep the process alive.
-      end.abort();
-      return metrics.close();
-    });
+    return await untilAborted(signal, (fail) => {
+      // A user's cluster may be away for a while. The embedded control plane does not come back.
+      if (controlPlane) void lost(cluster.connection, signal).catch(fail);
+    }).finally(() => metrics.close());
   } finally {
     if (signal.aborted)
       print("stopping: waiting for running reconciles (press Ctrl-C again, after a second, to stop at once)");
@@ -254,12 +252,6 @@ function debuggedHandler(operator: Operator, debugging: Debugging): OtherHandler
   };
 }
 
-/** A user's cluster may be away for a while. The embedded control plane does not come back. */
-async function gone({ controlPlane, connection }: Cluster, signal: AbortSignal): Promise<never> {
-  if (controlPlane) await lost(connection, signal);
-  return aborted(signal);
-}
-
 /** Prints the commands to type in another terminal. */
 async function printInstructions(
   kubeconfig: string | undefined,
@@ -274,15 +266,4 @@ async function printInstructions(
   const found = (await Promise.all(examples)).filter((file) => file !== undefined);
   for (const line of instructions({ kubeconfig, kubectl, examples: found, metricsUrl })) print(`  ${line}`);
   print(style("dim", "Press Ctrl-C to stop.\n"));
-}
-
-/** Throws the signal's reason when it aborts. */
-function aborted(signal: AbortSignal): Promise<never> {
-  // A promise alone keeps no process alive.
-  const timer = setInterval(() => {}, 60_000);
-  return new Promise<never>((_resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-  }).finally(() => clearInterval(timer));
 }

@@ -57,6 +57,28 @@ export function interruptible<T>(action: (signal: AbortSignal) => Promise<T>): P
   return interruptedBy(interrupt, () => action(abort.signal));
 }
 
+/**
+ * Does something that has no end of its own until the signal aborts.
+ * @param begin begins it. It is given a function that ends it with an error
+ * @throws the signal's reason, or that error
+ */
+export async function untilAborted(
+  signal: AbortSignal,
+  begin: (fail: (error: unknown) => void) => void,
+): Promise<never> {
+  signal.throwIfAborted();
+  // A promise alone keeps no process alive.
+  const timer = setInterval(() => {}, 60_000);
+  try {
+    return await new Promise<never>((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      begin(reject);
+    });
+  } finally {
+    clearInterval(timer);
+  }
+}
+
 async function interruptedBy<T>(interrupt: (by: Interruption) => void, action: () => Promise<T>): Promise<T> {
   for (const signal of SIGNALS) process.on(signal, interrupt);
   running.add(interrupt);

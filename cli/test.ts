@@ -6,6 +6,7 @@ import { FolderWatch } from "./dev/folderWatch";
 import { type FixtureResult, runFixtures } from "./fixtures";
 import { type Fixtures, readAll } from "./fixtures/fixture";
 import { updateFixtures } from "./fixtures/update";
+import { untilAborted } from "./interruption";
 import { loadChosen } from "./project";
 import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
 import { indent, print, progress, type Style, styleFor } from "./terminal";
@@ -121,18 +122,14 @@ async function watched(
     return tail;
   };
   const watches: FolderWatch[] = [];
-  // A watch of folders alone may not keep the process alive.
-  const timer = setInterval(() => {}, 60_000);
   try {
-    return await new Promise<never>((_resolve, reject) => {
-      const edited = () => void turn().catch(reject);
+    return await untilAborted(signal, (fail) => {
+      const runAgain = () => void turn().catch(fail);
       for (const folder of folders)
-        watches.push(new FolderWatch(folder, edited, { onBlind: progress, but: ["fixtures"] }));
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      void turn().catch(reject);
+        watches.push(new FolderWatch(folder, runAgain, { onBlind: progress, but: ["fixtures"] }));
+      runAgain();
     });
   } finally {
-    clearInterval(timer);
     for (const watch of watches) watch.close();
   }
 }

@@ -37,6 +37,12 @@ export function reconcile() {
       assert.equal(existsSync(file) ? readFileSync(file, "utf8").length : 0, times);
     });
 
+  it("asks no handler if it is ended while it reads the operators", async () => {
+    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
+    await assert.rejects(test([], options, AbortSignal.abort(new Error("ended"))), { message: "ended" });
+    assert.ok(!existsSync(path.join(root, "asked")));
+  });
+
   it("runs again after each edit of a handler or a fixture, also after one that is wrong, until it is ended", async () => {
     const controller = new AbortController();
     const options = { handlers: path.join(root, "handlers"), watch: true } as const;
