@@ -5,7 +5,7 @@ import { check } from "../definition/checks";
 import { specSchemaOf } from "../definition/customResourceDefinition";
 import { definitionFile } from "../definition/definitionFile";
 import { loadOperator } from "../definition/loadOperator";
-import { nearest } from "../definition/nearest";
+import { didYouMean } from "../definition/nearest";
 import { displayPath, Problems } from "../definition/problems";
 import { DEFINITION } from "../definition/schema";
 import type { Operator } from "../runtime/definition/definition";
@@ -160,9 +160,8 @@ function webhookOf(name: string, { customResource, crd }: Operator, namespace = 
 }
 
 function unknown(what: string): UsageError {
-  const meant = nearest(what, Object.keys(KINDS));
   const usages = Object.values(KINDS).map(({ usage }) => `  ${usage}`);
-  const advice = meant === undefined ? `Write one of:\n${usages.join("\n")}` : `Did you mean ${meant}?`;
+  const advice = didYouMean(what, Object.keys(KINDS), `Write one of:\n${usages.join("\n")}`);
   return new UsageError(`argosy add ${what}: nothing with this name can be added. ${advice}`);
 }
 

@@ -1,5 +1,6 @@
+import { didYouMean } from "../definition/nearest";
 import { EXIT_CODES, UsageError } from "./commandError";
-import { CATALOGUE, codeFor, type Entry, entryOf } from "./errors/catalogue";
+import { CATALOGUE, CODES, codeFor, type Entry, entryOf } from "./errors/catalogue";
 import { indent, print, styleFor } from "./terminal";
 
 /** @see errors */
@@ -30,10 +31,10 @@ function list(json: boolean): void {
 }
 
 function tell(word: string, json: boolean): void {
-  const { code = "", meant } = codeFor(word);
+  const code = codeFor(word);
   const entry = entryOf(code);
   if (!entry) {
-    const advice = meant === undefined ? "argosy errors lists all codes." : `Did you mean ${meant}?`;
+    const advice = didYouMean(word, CODES, "argosy errors lists all codes.");
     throw new UsageError(`There is no code ${word}. ${advice} The code may be a handler's own reason.`);
   }
   if (json) return print(JSON.stringify({ code, ...entry }));

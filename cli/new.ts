@@ -7,7 +7,7 @@ import { foldersAbove } from "../definition/foldersAbove";
 import { SCHEMA_FILE, schemaAddress, schemaComment } from "../definition/jsonSchema";
 import { loadOperator } from "../definition/loadOperator";
 import { loadOperatorsInOrder } from "../definition/loadOperators";
-import { nearest } from "../definition/nearest";
+import { didYouMean } from "../definition/nearest";
 import { displayPath, Problems } from "../definition/problems";
 import { name as PACKAGE_NAME } from "../package.json";
 import { pluralOf } from "../runtime/kubernetes/kinds";
@@ -99,8 +99,7 @@ function languageNamed(word: string): Language {
   const language = Object.hasOwn(LANGUAGES, word) ? LANGUAGES[word] : undefined;
   if (language) return language;
   const known = Object.keys(LANGUAGES);
-  const meant = nearest(word, known);
-  const advice = meant === undefined ? `There are: ${known.join(", ")}.` : `Did you mean ${meant}?`;
+  const advice = didYouMean(word, known, `There are: ${known.join(", ")}.`);
   throw new UsageError(`--language ${word}: there is no such language. ${advice}`);
 }
 

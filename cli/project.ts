@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { foldersAbove } from "../definition/foldersAbove";
 import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../definition/loadOperators";
-import { nearest } from "../definition/nearest";
+import { didYouMean } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
 import { UsageError } from "./commandError";
@@ -93,8 +93,7 @@ export function chosenOperators(
   const known = operators.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const meant = nearest(unknown, known);
-    const advice = meant === undefined ? `There is: ${known.join(", ")}.` : `Did you mean ${meant}?`;
+    const advice = didYouMean(unknown, known, `There is: ${known.join(", ")}.`);
     throw new UsageError(`There is no operator ${unknown}. ${advice}`);
   }
   return names.length === 0 ? operators : operators.filter(({ name }) => names.includes(name));

@@ -7,7 +7,7 @@ import { schemaOfField, typed } from "../runtime/events/typed";
 import { isRecord } from "../runtime/json/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { type CustomResourceDefinition, specSchemaOf } from "./customResourceDefinition";
-import { nearest } from "./nearest";
+import { didYouMean } from "./nearest";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
 
@@ -96,8 +96,7 @@ function checkContent(template: Json, schema: JsonObject | undefined, field: str
   for (const [key, each] of Object.entries(template as JsonObject)) {
     const own = schemaOfField(schema, key);
     if (own === undefined && !isOpen) {
-      const meant = nearest(key, Object.keys(properties));
-      const remedy = meant === undefined ? "Add it to the CRD, or leave it out." : `Did you mean ${meant}?`;
+      const remedy = didYouMean(key, Object.keys(properties), "Add it to the CRD, or leave it out.");
       report(`${field}.${key}`, "is not in the CRD's schema", remedy);
     } else {
       checkContent(each, own, `${field}.${key}`, report);

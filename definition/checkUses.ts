@@ -12,7 +12,7 @@ import { isNamespaced, isSecretKind } from "../runtime/kubernetes/kinds";
 import { isJsonObject, isObjectName, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { checkKnownKind } from "./checkChildren";
 import { type CustomResourceDefinition, storedSchemaOf } from "./customResourceDefinition";
-import { nearest } from "./nearest";
+import { didYouMean } from "./nearest";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
 
@@ -175,9 +175,9 @@ function flawInSchema(
 }
 
 function meant(word: string, known: readonly string[]): string {
-  const near = nearest(word, known);
-  if (near !== undefined) return `Did you mean ${near}?`;
-  return known.length === 0 ? "Add it to the CRD, or correct the path." : `Known are: ${known.join(", ")}.`;
+  const otherwise =
+    known.length === 0 ? "Add it to the CRD, or correct the path." : `Known are: ${known.join(", ")}.`;
+  return didYouMean(word, known, otherwise);
 }
 
 function propertyOf({ properties }: JsonObject, name: string): JsonObject | undefined {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isRecord } from "../runtime/json/json";
 import type { JsonObject } from "../runtime/kubernetes/objects";
-import { nearest } from "./nearest";
+import { didYouMean } from "./nearest";
 import type { Report } from "./problems";
 
 /**
@@ -160,9 +160,7 @@ export function fields<Shape extends z.core.$ZodShape>(
     if (expected) return messageOf(...expected);
     if (key === "<<")
       return messageOf("is a merge key, which YAML 1.2 does not have", "Write the fields out.");
-    const meant = nearest(key, known);
-    const advice = meant === undefined ? `Known are: ${known.join(", ")}.` : `Did you mean ${meant}?`;
-    return messageOf("is not a known field", advice);
+    return messageOf("is not a known field", didYouMean(key, known, `Known are: ${known.join(", ")}.`));
   };
   return z.strictObject(shape, {
     error: (issue) =>

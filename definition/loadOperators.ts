@@ -5,7 +5,7 @@ import { isRecord } from "../runtime/json/json";
 import { checkOperators } from "./checkOperators";
 import { definitionFile, overridesOf, signOfOperator } from "./definitionFile";
 import { type LoadOptions, loadOperator } from "./loadOperator";
-import { nearest } from "./nearest";
+import { didYouMean } from "./nearest";
 import { OperatorError, Problems } from "./problems";
 
 /**
@@ -150,8 +150,7 @@ function checkOverriddenNames(
   const names = operators.map(({ name }) => name);
   for (const name of isRecord(overrides) ? Object.keys(overrides) : []) {
     if (names.includes(name)) continue;
-    const meant = nearest(name, names);
-    const advice = meant === undefined ? `There are: ${names.join(", ")}.` : `Did you mean ${meant}?`;
+    const advice = didYouMean(name, names, `There are: ${names.join(", ")}.`);
     problems.at(overridesOf(name))("it", "names no operator", advice);
   }
 }

@@ -21,6 +21,12 @@ export function nearest(
   return best;
 }
 
+/** "Did you mean children?" for a mistyped word, or other advice if no candidate is close. */
+export function didYouMean(word: string, candidates: readonly string[], otherwise: string): string {
+  const meant = nearest(word, candidates);
+  return meant === undefined ? otherwise : `Did you mean ${meant}?`;
+}
+
 /** Levenshtein's distance: how many letters to insert, delete or replace to come from one word to the other. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { commandOnPath } from "../../definition/commandOnPath";
-import { nearest } from "../../definition/nearest";
+import { didYouMean } from "../../definition/nearest";
 import { displayPath } from "../../definition/problems";
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
@@ -60,8 +60,7 @@ export function debugTarget(text: string, operators: readonly Operator[], namesp
   const operator = operators.find(({ customResource }) => answersTo(resourceOf(customResource), word));
   if (!operator) {
     const kinds = operators.map(({ customResource }) => customResource.kind.toLowerCase());
-    const meant = nearest(word.toLowerCase(), kinds);
-    const advice = meant === undefined ? `There is: ${kinds.join(", ")}.` : `Did you mean ${meant}?`;
+    const advice = didYouMean(word, kinds, `There is: ${kinds.join(", ")}.`);
     throw new UsageError(`--debug ${text}: no operator here handles ${word}. ${advice}`);
   }
   const { kind, namespaced } = operator.customResource;

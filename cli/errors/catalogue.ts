@@ -1,4 +1,3 @@
-import { nearest } from "../../definition/nearest";
 import type { FailureReason, WarningReason } from "../../runtime/failure";
 import type { WaitingReason } from "../../runtime/status/conditions";
 import type { ForeseenError } from "../commandError";
@@ -308,10 +307,7 @@ export function entryOf(code: string): Entry | undefined {
   return ENTRIES.get(code);
 }
 
-/** The code that a word means: the same word in other letter cases, or the most similar one. */
-export function codeFor(word: string): { readonly code?: string; readonly meant?: string } {
-  const code = CODES.find((known) => known.toLowerCase() === word.toLowerCase());
-  if (code !== undefined) return { code };
-  const meant = nearest(word, CODES);
-  return meant === undefined ? {} : { meant };
+/** A word as the code that it is in other letter cases. The word itself if there is no such code. */
+export function codeFor(word: string): string {
+  return CODES.find((known) => known.toLowerCase() === word.toLowerCase()) ?? word;
 }
