@@ -1,3 +1,4 @@
+import type { ObjectName } from "../runtime/kubernetes/objects";
 import { UsageError } from "./commandError";
 
 /** An object as the user wrote it: the word for its kind, and its name. */
@@ -17,6 +18,11 @@ export function readObjectName(text: string, shown = `"${text}"`): WrittenName {
   const [kind = "", name = "", ...more] = text.split("/");
   if (kind !== "" && name !== "" && more.length === 0) return { kind, name };
   throw new UsageError(`${shown} does not name an object. Write KIND/NAME, for example memcached/sessions.`);
+}
+
+/** An object as the user writes it behind the name of a command: "memcached/sessions --namespace shop". */
+export function writtenAs(kind: string, { namespace, name }: ObjectName): string {
+  return `${kind.toLowerCase()}/${name}${namespace ? ` --namespace ${namespace}` : ""}`;
 }
 
 /** @throws UsageError if one of the arguments is not KIND/NAME */

@@ -9,6 +9,7 @@ import { finalizersOf } from "../../runtime/names";
 import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
 import type { InstalledOperator, UnreadableOperator } from "../inspect/readInstalled";
+import { writtenAs } from "../objectName";
 import { referenceTo } from "../objectReference";
 import { type Finding, fine, missing, warning } from "./checkup";
 
@@ -103,7 +104,7 @@ async function examineOperator(
         ...missing(
           what,
           `the deletion of ${formatName(object)} is held up`,
-          `See why: argosy explain ${customResource.kind.toLowerCase()}/${object.name}${object.namespace ? ` --namespace ${object.namespace}` : ""}`,
+          `See why: argosy explain ${writtenAs(customResource.kind, object)}`,
         ),
         object: referenceTo(resourceOf(customResource), object),
       })),

@@ -14,6 +14,7 @@ import {
 import { hasLabels } from "../../runtime/watch/watched";
 import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { entryOf } from "../errors/catalogue";
+import { writtenAs } from "../objectName";
 import { type ObjectReference, referenceTo } from "../objectReference";
 import { type Hold, holdsOf, WAITS } from "./holds";
 import type { Known, ObjectEvent } from "./known";
@@ -238,8 +239,7 @@ function dueIn({ object, memory, now }: Known): string {
 }
 
 function resume({ object: { kind, metadata } }: Known): string {
-  const place = metadata.namespace ? ` --namespace ${metadata.namespace}` : "";
-  return `Resume it with: argosy resume ${kind.toLowerCase()}/${metadata.name}${place}`;
+  return `Resume it with: argosy resume ${writtenAs(kind, metadata)}`;
 }
 
 /** What to do about a failure, by its reason. */
@@ -248,7 +248,7 @@ function adviceOn(
   { object }: Known,
   lastWords: string | undefined,
 ): string[] {
-  const tryAgain = `Try again at once: argosy replay ${object.kind.toLowerCase()}/${object.metadata.name}${object.metadata.namespace ? ` --namespace ${object.metadata.namespace}` : ""}`;
+  const tryAgain = `Try again at once: argosy replay ${writtenAs(object.kind, object.metadata)}`;
   const entry = entryOf(reason);
   const isUnknownCrash = reason === "HandlerCrashed" && lastWords === undefined;
   const remedy =

@@ -11,6 +11,7 @@ import { withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { readUsed } from "../../runtime/reconcile/trial";
 import { CommandError, UsageError } from "../commandError";
 import { findRun, outputOf } from "../inspect/runs";
+import { writtenAs } from "../objectName";
 
 /** The parts of its handler's request that a run contains. */
 export type RecordedRequest =
@@ -51,9 +52,7 @@ export async function requestOf(
   if (target.kind === "trial") return { kind: "trial", operator, ...trialOf(target, name, operator) };
   const resource = resourceOf((await withServedKind(operator, client)).customResource);
   const what = kindAndName(resource.kind, target.name);
-  const { name: objectName, namespace } = target.name;
-  const place = namespace ? ` --namespace ${namespace}` : "";
-  const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: argosy record ${resource.plural}/${objectName}${place}`;
+  const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: argosy record ${writtenAs(resource.plural, target.name)}`;
   const object = await client.get(resource, target.name);
   if (!object)
     throw new CommandError(
