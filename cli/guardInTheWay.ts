@@ -3,7 +3,7 @@ import type { RunnerAccount } from "../components/manifests/operator/rbac";
 import type { Operator } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { builtIn } from "../runtime/kubernetes/discovery";
-import { isApiError } from "../runtime/kubernetes/errors";
+import { ifRefused } from "../runtime/kubernetes/errors";
 
 const POLICY = builtIn("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy");
 
@@ -18,10 +18,7 @@ export async function guardInTheWay(
   { namespace, serviceAccountName }: RunnerAccount,
 ): Promise<string | undefined> {
   const name = guardNameOf(operator, "children");
-  const policy = await client.get(POLICY, { name }).catch((error: unknown) => {
-    if (isApiError(error, 403)) return undefined;
-    throw error;
-  });
+  const policy = await client.get(POLICY, { name }).catch(ifRefused(403, undefined));
   if (!policy) return undefined;
   const user = `system:serviceaccount:${namespace}:${serviceAccountName}`;
   const group = `system:serviceaccounts:${namespace}`;

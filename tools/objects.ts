@@ -2,7 +2,7 @@ import { text } from "node:stream/consumers";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { findResource, UnknownKindError } from "../runtime/kubernetes/discovery";
-import { isApiError } from "../runtime/kubernetes/errors";
+import { ifRefused } from "../runtime/kubernetes/errors";
 import type { JsonObject, KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
 import { HttpTransport } from "../runtime/kubernetes/transport";
@@ -71,11 +71,8 @@ export class Objects {
     const resource = await this.known(kind);
     const selection = { ...(namespace && { namespace }), ...(labelSelector && { labelSelector }) };
     if (!resource) return [];
-    return this.client.listAll(resource, selection).catch((error: unknown) => {
-      // The kind was known, but its definition was deleted meanwhile.
-      if (isApiError(error, 404)) return [];
-      throw error;
-    });
+    // The kind was known, but its definition may have been deleted meanwhile.
+    return this.client.listAll(resource, selection).catch(ifRefused(404, []));
   }
 
   /** Deletes without waiting for the end. */

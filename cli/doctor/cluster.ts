@@ -3,7 +3,7 @@ import { resourceOf } from "../../runtime/argo/runTarget";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import { isApiError } from "../../runtime/kubernetes/errors";
+import { ifRefused, isApiError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, formatName, type ObjectName } from "../../runtime/kubernetes/objects";
 import { finalizersOf } from "../../runtime/names";
 import { installedOperators } from "../inspect/installed";
@@ -164,10 +164,8 @@ async function heldObjects(
         if (finalizers.some((each) => own.includes(each))) held.push(metadata);
       }
     })
-    .catch((error: unknown) => {
-      // An operator without its CRD has no objects.
-      if (!isApiError(error, 404)) throw error;
-    });
+    // An operator without its CRD has no objects.
+    .catch(ifRefused(404, undefined));
   return held;
 }
 

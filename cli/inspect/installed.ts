@@ -1,7 +1,7 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import { isApiError } from "../../runtime/kubernetes/errors";
+import { ifRefused, isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../../runtime/names";
@@ -47,10 +47,7 @@ export async function installedOperators(client: KubernetesClient): Promise<Inst
  * an object can still be read and its handler be asked without them.
  */
 export async function installedOperatorsSeen(client: KubernetesClient): Promise<InstalledOperators> {
-  return installedOperators(client).catch((error: unknown) => {
-    if (isApiError(error, 403)) return { operators: [], unreadable: [] };
-    throw error;
-  });
+  return installedOperators(client).catch(ifRefused(403, { operators: [], unreadable: [] }));
 }
 
 /** Tells the user which operators a command leaves out, because it cannot read their definitions. */

@@ -2,7 +2,7 @@ import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../../runtime/argo/runParameters
 import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/workflows";
 import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { isApiError } from "../../runtime/kubernetes/errors";
+import { ifRefused } from "../../runtime/kubernetes/errors";
 import { named, type Selection } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { identityIn, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
@@ -87,10 +87,7 @@ export async function findRun(client: KubernetesClient, name: string): Promise<K
 
 /** Workflows. None in a cluster without Argo Workflows, which does not serve the kind. */
 function workflows(client: KubernetesClient, selection: Selection): Promise<KubernetesObject[]> {
-  return client.listAll(WORKFLOWS, selection).catch((error: unknown) => {
-    if (isApiError(error, 404)) return [];
-    throw error;
-  });
+  return client.listAll(WORKFLOWS, selection).catch(ifRefused(404, []));
 }
 
 /** A Workflow as a run. */

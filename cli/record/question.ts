@@ -4,7 +4,7 @@ import type { DueSchedule, HandlerEvent, Used } from "../../runtime/handler/cont
 import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import { isApiError } from "../../runtime/kubernetes/errors";
+import { ifRefused } from "../../runtime/kubernetes/errors";
 import { isSecretKind } from "../../runtime/kubernetes/kinds";
 import { formatName, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
@@ -105,10 +105,7 @@ export async function secretsOfEnvironment(
   const found = await Promise.all(
     names.map(async (name) => {
       const place = { namespace: home, name };
-      const secret = await client.get(builtIn("v1", "Secret"), place).catch((error: unknown) => {
-        if (isApiError(error, 403)) return undefined;
-        throw error;
-      });
+      const secret = await client.get(builtIn("v1", "Secret"), place).catch(ifRefused(403, undefined));
       if (!secret) onUnread(formatName(place));
       return secret;
     }),

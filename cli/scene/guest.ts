@@ -3,7 +3,7 @@ import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import { isApiError } from "../../runtime/kubernetes/errors";
+import { ifRefused } from "../../runtime/kubernetes/errors";
 import { named } from "../../runtime/kubernetes/list";
 import {
   formatName,
@@ -75,7 +75,8 @@ export class Guest {
     const resource = resourceOf(operator.customResource);
     for (const { metadata } of await listAll(client, resource, namespace)) {
       await client.delete(resource, metadata);
-      await withoutGone(client.mergePatch(resource, metadata, { metadata: { finalizers: [] } }));
+      const released = client.mergePatch(resource, metadata, { metadata: { finalizers: [] } });
+      await released.catch(ifRefused(404, undefined));
     }
     await this.deleteUntilGone(NAMESPACE, namespace);
     for (const { apiVersion, kind, metadata } of clusterRoles(operator, namespace))
@@ -118,22 +119,11 @@ async function notOfOthers(
 }
 
 /** All objects of a kind. None if the kind is not served. */
-async function listAll(
+function listAll(
   client: KubernetesClient,
   resource: Resource,
   namespace?: string,
 ): Promise<KubernetesObject[]> {
   const selection = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
-  return client.listAll(resource, selection).catch((error: unknown) => {
-    if (isApiError(error, 404)) return [];
-    throw error;
-  });
-}
-
-async function withoutGone(request: Promise<unknown>): Promise<void> {
-  try {
-    await request;
-  } catch (error) {
-    if (!isApiError(error, 404)) throw error;
-  }
+  return client.listAll(resource, selection).catch(ifRefused(404, []));
 }

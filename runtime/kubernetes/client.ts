@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isRecord } from "../json/json";
 import type { ClusterConnection } from "./connection";
-import { ApiUnreachableError, isApiError } from "./errors";
+import { ApiUnreachableError, ifRefused, isApiError } from "./errors";
 import { type ApiAnswer, type ApiRequest, requestText } from "./exchange";
 import type { Passage } from "./gate";
 import { listPages, type Selection, selectionQuery, versionOfList } from "./list";
@@ -71,7 +71,8 @@ export class KubernetesClient {
 
   /** The object. Undefined if there is none with that name. */
   async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
-    return (await ifThere(this.sendForObject({ method: "GET", path: resourcePath(resource, name) })))?.body;
+    const request = { method: "GET", path: resourcePath(resource, name) } as const;
+    return (await this.sendForObject(request).catch(ifRefused(404, undefined)))?.body;
   }
 
   /**
@@ -237,7 +238,7 @@ export class KubernetesClient {
   ): Promise<"deleted" | "gone"> {
     const body = { propagationPolicy: "Background", preconditions };
     const deletion = this.send({ method: "DELETE", path: resourcePath(resource, name), body });
-    return (await ifThere(deletion)) ? "deleted" : "gone";
+    return (await deletion.catch(ifRefused(404, undefined))) ? "deleted" : "gone";
   }
 
   /**
@@ -276,14 +277,6 @@ export class KubernetesClient {
   protected send<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
     return this.transport.send<T>({ ...this.passage, ...request });
   }
-}
-
-/** The answer. Undefined if the API server says that there is no such object. */
-function ifThere<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
-  return answer.catch((error: unknown) => {
-    if (isApiError(error, 404)) return undefined;
-    throw error;
-  });
 }
 
 /** Whether the request was done. False if there is no such object, or another one than was meant. */

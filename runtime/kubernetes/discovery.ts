@@ -1,5 +1,5 @@
 import type { KubernetesClient } from "./client";
-import { isApiError } from "./errors";
+import { ifRefused, isApiError } from "./errors";
 import { isNamespaced, pluralOf } from "./kinds";
 import { groupOf } from "./objects";
 import type { Resource } from "./resource";
@@ -96,10 +96,7 @@ export async function discoverObjects(
   const group = groupOf(apiVersion);
   // The core group has one version.
   if (found || group === "") return found;
-  const { versions } = await client.read<ApiGroup>(`/apis/${group}`).catch((error: unknown) => {
-    if (isApiError(error, 404)) return { versions: [] };
-    throw error;
-  });
+  const { versions } = await client.read<ApiGroup>(`/apis/${group}`).catch(ifRefused(404, { versions: [] }));
   for (const { groupVersion } of versions) {
     const other = await discoverIfServed(client, groupVersion, kind);
     if (other) return other;

@@ -100,6 +100,17 @@ export function isApiError(error: unknown, code: number): error is ApiError {
   return error instanceof ApiError && error.code === code;
 }
 
+/**
+ * For the `catch` of a request: the API server's refusal with this HTTP code counts as an answer.
+ * @param answer that answer
+ */
+export function ifRefused<T>(code: number, answer: T): (error: unknown) => T {
+  return (error) => {
+    if (isApiError(error, code)) return answer;
+    throw error;
+  };
+}
+
 /** The longest wait that counts. A page of maintenance before the API server may ask for a day, and be gone after a second. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 

@@ -1,7 +1,7 @@
 import { PODS } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import { builtIn } from "../../../runtime/kubernetes/discovery";
-import { isApiError } from "../../../runtime/kubernetes/errors";
+import { ifRefused } from "../../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { resourcePath } from "../../../runtime/kubernetes/resource";
 import { Objects, type Reference } from "../../objects";
@@ -42,12 +42,9 @@ export class Administrator extends Objects {
 
   /** `kubectl delete pod --force`: at once, without waiting until it has ended. */
   async kill({ metadata: { name, namespace } }: KubernetesObject): Promise<void> {
-    try {
-      const path = resourcePath(RESOURCES.pod, { name, namespace });
-      await this.transport.send({ method: "DELETE", path, body: { gracePeriodSeconds: 0 } });
-    } catch (error) {
-      if (!isApiError(error, 404)) throw error;
-    }
+    const path = resourcePath(RESOURCES.pod, { name, namespace });
+    const request = { method: "DELETE", path, body: { gracePeriodSeconds: 0 } } as const;
+    await this.transport.send(request).catch(ifRefused(404, undefined));
   }
 
   /** The object that creates a pod and replaces it. @throws Error if that object cannot be scaled */
