@@ -102,21 +102,12 @@ export async function lookInCluster<T>(
   find: (look: Look, server: string | undefined) => Promise<T>,
   { patienceMs = PATIENCE_MS, onNoConnection = () => {} }: LookOptions = {},
 ): Promise<T> {
-  const found = connection && (await connect(connection).catch(onNoConnection));
+  const { kubeconfig, context, cluster } = connection ?? {};
+  const found =
+    connection && (await connectionFromKubeconfig(kubeconfig, context, cluster).catch(onNoConnection));
   if (!found) return find(BLIND, undefined);
   const client = new KubernetesClient(found);
-  const ask = <Answer>(question: () => Promise<Answer>) => patiently(question, patienceMs);
-  const look: Look = {
-    crd: (name) => ask(() => objectOf(client, DEFINITIONS, { name })),
-    namespace: (name) => ask(() => objectOf(client, NAMESPACES, { name })),
-    serviceAccount: (namespace, name) => ask(() => objectOf(client, SERVICE_ACCOUNTS, { namespace, name })),
-    clusterRole: (name) => ask(() => objectOf(client, CLUSTER_ROLES, { name })),
-    namespaces: () => ask(() => client.listAll(NAMESPACES, { metadataOnly: true })),
-    argoDefinitions: () => ask(() => argoDefinitions(client)),
-    hasSecret: (namespace, name) => ask(() => hasSecret(client, namespace, name)),
-    keepsImageVolumes: () => ask(() => keepsImageVolumes(client)),
-    workflowControllers: () => ask(() => workflowControllers(client)),
-  };
+  const look = lookBy((question) => patiently(() => question(client), patienceMs));
   try {
     return await find(look, found.server);
   } finally {
@@ -124,22 +115,26 @@ export async function lookInCluster<T>(
   }
 }
 
-const unknown = () => Promise.resolve(undefined);
-const BLIND: Look = {
-  crd: unknown,
-  namespace: unknown,
-  serviceAccount: unknown,
-  clusterRole: unknown,
-  namespaces: unknown,
-  argoDefinitions: unknown,
-  hasSecret: unknown,
-  keepsImageVolumes: unknown,
-  workflowControllers: unknown,
-};
+/** Puts a question to a cluster. Undefined if there is no answer. */
+type Ask = <Answer>(question: (client: KubernetesClient) => Promise<Answer>) => Promise<Answer | undefined>;
 
-function connect({ kubeconfig, context, cluster }: Connection) {
-  return connectionFromKubeconfig(kubeconfig, context, cluster);
+function lookBy(ask: Ask): Look {
+  return {
+    crd: (name) => ask((client) => objectOf(client, DEFINITIONS, { name })),
+    namespace: (name) => ask((client) => objectOf(client, NAMESPACES, { name })),
+    serviceAccount: (namespace, name) =>
+      ask((client) => objectOf(client, SERVICE_ACCOUNTS, { namespace, name })),
+    clusterRole: (name) => ask((client) => objectOf(client, CLUSTER_ROLES, { name })),
+    namespaces: () => ask((client) => client.listAll(NAMESPACES, { metadataOnly: true })),
+    argoDefinitions: () => ask(argoDefinitions),
+    hasSecret: (namespace, name) => ask((client) => hasSecret(client, namespace, name)),
+    keepsImageVolumes: () => ask(keepsImageVolumes),
+    workflowControllers: () => ask(workflowControllers),
+  };
 }
+
+/** Of a cluster that is not known. */
+const BLIND = lookBy(async () => undefined);
 
 /** The answer, if it comes in time. An API server that is busy or away is asked again, but not one that refuses. */
 async function patiently<Answer>(
