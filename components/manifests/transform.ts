@@ -203,7 +203,8 @@ export function transformed<Part extends keyof TransformedManifests>(
     const what = `transform.${part} of the ${kind} ${metadata.name}`;
     return new TransformError(`${what} ${complaint}. ${remedy}`, cause === undefined ? {} : { cause });
   };
-  const copy = structuredClone(manifest) as Mutable<TransformedManifests[Part]>;
+  // An object that is in two places, such as labels that a selector has too, is two objects in the copy.
+  const copy = JSON.parse(JSON.stringify(manifest)) as Mutable<TransformedManifests[Part]>;
   let returned: unknown;
   try {
     returned = change(copy);

@@ -78,6 +78,20 @@ describe("a transform", function () {
     assert.deepEqual(without, plain);
   });
 
+  it("may add a label to every part, which no selector gets with it", async () => {
+    const mark: AnyTransform = ({ metadata }) => {
+      metadata.labels ??= {};
+      metadata.labels["example.com/team"] = "shop";
+    };
+    const manifests = await made(Object.fromEntries(TRANSFORM_PARTS.map((part) => [part, mark])));
+    const marked = manifests.filter((manifest) => JSON.stringify(manifest).includes("example.com/team"));
+    assert.ok(marked.length >= TRANSFORM_PARTS.length);
+    for (const { metadata, ...others } of marked) {
+      assert.equal(metadata.labels?.["example.com/team"], "shop");
+      assert.ok(!JSON.stringify(others).includes("example.com/team"), metadata.name);
+    }
+  });
+
   it("is called once for each manifest", async () => {
     const seen: string[] = [];
     const transform = Object.fromEntries(
