@@ -1,6 +1,7 @@
-import { formerIdentitiesOf, type Manifest, type Operator, RUNNER_PORTS } from "../../../runtime/program";
+import { formerIdentitiesOf, type Operator } from "../../../runtime/program";
+import { buildNetworkPolicyOf, buildServiceOf, type CalledPods } from "../calledPods";
 import type { Deployment, NetworkPolicy, PodDisruptionBudget, PodSpec, Service } from "../kinds";
-import { labelsOf, NOT_AWAITED, TAKEN_BACK } from "../metadata";
+import { labelsOf, TAKEN_BACK } from "../metadata";
 import { runnerNameOf, sensorPodLabels } from "../names";
 import { POD_SECURITY, placementFields, podMetadata } from "../pods";
 import { transformed } from "../transform";
@@ -101,16 +102,7 @@ function spread(operator: Operator) {
 
 /** The Service to which the Sensor posts its hints. */
 export function buildService(operator: Operator, options: OperatorOptions): Service {
-  return {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { ...metadataOf(operator, options), annotations: NOT_AWAITED },
-    spec: {
-      type: "ClusterIP",
-      selector: runnerLabels(operator),
-      ports: [{ name: "hints", port: RUNNER_PORTS.hints, targetPort: "hints", protocol: "TCP" }],
-    },
-  };
+  return buildServiceOf(metadataOf(operator, options), "hints");
 }
 
 /**
@@ -118,37 +110,13 @@ export function buildService(operator: Operator, options: OperatorOptions): Serv
  * metrics. Traffic from the runners is not restricted, because a handler may have to reach anything.
  */
 export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): NetworkPolicy {
-  const port = (number: number) => [{ port: number, protocol: "TCP" }];
-  return {
-    apiVersion: "networking.k8s.io/v1",
-    kind: "NetworkPolicy",
-    metadata: metadataOf(operator, options),
-    spec: {
-      podSelector: { matchLabels: runnerLabels(operator) },
-      policyTypes: ["Ingress"],
-      ingress: [
-        ...(options.platform.argoEvents && !operator.watch
-          ? [
-              {
-                ports: port(RUNNER_PORTS.hints),
-                from: [
-                  { podSelector: { matchLabels: sensorPodLabels(options.eventPathName) } },
-                  // A standby passes its hints on to the leader.
-                  { podSelector: { matchLabels: runnerLabels(operator) } },
-                ],
-              },
-            ]
-          : []),
-        { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: monitoring(options) }] },
-      ],
-    },
-  };
-}
-
-/** By default any monitoring of the cluster may ask, wherever it is, because the figures are no secret. */
-function monitoring({ platform: { prometheusNamespace } }: OperatorOptions) {
-  if (prometheusNamespace === undefined) return {};
-  return { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
+  const { eventPathName, platform } = options;
+  const callers =
+    platform.argoEvents && !operator.watch
+      ? // A standby passes its hints on to the leader.
+        [sensorPodLabels(eventPathName), runnerLabels(operator)]
+      : [];
+  return buildNetworkPolicyOf(metadataOf(operator, options), callers, platform);
 }
 
 /** A drain takes one runner at a time. */
@@ -166,7 +134,7 @@ export function buildPodDisruptionBudget(operator: Operator, options: OperatorOp
   };
 }
 
-function metadataOf(operator: Operator, { platform }: OperatorOptions): Manifest["metadata"] {
+function metadataOf(operator: Operator, { platform }: OperatorOptions): CalledPods {
   return {
     name: runnerNameOf(operator.name),
     namespace: platform.namespace,

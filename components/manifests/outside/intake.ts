@@ -10,10 +10,11 @@ import {
   RUNNER_PORTS,
 } from "../../../runtime/program";
 import { buildAccount, buildGrant } from "../access";
+import { buildNetworkPolicyOf, buildServiceOf } from "../calledPods";
 import { buildConfigMap } from "../configMaps";
 import { buildEngineDeployment } from "../engineDeployment";
-import type { ConfigMap, NetworkPolicy, Secret, Service } from "../kinds";
-import { labelsOf, type ManifestSet, NOT_AWAITED } from "../metadata";
+import type { ConfigMap, Secret } from "../kinds";
+import { labelsOf, type ManifestSet } from "../metadata";
 import { outsideNames, sensorPodLabels } from "../names";
 import { accountAnnotations, READ_ONLY } from "../pods";
 import { transformed } from "../transform";
@@ -35,14 +36,19 @@ export function buildIntake(
   const { namespace } = platform;
   const { intake: name } = outsideNames(installation);
   const labels = labelsOf(path, "intake");
+  const pods = { name, namespace, labels };
   const file = buildFile(events, options);
   return {
     "intake-account": buildAccount(name, namespace, labels, accountAnnotations("intake", options)),
     ...buildRights(events, options),
     ...buildCaller(options),
     "intake-events": file,
-    "intake-service": buildService(options),
-    "intake-network-policy": transformed("intakeNetworkPolicy", buildNetworkPolicy(options), options),
+    "intake-service": buildServiceOf(pods, "events"),
+    "intake-network-policy": transformed(
+      "intakeNetworkPolicy",
+      buildNetworkPolicyOf(pods, [sensorPodLabels(path)], platform),
+      options,
+    ),
     intake: buildEngineDeployment(
       {
         part: "intake",
@@ -206,52 +212,4 @@ function createRules(events: readonly OperatorOutsideEvent[]): PolicyRule[] {
     resources: [plural],
     verbs: ["create", "get"],
   }));
-}
-
-function buildService({ installation, platform, name: path }: OutsideOptions): Service {
-  const labels = labelsOf(path, "intake");
-  return {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: {
-      name: outsideNames(installation).intake,
-      namespace: platform.namespace,
-      labels,
-      annotations: NOT_AWAITED,
-    },
-    spec: {
-      type: "ClusterIP",
-      selector: labels,
-      ports: [{ name: "events", port: RUNNER_PORTS.hints, targetPort: "events", protocol: "TCP" }],
-    },
-  };
-}
-
-/** Admits traffic to the intake: from its own Sensor, and from Prometheus. */
-function buildNetworkPolicy({ installation, platform, name: path }: OutsideOptions): NetworkPolicy {
-  const labels = labelsOf(path, "intake");
-  const { namespace, prometheusNamespace } = platform;
-  const monitoring =
-    prometheusNamespace === undefined
-      ? {}
-      : { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
-  return {
-    apiVersion: "networking.k8s.io/v1",
-    kind: "NetworkPolicy",
-    metadata: { name: outsideNames(installation).intake, namespace, labels },
-    spec: {
-      podSelector: { matchLabels: labels },
-      policyTypes: ["Ingress"],
-      ingress: [
-        {
-          ports: [{ port: RUNNER_PORTS.hints, protocol: "TCP" }],
-          from: [{ podSelector: { matchLabels: sensorPodLabels(path) } }],
-        },
-        {
-          ports: [{ port: RUNNER_PORTS.metrics, protocol: "TCP" }],
-          from: [{ namespaceSelector: monitoring }],
-        },
-      ],
-    },
-  };
 }
