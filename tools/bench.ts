@@ -8,9 +8,11 @@ import { memcachedOperator } from "../cli/memcachedOperator";
 import { positiveInteger } from "../cli/options";
 import { progress } from "../cli/terminal";
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
+import { createArgosyPeer } from "./bench/argosy";
 import { BenchmarkError, runBenchmark } from "./bench/benchmark";
+import { createControllerRuntimePeer } from "./bench/controllerRuntime";
+import { createKopfPeer } from "./bench/kopf";
 import { type RunName, runNames } from "./bench/peer";
-import { createPeers } from "./bench/peers";
 import { describeMachine, formatJson, formatTable } from "./bench/report";
 
 interface Options {
@@ -58,9 +60,15 @@ export function main(args: readonly string[]): Promise<number> {
 
 async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Promise<number> {
   const memcached = memcachedOperator();
+  const inOrder = [
+    createArgosyPeer(memcached),
+    createKopfPeer(),
+    createControllerRuntimePeer("controller-runtime"),
+    createControllerRuntimePeer("controller-runtime-raised"),
+  ];
   try {
     const runs = await runBenchmark({
-      peers: createPeers(memcached).filter(({ name }) => peers.includes(name)),
+      peers: inOrder.filter(({ name }) => peers.includes(name)),
       work,
       crd: buildCustomResourceDefinition(memcached),
       cache: join(cacheDirectory(), "bench"),

@@ -9,23 +9,14 @@ const FOLDER = join(__dirname, "peers", "controller-runtime");
 
 /** The arguments for each of its configurations, on this machine and in a cluster. */
 export const CONTROLLER_RUNTIME_ARGUMENTS = {
+  /** Its defaults. */
   "controller-runtime": ["--workers=1"],
+  /** As many concurrent reconciles as Argosy's default, and client limits that the work never reaches. */
   "controller-runtime-raised": ["--workers=32", "--qps=1000", "--burst=2000"],
 } as const;
 
-/** The peer on controller-runtime, the Go library of Kubebuilder and the Operator SDK, with its defaults. */
-export function createControllerRuntimePeer(): Peer {
-  return createPeer("controller-runtime");
-}
-
-/**
- * The same operator with as many concurrent reconciles as Argosy's default, and with client limits that the work never reaches.
- */
-export function createRaisedControllerRuntimePeer(): Peer {
-  return createPeer("controller-runtime-raised");
-}
-
-function createPeer(name: keyof typeof CONTROLLER_RUNTIME_ARGUMENTS): Peer {
+/** The peer on controller-runtime, the Go library of Kubebuilder and the Operator SDK, in one of its configurations. */
+export function createControllerRuntimePeer(name: keyof typeof CONTROLLER_RUNTIME_ARGUMENTS): Peer {
   const args = CONTROLLER_RUNTIME_ARGUMENTS[name];
   let program = "";
   return {
