@@ -20,11 +20,11 @@ export class NotYetError extends Error {}
  */
 export async function persist<Result>(
   work: () => Promise<Result>,
-  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+  { patienceMs, signal }: { readonly patienceMs: number; readonly signal?: AbortSignal | undefined },
 ): Promise<Result> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     try {
       return await work();
     } catch (error) {
@@ -34,7 +34,7 @@ export async function persist<Result>(
         throw new ImpatientError(`tried for ${patienceMs / 1000} s: ${message}`, { cause: error });
       }
     }
-    await pause(AGAIN_MS, undefined, { signal });
+    await pause(AGAIN_MS, undefined, signal && { signal });
   }
 }
 

@@ -135,7 +135,7 @@ async function losing({ network }: ChaosPod): Promise<FaultEnd> {
 
 function leaderOf({ cluster, operator: { namespace, operator } }: Victims): Promise<string> {
   const find = () => leadingPod(cluster.api.client, { namespace, operator });
-  return persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
+  return persist(find, { patienceMs: PATIENCE_MS });
 }
 
 async function component({ controlPlane }: OwnCluster, name: string): Promise<Component> {

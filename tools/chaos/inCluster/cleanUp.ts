@@ -25,7 +25,7 @@ export async function cleanUp(made: Made, progress: (line: string) => void): Pro
   try {
     await stack.destroy((why) => progress(`pulumi destroy has failed, trying again: ${why}`));
     for (const name of namespaces) await client.delete(RESOURCES.namespace, { name });
-    const patience = { patienceMs: NAMESPACES_GONE_MS, signal: new AbortController().signal };
+    const patience = { patienceMs: NAMESPACES_GONE_MS };
     for (const name of namespaces) {
       const isGone = async () => !(await persist(() => client.get(RESOURCES.namespace, { name }), patience));
       const what = `namespace ${name} is gone`;

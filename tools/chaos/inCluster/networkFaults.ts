@@ -74,7 +74,7 @@ export const cutOnNode: Cut = async (pod, addresses) => {
 
 /** Cuts new connections of a pod to addresses by a NetworkPolicy, if the cluster's network enforces it. */
 export function cutByPolicy(administrator: Administrator): Cut {
-  const patience = { patienceMs: PATIENCE_MS, signal: new AbortController().signal };
+  const patience = { patienceMs: PATIENCE_MS };
   return async (pod, addresses) => {
     const { name, namespace = "", uid } = pod.metadata;
     const { client } = administrator;

@@ -78,7 +78,7 @@ export function together(...parts: readonly Pods[]): Pods {
 
 /** Retries until something is found, although another fault may keep the API server from answering. */
 export function soon<Found>(find: () => Promise<Found>): () => Promise<Found> {
-  return () => persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
+  return () => persist(find, { patienceMs: PATIENCE_MS });
 }
 
 function some(pods: readonly KubernetesObject[], what: string): readonly KubernetesObject[] {

@@ -67,7 +67,7 @@ function away(administrator: Administrator, name: string, pods: Pods): Fault {
 }
 
 function scaledBack(administrator: Administrator, workloads: readonly Workload[]): FaultEnd {
-  const patience = { patienceMs: PATIENCE_MS, signal: new AbortController().signal };
+  const patience = { patienceMs: PATIENCE_MS };
   return async () => {
     for (const workload of workloads) {
       // If another fault has scaled it down as well, the number that was read is 0.

@@ -14,7 +14,7 @@ export class SuspendedResync implements Resync {
   ) {}
 
   async hold(): Promise<() => Promise<void>> {
-    const goOn = () => this.suspend(null, new AbortController().signal);
+    const goOn = () => this.suspend(null);
     try {
       await this.suspend(true, this.options.signal);
       await persist(async () => {
@@ -29,14 +29,14 @@ export class SuspendedResync implements Resync {
     return goOn;
   }
 
-  private async suspend(suspend: true | null, signal: AbortSignal): Promise<void> {
+  private async suspend(suspend: true | null, signal?: AbortSignal): Promise<void> {
     await persist(
       async () => {
         const resyncs = await this.administrator.list(CRON_WORKFLOWS, NAMESPACE);
         if (resyncs.length === 0) throw new NotYetError(`there is no CronWorkflow in ${NAMESPACE}`);
         for (const resync of resyncs) await this.administrator.patch(resync, { spec: { suspend } });
       },
-      { ...this.options, signal },
+      { patienceMs: this.options.patienceMs, signal },
     );
   }
 }
