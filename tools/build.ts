@@ -6,8 +6,7 @@ import { bundleEngine } from "../components/engineBundle";
 import { dependencies, peerDependencies } from "../package.json";
 import { declarationsOf } from "./declarations";
 import { licencesOf } from "./licences";
-
-const PROJECT_FOLDER = path.resolve(__dirname, "..");
+import { PACKAGE_FOLDER } from "./packageFolder";
 
 /** The files that are compiled, and their sources: a library for programs, and the command. */
 const LIBRARY = { file: "index.js", entry: "components/index.ts" };
@@ -28,12 +27,12 @@ export function build(folder: string): void {
   const command = compile(COMMAND.entry);
   const engine = bundleEngine();
   write(LIBRARY.file, library.code);
-  write(LIBRARY.file.replace(/\.js$/, ".d.ts"), declarationsOf(LIBRARY.entry, PROJECT_FOLDER));
+  write(LIBRARY.file.replace(/\.js$/, ".d.ts"), declarationsOf(LIBRARY.entry, PACKAGE_FOLDER));
   write(COMMAND.file, `#!/usr/bin/env node\n${command.code}`);
   chmodSync(path.join(folder, COMMAND.file), 0o755);
   write("engine.js", engine.code);
   for (const [asset, source] of Object.entries(ASSETS)) {
-    cpSync(path.join(PROJECT_FOLDER, source), path.join(folder, asset), {
+    cpSync(path.join(PACKAGE_FOLDER, source), path.join(folder, asset), {
       recursive: true,
       filter: isSource,
     });
@@ -43,7 +42,7 @@ export function build(folder: string): void {
     }
   }
   const inputs = [library, command, engine].flatMap((bundle) => bundle.inputs);
-  write("THIRD-PARTY-LICENSES", licencesOf(inputs, PROJECT_FOLDER));
+  write("THIRD-PARTY-LICENSES", licencesOf(inputs, PACKAGE_FOLDER));
 }
 
 /** Python leaves compiled files beside a handler that has run. */
@@ -61,7 +60,7 @@ interface Bundle {
 function compile(entry: string): Bundle {
   const { outputFiles, metafile } = buildSync({
     entryPoints: [entry],
-    absWorkingDir: PROJECT_FOLDER,
+    absWorkingDir: PACKAGE_FOLDER,
     bundle: true,
     external: Object.keys({ ...dependencies, ...peerDependencies }),
     platform: "node",

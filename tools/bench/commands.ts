@@ -9,10 +9,10 @@ import { CommandError } from "../../cli/commandError";
 import { positiveInteger } from "../../cli/options";
 import { progress } from "../../cli/terminal";
 import { build } from "../build";
+import { PACKAGE_FOLDER } from "../packageFolder";
 import { median } from "./figures";
 import { alignColumns, describeMachine, formatFigure, toJson } from "./report";
 
-const PROJECT = path.resolve(__dirname, "..", "..");
 /** Operators whose fixtures are run. Each is alone in a folder. */
 const TESTED = ["memcached", "01-minimal", "14-manifest-template"];
 
@@ -61,12 +61,12 @@ async function bench(
 function install(folder: string): string {
   const dist = path.join(folder, "dist");
   build(dist);
-  cpSync(path.join(PROJECT, "package.json"), path.join(folder, "package.json"));
-  symlinkSync(path.join(PROJECT, "node_modules"), path.join(folder, "node_modules"));
+  cpSync(path.join(PACKAGE_FOLDER, "package.json"), path.join(folder, "package.json"));
+  symlinkSync(path.join(PACKAGE_FOLDER, "node_modules"), path.join(folder, "node_modules"));
   for (const name of TESTED) {
     const handlers = path.join(folder, name);
     mkdirSync(handlers);
-    cpSync(path.join(PROJECT, "examples", name), path.join(handlers, name), { recursive: true });
+    cpSync(path.join(PACKAGE_FOLDER, "examples", name), path.join(handlers, name), { recursive: true });
   }
   return path.join(dist, "cli.js");
 }

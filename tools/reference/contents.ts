@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { PACKAGE_FOLDER } from "../packageFolder";
 
 /** A page of docs/, as site/navigation.json has it. */
 export interface Page {
@@ -18,7 +19,7 @@ export interface Section {
 
 /** The navigation of the site, in its order. */
 export function navigation(): readonly Section[] {
-  return JSON.parse(readFileSync(path.join(__dirname, "../../site/navigation.json"), "utf8"));
+  return JSON.parse(readFileSync(path.join(PACKAGE_FOLDER, "site/navigation.json"), "utf8"));
 }
 
 /** docs/README.md: the navigation, as GitHub shows it. */

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
-
-const ROOT = path.join(__dirname, "../..");
+import { PACKAGE_FOLDER } from "../packageFolder";
 
 /** The TSDoc of something exported. */
 export interface Doc {
@@ -40,7 +39,7 @@ export class Sources {
   /** @param files relative to the repository */
   constructor(files: readonly string[]) {
     for (const file of files) {
-      const text = readFileSync(path.join(ROOT, file), "utf8");
+      const text = readFileSync(path.join(PACKAGE_FOLDER, file), "utf8");
       const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true);
       for (const statement of source.statements) {
         const isOne = ts.isInterfaceDeclaration(statement) || ts.isClassDeclaration(statement);
