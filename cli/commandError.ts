@@ -12,17 +12,20 @@ export const EXIT_CODES = {
   found: 3,
 } as const;
 
+/** The options of a {@link CommandError}. */
+export interface CommandErrorOptions extends ErrorOptions {
+  /** The process's exit code. @default 1 */
+  readonly exitCode?: number;
+}
+
 /** A command that ends in a foreseen way. Its message is printed without a stack. An empty message is not printed. */
 export class CommandError extends Error {
   override readonly name: string = "CommandError";
+  readonly exitCode: number;
 
-  constructor(
-    message: string,
-    /** The process's exit code. @default 1 */
-    readonly exitCode: number = EXIT_CODES.failed,
-    options?: ErrorOptions,
-  ) {
+  constructor(message: string, { exitCode = EXIT_CODES.failed, ...options }: CommandErrorOptions = {}) {
     super(message, options);
+    this.exitCode = exitCode;
   }
 }
 
@@ -31,7 +34,7 @@ export class UsageError extends CommandError {
   override readonly name = "UsageError";
 
   constructor(message: string, options?: ErrorOptions) {
-    super(message, EXIT_CODES.usage, options);
+    super(message, { ...options, exitCode: EXIT_CODES.usage });
   }
 }
 
@@ -70,18 +73,18 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
 export function asCommandError(error: unknown): unknown {
   // Commander has already printed the error. It also treats help as an error, with the code 0.
   if (error instanceof CommanderError) {
-    return new CommandError("", error.exitCode === 0 ? EXIT_CODES.fine : EXIT_CODES.usage);
+    return new CommandError("", { exitCode: error.exitCode === 0 ? EXIT_CODES.fine : EXIT_CODES.usage });
   }
   if (!(error instanceof Error) || error instanceof CommandError) return error;
-  if (FORESEEN.has(error.name)) return new CommandError(error.message, EXIT_CODES.failed, { cause: error });
+  if (FORESEEN.has(error.name)) return new CommandError(error.message, { cause: error });
   const { path, syscall } = error as NodeJS.ErrnoException;
   if (syscall === "uv_os_homedir")
-    return new CommandError("This user has no home folder. Set the variable HOME.", EXIT_CODES.failed, {
+    return new CommandError("This user has no home folder. Set the variable HOME.", {
       cause: error,
     });
   const complaint = complaintOfSystem(error);
   if (complaint === undefined || path === undefined) return error;
-  return new CommandError(`${path} cannot be used: ${complaint}.`, EXIT_CODES.failed, { cause: error });
+  return new CommandError(`${path} cannot be used: ${complaint}.`, { cause: error });
 }
 
 /** Why the operating system refused a file or a folder. Undefined for any other error. */

@@ -6,7 +6,7 @@ export class InterruptedError extends CommandError {
   override readonly name = "InterruptedError";
 
   constructor(signal: Interruption) {
-    super("", INTERRUPTIONS[signal]);
+    super("", { exitCode: INTERRUPTIONS[signal] });
   }
 }
 

@@ -3,7 +3,7 @@ import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { isApiError } from "../runtime/kubernetes/errors";
 import { within } from "../runtime/work/within";
-import { CommandError, EXIT_CODES } from "./commandError";
+import { CommandError } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
 import { withLoginRemedy } from "./loginRemedy";
 
@@ -62,7 +62,6 @@ export async function openUsersCluster({ context, kubeconfig }: ClusterOptions):
     throw new CommandError(
       `the cluster at ${connection.server} does not answer: ${error.message}. ` +
         "Start it, or name another cluster with --context or --kubeconfig.",
-      EXIT_CODES.failed,
       { cause: error },
     );
   });
@@ -92,7 +91,7 @@ async function startEmbedded(
   const controlPlane = await startControlPlane({ onProgress, signal, ...kept }).catch((error: unknown) => {
     signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CommandError(`there is no control plane: ${reason}`, 1, { cause: error });
+    throw new CommandError(`there is no control plane: ${reason}`, { cause: error });
   });
   const { connection } = controlPlane;
   return { connection, isUsers: false, controlPlane, close: () => controlPlane.stop() };

@@ -7,7 +7,7 @@ import type { Operator } from "../runtime/definition/definition";
 import { isRecord } from "../runtime/json/json";
 import { isApiError } from "../runtime/kubernetes/errors";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
-import { CommandError, EXIT_CODES } from "./commandError";
+import { CommandError } from "./commandError";
 import { conclude, deployedAs, notServed, type PreviewCommandOptions, show } from "./diff";
 import type { DryRunClient } from "./diff/dryRunClient";
 import { checkHandles, operatorOf } from "./diff/liveObject";
@@ -73,7 +73,7 @@ async function admitted(
     return client.create(resource, manifest, { fieldManager: "argosy-try" }).catch((error: unknown) => {
       // If a namespace is missing, the API server says so in a Status.
       if (isApiError(error, 404) && error.status.kind !== "Status")
-        throw new CommandError(notServed(operator), EXIT_CODES.failed, { cause: error });
+        throw new CommandError(notServed(operator), { cause: error });
       throw error;
     });
   const { labels, annotations } = manifest.metadata;

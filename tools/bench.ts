@@ -80,7 +80,7 @@ async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Pr
     process.stdout.write(`${json ? formatJson(runs, machine) : formatTable(runs, work, machine)}\n`);
     return 0;
   } catch (error) {
-    if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
+    if (error instanceof BenchmarkError) throw new CommandError(error.message, { cause: error });
     throw error;
   }
 }

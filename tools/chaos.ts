@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { runCommand } from "../cli/command";
-import { CommandError } from "../cli/commandError";
+import { CommandError, UsageError } from "../cli/commandError";
 import { positiveInteger, wholeNumber } from "../cli/options";
 import { progress } from "../cli/terminal";
 import { IMAGES, imageReference } from "../components/manifests/images";
@@ -78,7 +78,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
   const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, from, keep } = options;
   const initlessPods = options.initlessPods ?? false;
   if (changes + podChanges === 0) {
-    throw new CommandError("error: --changes and --pod-changes are both 0: give one of them a number.", 2);
+    throw new UsageError("error: --changes and --pod-changes are both 0: give one of them a number.");
   }
   const found = await findCluster(options.kubeconfig, options.context);
   if ("missing" in found) {
@@ -100,8 +100,8 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
     progress: (line) => progress(`${new Date().toISOString().slice(11, 19)} ${line}`),
     signal,
   }).catch((error: unknown) => {
-    if (error instanceof ChaosOptionError) throw new CommandError(error.message, 2, { cause: error });
-    if (error instanceof OccupiedError) throw new CommandError(error.message, 1, { cause: error });
+    if (error instanceof ChaosOptionError) throw new UsageError(error.message, { cause: error });
+    if (error instanceof OccupiedError) throw new CommandError(error.message, { cause: error });
     throw error;
   });
   const command = commandOf(options);
@@ -109,7 +109,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
   if (json) process.stdout.write(`${formatJson(outcomes, command)}\n`);
   else if (texts.length > 0) process.stdout.write(`${texts.join("\n\n")}\n`);
   signal.throwIfAborted();
-  if (failure instanceof PulumiError) throw new CommandError(failure.message, 1, { cause: failure });
+  if (failure instanceof PulumiError) throw new CommandError(failure.message, { cause: failure });
   if (failure !== undefined) throw failure;
   return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 import { access, constants, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandError, complaintOfSystem, EXIT_CODES } from "../commandError";
+import { CommandError, complaintOfSystem } from "../commandError";
 import { type Asset, assetOf } from "./assets";
 import { cacheDirectory, programPath, programPaths } from "./cache";
 import { downloadProgram, UnavailableError, whyNoDownload } from "./download";
@@ -48,7 +48,6 @@ async function checkWritable(cache: string): Promise<void> {
     throw new CommandError(
       `the cache folder ${cache} cannot be written: ${complaintOfSystem(error) ?? (error as Error).message}. ` +
         "Set ARGOSY_CACHE to a folder that can be written.",
-      EXIT_CODES.failed,
       { cause: error },
     );
   }
@@ -130,7 +129,7 @@ async function attemptDownload(asset: Asset, where: Where): Promise<UnavailableE
       complaint === undefined
         ? (error as Error).message
         : `${where.target} cannot be provided: ${complaint}.`;
-    throw new CommandError(text, EXIT_CODES.failed, { cause: error });
+    throw new CommandError(text, { cause: error });
   }
 }
 

@@ -24,7 +24,6 @@ export async function lost(connection: ClusterConnection, signal: AbortSignal): 
       if (performance.now() - answeredAt > LOST_AFTER_MS) {
         throw new CommandError(
           `The control plane is gone: ${(error as Error).message}. Start argosy dev again. Without --keep, the objects are lost.`,
-          1,
           { cause: error },
         );
       }

@@ -7,7 +7,7 @@ import type { Engine } from "../../runtime/engine/engine";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { within } from "../../runtime/work/within";
 import { AwaitedKindError } from "../awaitedKind";
-import { CommandError, EXIT_CODES } from "../commandError";
+import { CommandError } from "../commandError";
 import { InterruptedError } from "../interruption";
 import { areOfHandler } from "./handlerEdits";
 
@@ -219,5 +219,5 @@ export class Workshop {
 /** The error with the operator's name if it is the API server's, which names none. */
 function naming({ name }: Operator, error: unknown): unknown {
   if (!(error instanceof ApiError || error instanceof ApiUnreachableError)) return error;
-  return new CommandError(`${name} cannot be started: ${error.message}`, EXIT_CODES.failed, { cause: error });
+  return new CommandError(`${name} cannot be started: ${error.message}`, { cause: error });
 }

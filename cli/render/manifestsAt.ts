@@ -144,7 +144,7 @@ function asErrorAt(error: unknown, ref: string, repository: string): unknown {
     foreseen.message,
   );
   const advice = "Compare with a later ref, or install the packages that it needs.";
-  return new CommandError(`The program at ${ref} fails. ${advice}\n${problems}`, 1, { cause: error });
+  return new CommandError(`The program at ${ref} fails. ${advice}\n${problems}`, { cause: error });
 }
 
 async function resolve(root: string, ref: string): Promise<string> {
@@ -187,7 +187,7 @@ class GitRefusal extends CommandError {
     readonly words: string,
     options: ErrorOptions,
   ) {
-    super(`git ${command} failed:\n${indent(lastLines(words, WORDS_SHOWN), "  ")}`, 1, options);
+    super(`git ${command} failed:\n${indent(lastLines(words, WORDS_SHOWN), "  ")}`, options);
   }
 }
 
@@ -208,6 +208,6 @@ async function git(
     if (typeof code === "number") throw new GitRefusal(args[0], stderr.trim(), options);
     if (code !== "ENOENT") throw error;
     const message = "git is not installed. Install it, because a comparison with a ref needs it.";
-    throw new CommandError(message, 1, options);
+    throw new CommandError(message, options);
   }
 }

@@ -40,7 +40,7 @@ export async function renderStack(
 
 /** An error of the program keeps its stack, unless its message is enough for users. */
 function asProgramError(error: unknown, folder: string): unknown {
-  if (RunError.isInstance(error)) return new CommandError(error.message, 1, { cause: error });
+  if (RunError.isInstance(error)) return new CommandError(error.message, { cause: error });
   const foreseen = asCommandError(error);
   if (foreseen instanceof CommandError || !(error instanceof Error)) return foreseen;
   const missing = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message)?.[1];
@@ -48,7 +48,7 @@ function asProgramError(error: unknown, folder: string): unknown {
     missing === undefined
       ? `The program in ${displayPath(folder)} failed:\n${error.stack}`
       : `The program in ${displayPath(folder)} needs the package ${missing}, which is not installed. Run npm install.`;
-  return new CommandError(text, 1, { cause: error });
+  return new CommandError(text, { cause: error });
 }
 
 function readOutputs(file: string): Record<string, unknown> {

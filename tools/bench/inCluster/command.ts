@@ -120,7 +120,7 @@ async function bench(options: Options, signal: AbortSignal): Promise<number> {
       ? await compare(forms, options, ground, machines)
       : await soak(forms, { ...options, soak: options.soak }, ground, machines);
   } catch (error) {
-    if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
+    if (error instanceof BenchmarkError) throw new CommandError(error.message, { cause: error });
     throw error;
   }
 }
