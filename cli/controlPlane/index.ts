@@ -4,7 +4,6 @@ import { join } from "node:path";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { shellWord } from "../shellWord";
 import { formatDuration } from "../terminal";
-import { killApiServer, startApiServer } from "./apiServer";
 import { kubeconfigPath, PortTakenError, serverUrl, startCluster } from "./cluster";
 import { type Ports, portsFrom } from "./configuration";
 import { readConnection } from "./connection";
@@ -25,10 +24,6 @@ export interface ControlPlane {
   readonly server: string;
   /** The same rights as {@link kubeconfig}, for a client in this process. */
   readonly connection: ClusterConnection;
-  /** Kills the API server process (SIGKILL), like a crash. etcd and the rest go on. For fault tests. */
-  killApiServer(): Promise<void>;
-  /** Starts the API server again with the same arguments and resolves when /readyz answers. */
-  startApiServer(): Promise<void>;
   /** Stops every process and removes the directory. Idempotent. */
   stop(): Promise<void>;
 }
@@ -105,8 +100,6 @@ async function controlPlaneIn(directory: string, ports: Ports, watchdog: Watchdo
     directory,
     server,
     connection: await readConnection(server, directory),
-    killApiServer: () => killApiServer(directory, server),
-    startApiServer: () => startApiServer(directory, server),
     stop: () => watchdog.stop(),
   };
 }

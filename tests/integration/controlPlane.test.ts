@@ -18,6 +18,7 @@ import { freePorts } from "../../cli/controlPlane/ports";
 import { Watchdog } from "../../cli/controlPlane/watchdog";
 import { rememberVariables } from "../environment";
 import { eventually } from "../support/eventually";
+import { killApiServer, startApiServer } from "./support/apiServer";
 
 const run = promisify(execFile);
 const programs = programPaths(cacheDirectory());
@@ -89,9 +90,9 @@ describe("the embedded control plane", function () {
 
   it("loses its API server and gets it back, with all objects and working controllers", async () => {
     await kubectl(controlPlane, "create", "deployment", "survivor", "--image=none", "--replicas=1");
-    await controlPlane.killApiServer();
+    await killApiServer(controlPlane);
     await assert.rejects(kubectl(controlPlane, "get", "nodes"), /refused/);
-    await controlPlane.startApiServer();
+    await startApiServer(controlPlane);
     await kubectl(controlPlane, "scale", "deployment/survivor", "--replicas=2");
     await kubectl(controlPlane, "rollout", "status", "deployment/survivor", "--timeout=60s");
   });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
+import { killApiServer, startApiServer } from "./support/apiServer";
 import {
   announceKind,
   type OwnCluster,
@@ -74,13 +75,13 @@ describe("when the API server is gone", function () {
     // The last ones are still at work when the first are done, however fast the machine is.
     for (const [at, name] of names.entries()) await apply(name, 1, at < BURST - 5 ? 20 : 12_000);
     await eventually(() => assert.ok(reconciled() > BURST / 4));
-    await controlPlane.killApiServer();
+    await killApiServer(controlPlane);
     assert.ok(reconciled() < BURST, "the burst was over");
     await sleep(OUTAGE_SECONDS * 1_000);
 
     // What happens before the engine is there again it must find by itself: a new API server tells nothing older.
     proxy.hold();
-    await controlPlane.startApiServer();
+    await startApiServer(controlPlane);
     const [changed = "", mended = "", healed = "", ...others] = names;
     await eventually(() => apply(changed, 2));
     await api.delete(inNamespace(configMap(healed), namespace));

@@ -11,6 +11,7 @@ import {
 import { isRunning } from "../../../cli/isRunning";
 import { isNewer } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
+import { killApiServer, startApiServer } from "../support/apiServer";
 import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
 import { TcpProxy } from "../support/tcpProxy";
@@ -120,14 +121,14 @@ describe("when etcd is restored from a backup", function () {
     const { directory } = controlPlane;
     const etcd = (await readComponents(directory)).find(({ name }) => name === "etcd");
     assert.ok(etcd);
-    await controlPlane.killApiServer();
+    await killApiServer(controlPlane);
     const id = await processIdOf(directory, etcd);
     await killComponent(directory, etcd);
     await eventually(() => assert.ok(id === undefined || !isRunning(id)));
     change(dataOf(etcd));
     await startComponent(directory, etcd);
     await sleep(500);
-    await controlPlane.startApiServer();
+    await startApiServer(controlPlane);
   }
 
   function apply(name: string, step: string) {

@@ -6,6 +6,7 @@ import type { Fault, FaultEnd } from "../../../tools/chaos/fault";
 import { leadingPod } from "../../../tools/chaos/leader";
 import type { Model } from "../../../tools/chaos/model";
 import { persist } from "../../../tools/chaos/persist";
+import { killApiServer, startApiServer } from "./apiServer";
 import type { ChaosPod } from "./chaosPod";
 import type { OwnCluster } from "./cluster";
 import type { ResidentOperator } from "./residentOperator";
@@ -28,7 +29,7 @@ export function faultsOf(victims: Victims): Fault[] {
   const { cluster, pods, model } = victims;
   const { controlPlane } = cluster;
   const back = async () => {
-    await controlPlane.startApiServer();
+    await startApiServer(controlPlane);
     // By itself it may take minutes to notice, and nobody else deletes the children.
     await renewGarbageCollector(cluster);
   };
@@ -53,7 +54,7 @@ export function faultsOf(victims: Victims): Fault[] {
     {
       kind: "API server: killed",
       begin: async () => {
-        await controlPlane.killApiServer();
+        await killApiServer(controlPlane);
         return back;
       },
     },
@@ -75,7 +76,7 @@ export function faultsOf(victims: Victims): Fault[] {
         for (const { network } of pods) network.hold();
         return async () => {
           // Only one that has just started asks etcd for what it does not remember itself.
-          await controlPlane.killApiServer();
+          await killApiServer(controlPlane);
           await compactEtcd(await etcdUrl(cluster));
           await back();
           for (const { network } of pods) network.release();

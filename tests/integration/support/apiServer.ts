@@ -1,9 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { isRunning } from "../isRunning";
-import { lastLines } from "../terminal";
-import { until } from "../until";
-import { ApiClient } from "./apiClient";
+import type { ControlPlane } from "../../../cli/controlPlane";
+import { ApiClient } from "../../../cli/controlPlane/apiClient";
 import {
   type Component,
   killComponent,
@@ -11,30 +9,35 @@ import {
   processIdOf,
   readComponents,
   startComponent,
-} from "./component";
+} from "../../../cli/controlPlane/component";
+import { isRunning } from "../../../cli/isRunning";
+import { lastLines } from "../../../cli/terminal";
+import { until } from "../../../cli/until";
+
+type Place = Pick<ControlPlane, "directory" | "server">;
 
 const startMilliseconds = 60_000;
 const killMilliseconds = 10_000;
 
 /**
- * Kills the API server of a running control plane and resolves when its port refuses connections.
+ * Kills the API server of a running control plane (SIGKILL), like a crash, and resolves when its port refuses connections. etcd and
+ * the rest go on.
  *
- * @param server "https://127.0.0.1:PORT"
  * @throws if something still listens there ten seconds later
  */
-export async function killApiServer(directory: string, server: string): Promise<void> {
+export async function killApiServer({ directory, server }: Place): Promise<void> {
   await killComponent(directory, await apiServerOf(directory));
   const what = `${server} refuses connections, because its process was killed`;
   await until(async () => !(await isListening(server)), { what, deadlineMs: killMilliseconds });
 }
 
 /**
- * Starts the API server again, unless it is running, and resolves when it is ready. Controllers and other watchers retry with a
+ * Starts the API server again with the same arguments, unless it is running, and resolves when it is ready. Controllers and other watchers retry with a
  * growing delay, as in any cluster: after an outage of many seconds they take up to a minute to notice.
  *
  * @throws if it ends or is not ready within a minute: its last words
  */
-export async function startApiServer(directory: string, server: string): Promise<void> {
+export async function startApiServer({ directory, server }: Place): Promise<void> {
   const component = await apiServerOf(directory);
   const running = await processIdOf(directory, component);
   if (running === undefined || !isRunning(running)) await startComponent(directory, component);
