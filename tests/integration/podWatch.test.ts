@@ -82,6 +82,17 @@ describe("an operator that watches a kind that others own, in the form pod", fun
     return looked.find((each) => each.name === name)?.need;
   }
 
+  const resync = () =>
+    resyncOnce({
+      operator: bench.operator.operator,
+      client: bench.client,
+      namespace: bench.operator.runnerNamespace,
+      instanceId: INSTANCE_ID,
+      instance: "resync-pod",
+      lookMs: 50,
+      withinMs: 300,
+    });
+
   const memoryOf = (object: KubernetesObject) => bench.api.get(bench.operator.memoryOf(object));
 
   it("gets a run for an object that is new or changed, and for what belongs to it", async () => {
@@ -163,7 +174,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
 
   it("reports a run that failed without a word in what it remembers", async () => {
     const object = await watched("silent");
-    const { operator, client } = bench;
+    const { operator } = bench;
     const { name, uid } = object.metadata;
     await submit(
       operator,
@@ -177,17 +188,23 @@ describe("an operator that watches a kind that others own, in the form pod", fun
       },
     );
     await bench.api.patch(bench.workflow("silent"), { status: { phase: "Failed", message: "no node" } });
-    await resyncOnce({
-      operator: operator.operator,
-      client,
-      namespace: operator.runnerNamespace,
-      instanceId: INSTANCE_ID,
-      instance: "resync-pod",
-      lookMs: 50,
-      withinMs: 300,
-    });
+    await resync();
     const [ready] = conditionsIn((await memoryOf(object))["status"]);
     assert.deepEqual([ready?.status, ready?.reason], ["False", "RunFailed"]);
+  });
+
+  it("reports once that a run is suspended, in what it remembers and in an Event", async () => {
+    const object = await watched("held");
+    const { name, uid } = object.metadata;
+    const labels = { "argosy.dev/object-uid": uid };
+    await submit(bench.operator, "held", { namespace: first, name, uid }, labels);
+    await bench.api.patch(bench.workflow("held"), { spec: { suspend: true }, status: { phase: "Running" } });
+    await resync();
+    await resync();
+    const [ready] = conditionsIn((await memoryOf(object))["status"]);
+    assert.deepEqual([ready?.status, ready?.reason], ["False", "RunSuspended"]);
+    const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, first);
+    assert.equal(events.filter(({ reason }) => reason === "RunSuspended").length, 1);
   });
 
   // The last one: it takes a namespace away.

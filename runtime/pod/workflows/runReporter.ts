@@ -3,6 +3,7 @@ import type { ReconcileFailure } from "../../failure";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { conditionsIn, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
 import type { Resource } from "../../kubernetes/resource";
+import { conditionsOfObject } from "../../memory/memoryKind";
 import type { MemoryObjects } from "../../memory/memoryObjects";
 import { fieldManagerOf } from "../../names";
 import { EventWriter } from "../../outbox/eventWriter";
@@ -68,9 +69,9 @@ export class RunReporter {
   /** Whether Ready has this message about the object's generation. */
   private async isSaid(object: KubernetesObject, message: string): Promise<boolean> {
     const { uid, generation = 1 } = object.metadata;
-    const conditions = conditionsIn(
-      this.memoryObjects ? (await this.memoryObjects.known.read(uid))[0] : object["status"],
-    );
+    const conditions = this.memoryObjects
+      ? conditionsOfObject((await this.memoryObjects.known.read(uid))[0])
+      : conditionsIn(object["status"]);
     return conditions.some(
       (each) => each.type === "Ready" && each.message === message && each.observedGeneration === generation,
     );
