@@ -140,7 +140,6 @@ export function memoryAbout(uid: string, memory: JsonObject): JsonObject {
  */
 export function memoryIn(written: unknown): Memory {
   const memory = isRecord(written) ? written : {};
-  const footprint = FOOTPRINT.flatMap((key) => (typeof memory[key] === "string" ? [[key, memory[key]]] : []));
   return {
     kinds: textsIn(memory["kinds"])
       .filter((kind) => KIND.test(kind))
@@ -150,7 +149,7 @@ export function memoryIn(written: unknown): Memory {
     ...(isRecord(memory["readyOnce"]) && { readyOnce: textMapOf(memory["readyOnce"]) }),
     ...(isRecord(memory["schedules"]) && { schedules: schedulesIn(memory["schedules"]) }),
     ...(Array.isArray(memory["reportedEvents"]) && { reportedEvents: textsIn(memory["reportedEvents"]) }),
-    ...(Object.fromEntries(footprint) as Footprint),
+    ...footprintIn(memory),
     ...(isRecord(memory["state"]) && { state: memory["state"] as JsonObject }),
     ...(memory["elsewhere"] === true && { elsewhere: true as const }),
     ...unknownIn(memory),
@@ -159,18 +158,7 @@ export function memoryIn(written: unknown): Memory {
 
 /** A memory as JSON, for `status.argosy`. {@link memoryIn} reads it. */
 export function remembered(memory: Memory): JsonObject {
-  const {
-    kinds,
-    created,
-    readyOnce = {},
-    schedules = {},
-    reportedEvents = [],
-    content,
-    children,
-    used,
-    program,
-    dueAt,
-  } = memory;
+  const { kinds, created, readyOnce = {}, schedules = {}, reportedEvents = [] } = memory;
   const { state, elsewhere, namespaces = [], unknown } = memory;
   return {
     ...unknown,
@@ -184,11 +172,7 @@ export function remembered(memory: Memory): JsonObject {
     }),
     ...(Object.keys(schedules).length > 0 && { schedules: textual(schedules) }),
     ...(reportedEvents.length > 0 && { reportedEvents: [...reportedEvents] }),
-    ...(content !== undefined && { content }),
-    ...(children !== undefined && { children }),
-    ...(used !== undefined && { used }),
-    ...(program !== undefined && { program }),
-    ...(dueAt !== undefined && { dueAt }),
+    ...footprintIn(memory),
     ...(state !== undefined && { state }),
     ...(elsewhere && { elsewhere }),
   };
@@ -198,6 +182,10 @@ export function remembered(memory: Memory): JsonObject {
 export function isSameMemory(one: Memory, other: Memory): boolean {
   // The API server gives the keys of a handler's state in another order.
   return isDeepStrictEqual(remembered(one), remembered(other));
+}
+
+function footprintIn(from: Readonly<Partial<Record<keyof Footprint, unknown>>>): Record<string, string> {
+  return textMapOf(Object.fromEntries(FOOTPRINT.map((key) => [key, from[key]])));
 }
 
 function unknownIn(memory: Readonly<Record<string, unknown>>): Pick<Memory, "unknown"> {
