@@ -50,22 +50,6 @@ export function readEnvironment(
       `environment: ${RUNNER_ENVIRONMENT.without} names "${unknown}", not one of ${ARGO_HALVES.join(", ")}.`,
     );
   }
-  const read = (variable: Variable) => env[RUNNER_ENVIRONMENT[variable]] ?? "";
-  return {
-    namespace: read("namespace"),
-    pod: read("pod"),
-    address: read("address"),
-    instanceId: read("instanceId"),
-    workflow: read("workflow"),
-    runsKept: read("runsKept"),
-    failedRunsKept: read("failedRunsKept"),
-    archive: read("archive"),
-    eventPath: read("eventPath"),
-    concurrency: read("concurrency"),
-    resyncSeconds: read("resyncSeconds"),
-    tracesEndpoint: read("tracesEndpoint"),
-    tracesHeaders: read("tracesHeaders"),
-    tracesOneIn: read("tracesOneIn"),
-    without: without as ArgoHalf[],
-  };
+  const all = Object.entries(RUNNER_ENVIRONMENT).map(([variable, name]) => [variable, env[name] ?? ""]);
+  return { ...(Object.fromEntries(all) as Record<Variable, string>), without: without as ArgoHalf[] };
 }
