@@ -25,8 +25,6 @@ export interface ReplayOptions {
   readonly engine: Pick<Engine, "isLeading" | "reconcileNow" | "tryHandler">;
   /** Called with the reason why nothing is replayed. Not called twice in a row with the same reason. */
   readonly onNotice?: (notice: string) => void;
-  /** How often to look for Argo Workflows in a cluster that does not have it, in milliseconds. @default 300000, five minutes */
-  readonly lookAgainMs?: number;
 }
 
 /** How far we are with a task. */
@@ -67,13 +65,12 @@ export class Replay {
 
   constructor(private readonly options: ReplayOptions) {
     this.notice = withoutRepeats((text) => options.onNotice?.(text));
-    const { client, operator, namespace, instanceId, lookAgainMs } = options;
+    const { client, operator, namespace, instanceId } = options;
     this.watch = new TaskWatch({
       client,
       operator: operator.name,
       namespace,
       instanceId,
-      lookAgainMs,
       onTasks: () => this.sweep(),
       onNotice: this.notice,
     });

@@ -1,6 +1,6 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
-import { discover, UnknownKindError } from "../kubernetes/discovery";
+import { UnknownKindError } from "../kubernetes/discovery";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { Reflector } from "../watch/reflector";
 import { openTasksOf, workflowUidOf } from "./taskSet";
@@ -29,16 +29,11 @@ export interface TaskWatchOptions {
   readonly onTasks: () => void;
   /** Called with the reason why there is no watch now. */
   readonly onNotice: (notice: string) => void;
-  /** How often to look for Argo Workflows in a cluster that does not have it, in milliseconds. @default 300000, five minutes */
-  readonly lookAgainMs?: number | undefined;
 }
-
-const LOOK_AGAIN_MS = 5 * 60_000;
-const RETRY_MS = 30_000;
 
 /**
  * The tasks of an operator in the WorkflowTaskSets of its namespace that nobody has answered yet. If the cluster has no Argo
- * Workflows, there are no tasks, and the watch looks for Argo Workflows again now and then.
+ * Workflows, there are no tasks, and the watch waits for Argo Workflows.
  */
 export class TaskWatch {
   /** By Workflow and node. A task is the same object as long as it is open. */
@@ -50,7 +45,8 @@ export class TaskWatch {
 
   /** Begins to watch. */
   start(): void {
-    void this.run();
+    // It ends early only by the stop.
+    this.run().catch(() => {});
   }
 
   async stop(): Promise<void> {
@@ -69,8 +65,17 @@ export class TaskWatch {
   }
 
   private async run(): Promise<void> {
-    if (!(await this.findKind())) return;
     const { client, namespace, instanceId, operator, onNotice } = this.options;
+    const { signal } = this.stopping;
+    const onWait = (reason: Error) =>
+      onNotice(
+        reason instanceof UnknownKindError
+          ? "Argo Workflows is not in this cluster: no submitted Workflow is answered"
+          : `WorkflowTaskSets: ${reason.message}`,
+      );
+    const { apiVersion, kind } = WORKFLOW_TASK_SETS;
+    await awaitKind(client, apiVersion, kind, { signal, onWait });
+    signal.throwIfAborted();
     let listed: Set<string> | undefined;
     this.reflector = new Reflector({
       client,
@@ -95,25 +100,6 @@ export class TaskWatch {
       onInterruption: (error) => onNotice(`watch of WorkflowTaskSets: ${error.message}`),
     });
     this.reflector.start();
-  }
-
-  /** @returns false if the watch was stopped before the kind was there */
-  private async findKind(): Promise<boolean> {
-    const { client, onNotice, lookAgainMs = LOOK_AGAIN_MS } = this.options;
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      try {
-        await discover(client, WORKFLOW_TASK_SETS.apiVersion, WORKFLOW_TASK_SETS.kind);
-        return !signal.aborted;
-      } catch (error) {
-        const absent = error instanceof UnknownKindError;
-        if (absent) onNotice("Argo Workflows is not in this cluster: no submitted Workflow is answered");
-        else onNotice(`WorkflowTaskSets: ${(error as Error).message}`);
-        const waitMs = absent ? lookAgainMs : Math.min(lookAgainMs, RETRY_MS);
-        await pause(waitMs, undefined, { signal, ref: false }).catch(() => {});
-      }
-    }
-    return false;
   }
 
   /** Takes in which tasks of a WorkflowTaskSet are open now. */
