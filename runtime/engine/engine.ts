@@ -105,7 +105,7 @@ export class Engine {
       arrivals: new Arrivals(),
       requests,
       alarms,
-      parts: () => this.parts,
+      parts: () => this.knownParts(),
       isActive: () => this.isLeading,
       notice: this.notice,
     };
@@ -171,9 +171,10 @@ export class Engine {
 
   /** Every object that is known now, for people to look at. */
   objects(): ObjectState[] {
-    return this.wakeups.names().map((name) => ({
+    const { watches } = this.parts ?? {};
+    return (watches?.names() ?? []).map((name) => ({
       ...name,
-      uid: this.parts?.watches.objects.uidOf(name),
+      uid: watches?.objects.uidOf(name),
       ...this.alarms.withAlarm(keyOf(name), this.schedule.stateOf(keyOf(name))),
     }));
   }
@@ -182,6 +183,7 @@ export class Engine {
    * An event from elsewhere says that an object may have changed, and the watch has not reported that. The object is read from
    * the API server and reconciled soon. If the object is gone or never existed, this is not a failure.
    * @returns whether the hint was accepted. False if too many objects wait already
+   * @throws Error if the objects' kind is not known yet
    */
   hint(name: ObjectName): boolean {
     const isAccepted = this.triggers.accepts(keyOf(name));
@@ -214,8 +216,7 @@ export class Engine {
    * @throws Error if the example is not such an object; ReconcileFailure if the handler fails, or its answer would be refused
    */
   async tryHandler(object: unknown, used: unknown = {}): Promise<TrialResult> {
-    if (!this.parts) throw new Error("the kinds of the children are not known yet");
-    return this.parts.trials.run(object, used);
+    return this.knownParts().trials.run(object, used);
   }
 
   /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */
@@ -228,7 +229,13 @@ export class Engine {
    */
   renewHandler(): void {
     this.pool.renew();
-    for (const name of this.wakeups.names()) this.triggers.add(keyOf(name), "change");
+    for (const name of this.parts?.watches.names() ?? []) this.triggers.add(keyOf(name), "change");
+  }
+
+  private knownParts(): Parts {
+    if (!this.parts)
+      throw new Error(`the kind ${this.options.operator.customResource.kind} is not known yet`);
+    return this.parts;
   }
 
   private newParts(resource: Resource): Parts {

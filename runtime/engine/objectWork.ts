@@ -45,13 +45,13 @@ export class ObjectWork {
    */
   async do(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
     const { loads } = this;
-    const watches = this.options.parts()?.watches;
+    const { watches } = this.options.parts();
     const name = nameOf(key);
-    if (!loads.take(key, watches?.lengthOf(name) ?? 0)) return { kind: "again", afterMs: NO_ROOM_MS };
+    if (!loads.take(key, watches.lengthOf(name))) return { kind: "again", afterMs: NO_ROOM_MS };
     try {
       return await this.reconcile(key, attempt, () => {
         // The object's children and the objects that it uses are needed no more.
-        loads.lower(key, watches?.objects.lengthOf(name) ?? 0);
+        loads.lower(key, watches.objects.lengthOf(name));
         leave();
       });
     } finally {
@@ -62,7 +62,7 @@ export class ObjectWork {
   private async reconcile(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
     const { schedule, arrivals, traces } = this.options;
     const [parts, term] = [this.options.parts(), this.options.term()];
-    if (!parts || !term) return { kind: "done" };
+    if (!term) return { kind: "done" };
     const requests = this.options.requests.take(key);
     const arrival = arrivals.take(key, attempt, schedule.readySinceOf(key));
     const due = requests.flatMap((request) => request.due ?? []);

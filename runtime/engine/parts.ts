@@ -26,8 +26,8 @@ export interface WorkParts {
   readonly arrivals: Arrivals;
   readonly requests: ReconcileRequests;
   readonly alarms: Alarms;
-  /** The parts that know the cluster. Undefined until the custom resource's kind is known. */
-  readonly parts: () => Parts | undefined;
+  /** The parts that know the cluster. Throws until the custom resource's kind is known: nothing is watched or worked on before. */
+  readonly parts: () => Parts;
   /** Called with a notice that no object shows, but that a user should know. */
   readonly notice: (text: string) => void;
 }

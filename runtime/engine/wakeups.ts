@@ -27,13 +27,13 @@ export interface WakeupsOptions extends WorkParts, Pick<EngineOptions, "operator
 export class Wakeups implements ClusterListener {
   constructor(private readonly options: WakeupsOptions) {}
 
-  private get parts(): Parts | undefined {
+  private get parts(): Parts {
     return this.options.parts();
   }
 
   /** Every object that is known now. */
   names(): ObjectName[] {
-    return this.parts?.watches.names() ?? [];
+    return this.parts.watches.names();
   }
 
   /**
@@ -51,26 +51,26 @@ export class Wakeups implements ClusterListener {
 
   /** Lists everything again, and looks for what objects that are gone have left. */
   async relist(): Promise<void> {
-    this.parts?.orphans?.look();
-    await this.parts?.watches.relist();
+    this.parts.orphans?.look();
+    await this.parts.watches.relist();
   }
 
   /** Reconciles every object that is known now, as routine work. */
   private addAll(): void {
     for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
-    this.parts?.orphans?.look();
+    this.parts.orphans?.look();
   }
 
   /** Reads an object from the API server and reconciles it soon. @param cause why */
   reread(key: string, cause: Cause): void {
     this.options.arrivals.note(key, cause);
-    this.parts?.watches.objects.invalidate(nameOf(key));
+    this.parts.watches.objects.invalidate(nameOf(key));
     this.options.triggers.add(key, "change");
   }
 
   /** Another process has ended its work on an object. The object and its memory are read, and the object is reconciled soon. */
   takeOver(key: string): void {
-    this.parts?.watches.invalidate(nameOf(key));
+    this.parts.watches.invalidate(nameOf(key));
     this.reread(key, "time");
   }
 
@@ -84,13 +84,13 @@ export class Wakeups implements ClusterListener {
 
   objectGone(name: ObjectName, uid: string): void {
     this.options.alarms.set(keyOf(name), undefined);
-    this.parts?.outbox.forget(uid);
-    this.parts?.reconciler.forget(name);
+    this.parts.outbox.forget(uid);
+    this.parts.reconciler.forget(name);
     if (this.options.operator.watch) {
       // The object may still be there, and its children with it.
       this.clearUp(keyOf(name), "change");
     } else {
-      this.parts?.orphans?.gone(uid);
+      this.parts.orphans?.gone(uid);
       this.forget(keyOf(name));
       // A run says that the object is gone, if somebody waits for one.
       if (this.options.requests.has(keyOf(name))) this.options.triggers.add(keyOf(name), "change");
@@ -99,13 +99,13 @@ export class Wakeups implements ClusterListener {
   }
 
   memoryLost(name: ObjectName): void {
-    if (this.parts?.watches.objects.has(name)) this.options.triggers.add(keyOf(name), "routine");
+    if (this.parts.watches.objects.has(name)) this.options.triggers.add(keyOf(name), "routine");
     else this.clearUp(keyOf(name), "routine");
   }
 
   childChanged(owner: Owner, news: ChildNews): void {
-    const objects = this.parts?.watches.objects;
-    if (!objects?.has(owner)) {
+    const { objects } = this.parts.watches;
+    if (!objects.has(owner)) {
       // The children of an object that is gone are deleted beside the work. The watch reports an object that is new.
       if (this.options.operator.watch) this.clearUp(keyOf(owner), "routine", LEFT_CHILDREN_MS);
       return;
@@ -123,7 +123,7 @@ export class Wakeups implements ClusterListener {
 
   childrenUnserved(owners: readonly Owner[]): void {
     // Each object reports that soon.
-    const known = owners.filter((owner) => this.parts?.watches.objects.has(owner));
+    const known = owners.filter((owner) => this.parts.watches.objects.has(owner));
     for (const owner of known) this.options.triggers.add(keyOf(owner), "routine");
   }
 
@@ -131,7 +131,7 @@ export class Wakeups implements ClusterListener {
     for (const key of users) this.options.arrivals.note(key, "used");
     for (const key of this.options.triggers.usedChanged(users, isByOperator)) {
       const name = nameOf(key);
-      const uid = this.parts?.watches.objects.uidOf(name);
+      const uid = this.parts.watches.objects.uidOf(name);
       if (uid !== undefined) this.warn({ ...name, uid }, cycleWarning(what));
     }
   }
@@ -152,8 +152,8 @@ export class Wakeups implements ClusterListener {
 
   /** Warns of something that no reconcile of the object finds out: by an Event, and in the log. */
   private warn(owner: Owner, warning: ObjectEvent): void {
-    const { parts } = this;
-    parts?.outbox.put(owner, messageWith(warning, owner, parts.resource));
+    const { outbox, resource } = this.parts;
+    outbox.put(owner, messageWith(warning, owner, resource));
     this.options.notice(`${formatName(owner)}: ${warning.note}`);
   }
 }

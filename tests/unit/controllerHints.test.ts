@@ -2,16 +2,23 @@ import assert from "node:assert/strict";
 import { Engine } from "../../runtime/engine/engine";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { shellHandler } from "./support/handlers";
-import { TestApiServer } from "./support/testApiServer";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
+
+const WIDGETS = { resources: [{ name: "widgets", kind: "Widget", namespaced: true }] };
 
 describe("Controller.hint", () => {
   let api: TestApiServer;
   let folder: string;
   let controller: Engine;
   beforeEach(async () => {
-    api = await TestApiServer.start();
+    // It never leads, so that everything waits.
+    api = await TestApiServer.start(({ path, query }, response) => {
+      if (path.includes("/leases/")) return refuse(response, 403);
+      if (query.has("watch")) return void response.writeHead(200).flushHeaders();
+      if (path.endsWith("/shop.example.com/v1")) return json(response, WIDGETS);
+      json(response, { metadata: { resourceVersion: "5" }, items: [] });
+    });
     folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
-    // It is not started, so that everything waits.
     controller = new Engine({
       operator: loadDefinition(folder, { ...widgetDefinition, name: "shop" }),
       connection: api.connection(),
@@ -19,6 +26,7 @@ describe("Controller.hint", () => {
       namespace: "argosy",
       identity: "one",
     });
+    await controller.start();
   });
   afterEach(async () => {
     await controller.stop();
