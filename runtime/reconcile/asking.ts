@@ -24,13 +24,13 @@ import type { Scrubber } from "./scrubber";
 export interface AskingOptions {
   readonly operator: Operator;
   readonly pool: Pick<HandlerPool, "ask">;
-  /** The objects that an object uses: see `gatherUsed`. @default none */
-  readonly used?: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
+  /** The objects that an object uses: see `gatherUsed`. */
+  readonly used: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
   /**
    * Why a handler cannot be asked about an object now: the object may have children that are not known. Gets the kinds of
-   * children that the engine remembers, and whether the object has children in other namespaces. @default it can be asked
+   * children that the engine remembers, and whether the object has children in other namespaces. Undefined if it can be asked.
    */
-  readonly whyNot?: (
+  readonly whyNot: (
     event: HandlerEvent,
     object: KubernetesObject,
     kinds: readonly string[],
@@ -49,7 +49,6 @@ export interface AskingOptions {
  * memory.
  */
 const SMALL_ANSWER = 64 * 1024;
-const NOTHING_USED: GatheredUse = { used: {}, warnings: [], secrets: [] };
 
 /** What a handler is asked about. */
 export interface Subject {
@@ -93,7 +92,7 @@ export class Asking {
     { kinds }: Memory,
     isElsewhere: boolean,
   ): void {
-    const problem = this.options.whyNot?.(event, object, kinds, isElsewhere);
+    const problem = this.options.whyNot(event, object, kinds, isElsewhere);
     if (problem) throw problem;
   }
 
@@ -108,7 +107,7 @@ export class Asking {
   ): Promise<PreparedQuestion<Answer>> {
     const { id, attempt, traceparent: trace, timeline } = reconciliation;
     const { children, warnings: ofChildren } = await this.options.observed.observe(object, event);
-    const { used, warnings: ofUsed, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
+    const { used, warnings: ofUsed, secrets } = await this.options.used(object, event);
     const { scrubber, pool } = this.options;
     const known = new QuestionSecrets({ scrubber, run: id, given: [object, ...children], used: secrets });
     const question = questionAbout({ event, object, children, used, due, attempt, state, trace });

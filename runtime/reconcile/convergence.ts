@@ -34,8 +34,8 @@ export interface ConvergenceOptions {
   readonly remembering: Remembering;
   readonly scrubber: Scrubber;
   readonly unconfirmed: UnconfirmedEvents;
-  /** Why nobody knows whether the cluster serves a declared kind. @default that is known */
-  readonly whyUnknown?: (
+  /** Why nobody knows whether the cluster serves a declared kind. Undefined if that is known. */
+  readonly whyUnknown: (
     kind: Pick<Resource, "apiVersion" | "kind">,
   ) => ReconcileFailure | StillListingError | undefined;
   /** The clock of schedules, in milliseconds since 1970. */
@@ -160,7 +160,7 @@ export class Convergence {
     reconciliation: Reconciliation,
   ): Promise<void> {
     const problem = children
-      .map((child) => this.options.whyUnknown?.(child))
+      .map((child) => this.options.whyUnknown(child))
       .find((each) => each !== undefined);
     if (!problem) return;
     // An API server that is busy does not answer for the object either. Then the kind is not at fault.

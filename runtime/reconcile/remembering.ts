@@ -36,8 +36,8 @@ export interface RememberingOptions {
   readonly memories: Memories;
   /** Whether we own the objects. */
   readonly isOurs: boolean;
-  /** The name that the record of a run has, or will have. Undefined if the run is not recorded. @default no run is */
-  readonly recordOf?: (report: ReconcileReport) => string | undefined;
+  /** The name that the record of a run has, or will have. Undefined if the run is not recorded. */
+  readonly recordOf: (report: ReconcileReport) => string | undefined;
   /** Further parts of an object's memory, after its children were written. @default nothing */
   readonly footprintOf?: (uid: string, report: ReconcileReport) => Footprint;
 }
@@ -99,7 +99,7 @@ export class Remembering {
     const change = { ...saidIn(answer, object), ...(!isEmpty && { memory: remembered(memory) }) };
     // The children of other objects come first.
     const later = client.with({ class: "status" });
-    const along = { verdict: { verdict, generation: report.generation ?? 1, run: recordOf?.(report) } };
+    const along = { verdict: { verdict, generation: report.generation ?? 1, run: recordOf(report) } };
     try {
       return (await memories.write(later, nameOf(object), change, along)) ?? object;
     } catch (error) {

@@ -93,6 +93,10 @@ describe("objects that are no longer watched", () => {
       writer,
       memories,
       departures: options,
+      used: async () => ({ used: {}, warnings: [], secrets: [] }),
+      whyNot: () => undefined,
+      whyUnknown: () => undefined,
+      recordOf: () => undefined,
       ...(outages && { outages }),
     });
     return (await reconciler.reconcile(NAME, 1, mandate)).report;

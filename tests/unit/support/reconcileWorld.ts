@@ -140,6 +140,10 @@ export class ReconcileWorld {
           invalidate: () => void this.invalidated++,
         }),
       ),
+      used: async () => ({ used: {}, warnings: [], secrets: [] }),
+      whyNot: () => undefined,
+      whyUnknown: () => undefined,
+      recordOf: () => undefined,
       ...more,
     });
     return this.run(this.last);
