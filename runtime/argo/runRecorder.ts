@@ -23,8 +23,8 @@ export interface KeptSeconds {
 export interface RunRecorderOptions extends Pick<RecordingPlace, "namespace" | "instanceId" | "archive"> {
   readonly operator: OperatorIdentity & Pick<Operator, "record">;
   readonly client: Pick<KubernetesClient, "create">;
-  /** How long records are kept while there are few. @default an hour, and a day of a failure */
-  readonly kept?: KeptSeconds;
+  /** How long records are kept while there are few. */
+  readonly kept: KeptSeconds;
   /** Called with the reason why runs are not recorded. Not called twice in a row with the same reason. */
   readonly onNotice?: (notice: string) => void;
   /** A monotonic clock, in milliseconds. @default performance.now */
@@ -36,7 +36,6 @@ interface Recorded extends RunRecord {
   readonly run: RecordedRun & { readonly runs: number };
 }
 
-const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
 /** Records are kept for less time if there are so many that they would fill memory, but at least this long. */
 const SHORTEST: KeptSeconds = { successes: 60, failures: 600 };
 /** Up to this many recent records, each is kept for the whole time. */
@@ -169,15 +168,14 @@ function allChanges(before: ReconcileReport, after: ReconcileReport): ChildChang
 }
 
 function retentionOf(result: keyof KeptSeconds, options: RunRecorderOptions): Retention {
-  const { kept = KEPT } = options;
   return new Retention({
-    longestSeconds: kept[result],
+    longestSeconds: options.kept[result],
     shortestSeconds: shortestOf(result, options),
     few: FEW,
   });
 }
 
 /** The shortest time for which a record is kept, in seconds. */
-function shortestOf(result: keyof KeptSeconds, { kept = KEPT }: RunRecorderOptions): number {
+function shortestOf(result: keyof KeptSeconds, { kept }: RunRecorderOptions): number {
   return Math.min(SHORTEST[result], kept[result]);
 }

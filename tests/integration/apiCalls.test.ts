@@ -7,7 +7,7 @@ import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { always, eventually } from "../support/eventually";
 import { ApiProxy, type ProxiedRequest } from "./support/apiProxy";
-import { allowRunner, announceArgo, INSTANCE_ID } from "./support/argo";
+import { allowRunner, announceArgo, INSTANCE_ID, KEPT } from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { customResourceDefinitionOf, TestOperator } from "./support/testOperator";
 import { conditionOf } from "./support/useOperator";
@@ -114,6 +114,7 @@ describe("API calls of the engine, runs recorded as Workflows,", function () {
       client,
       namespace: operator.runnerNamespace,
       instanceId: INSTANCE_ID,
+      kept: KEPT,
       operator: operator.operator,
     });
     const started = new Engine({

@@ -11,7 +11,15 @@ import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/object
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { always, eventually, inOneOf } from "../support/eventually";
 import type { Api } from "./support/api";
-import { allowRunner, announceArgo, createTaskSet, INSTANCE_ID, submit, taskSetOf } from "./support/argo";
+import {
+  allowRunner,
+  announceArgo,
+  createTaskSet,
+  INSTANCE_ID,
+  KEPT,
+  submit,
+  taskSetOf,
+} from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { configMap, inNamespace } from "./support/manifests";
 import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
@@ -51,7 +59,7 @@ describe("the engine beside Argo", () => {
     client = new KubernetesClient(operator.connection);
     const place = { client, namespace: operator.runnerNamespace, instanceId: INSTANCE_ID };
     const onNotice = (notice: string) => void notices.push(notice);
-    recorder = new RunRecorder({ ...place, operator: operator.operator, onNotice });
+    recorder = new RunRecorder({ ...place, kept: KEPT, operator: operator.operator, onNotice });
     controller = new Engine({
       operator: operator.operator,
       connection: operator.connection,

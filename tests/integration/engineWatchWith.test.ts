@@ -8,7 +8,7 @@ import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { conditionsIn, type JsonObject, type Manifest } from "../../runtime/kubernetes/objects";
 import { always, eventually, inOneOf } from "../support/eventually";
-import { allowRunner, announceArgo, INSTANCE_ID } from "./support/argo";
+import { allowRunner, announceArgo, INSTANCE_ID, KEPT } from "./support/argo";
 import { configMap } from "./support/manifests";
 import type { TestOperator } from "./support/testOperator";
 import { saying, useWatching } from "./support/useWatching";
@@ -169,7 +169,12 @@ describe("an operator that watches a kind that others own, with", function () {
       await allowRunner(operator, "workflows", RESIDENT_WORKFLOW_RULES);
       const client = new KubernetesClient(operator.connection);
       const place = { client, namespace: operator.runnerNamespace, instanceId: INSTANCE_ID };
-      const recorder = new RunRecorder({ ...place, operator: operator.operator, onNotice: () => {} });
+      const recorder = new RunRecorder({
+        ...place,
+        kept: KEPT,
+        operator: operator.operator,
+        onNotice: () => {},
+      });
       const engine = new Engine({
         operator: operator.operator,
         connection: operator.connection,

@@ -55,6 +55,7 @@ describe("RunRecorder", () => {
       },
       namespace: "operators",
       instanceId: "argosy",
+      kept: { successes: 3_600, failures: 86_400 },
       operator: { installation: "argosy", name: "shop", record: "changes" },
       onNotice: (notice) => void notices.push(notice),
       now: () => now,

@@ -1,5 +1,6 @@
 import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/definitions";
 import { RUN_PARAMETERS } from "../../../runtime/argo/runParameters";
+import type { KeptSeconds } from "../../../runtime/argo/runRecorder";
 import { RECONCILE_TEMPLATE, WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { PolicyRule } from "../../../runtime/definition/definition";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
@@ -8,6 +9,8 @@ import type { TestOperator } from "./testOperator";
 
 /** The Workflow controller's instance id in these tests. */
 export const INSTANCE_ID = "argosy-test";
+/** For how many seconds the Workflows of runs are kept in these tests. */
+export const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
 
 /**
  * Argo's kinds as the platform installs them, without Argo: no controller is there. What it would write, a test
