@@ -10,7 +10,7 @@ import { CRDS, isAhead } from "./crdOfEvent";
 import { eventMarks, intakeManagerOf, isMadeOf } from "./eventMarks";
 import type { EventWarnings } from "./eventWarnings";
 import { GoneNamespaces } from "./goneNamespaces";
-import { type IntakeEvent, type IntakeFile, IS_POSTPONED, resourceOfEvent } from "./intakeFile";
+import { type IntakeEvent, type IntakeFile, IS_POSTPONED } from "./intakeFile";
 import { knownField } from "./knownField";
 import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refusal } from "./mapEvent";
 
@@ -132,10 +132,8 @@ export class Intake {
   }
 
   private async create(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
-    const { client } = this.options;
-    const resource = resourceOfEvent(event);
     try {
-      await client.create(resource, manifest, { fieldManager: intakeManagerOf(event.operator) });
+      await this.options.client.create(event, manifest, { fieldManager: intakeManagerOf(event.operator) });
       if (object.namespace !== undefined) this.gone.forget(object.namespace);
       return "created";
     } catch (error) {
@@ -164,7 +162,7 @@ export class Intake {
   }
 
   private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
-    const there = await this.options.client.get(resourceOfEvent(event), manifest.metadata);
+    const there = await this.options.client.get(event, manifest.metadata);
     if (!there) throw new Error(`${object.name} is being deleted`);
     if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
     const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content. ${kindAndName(event.kind, object)} stays as it is`;

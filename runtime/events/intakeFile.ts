@@ -15,17 +15,12 @@ export const SUBJECT_HEADER = "Argosy-Event";
 /** What the log of an intake says of an event that the sensor must send again. An alert names these words. */
 export const IS_POSTPONED = "is postponed";
 
-/** An event as an intake knows it. */
-export interface IntakeEvent extends EventMapping {
+/** An event as an intake knows it, with the kind of the custom resources that are created from it. */
+export interface IntakeEvent extends EventMapping, Resource {
   /** The event's name in the event source, which distinguishes it from the events of other operators. */
   readonly subject: string;
   /** Objects that an intake made under a former name of the operator are its own. */
   readonly operator: OperatorNames;
-  /** The custom resource that is created. */
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly namespaced: boolean;
   /** The name of its CRD. Warnings are about the CRD. */
   readonly crd: string;
   /** The schema of its `spec`. @default any content */
@@ -36,11 +31,6 @@ export interface IntakeEvent extends EventMapping {
 export interface IntakeFile {
   readonly installation: string;
   readonly events: readonly IntakeEvent[];
-}
-
-/** The kind of the objects that are created from an event, as the API serves it. */
-export function resourceOfEvent({ apiVersion, kind, plural, namespaced }: IntakeEvent): Resource {
-  return { apiVersion, kind, plural, namespaced };
 }
 
 /**
