@@ -92,11 +92,19 @@ function either(values: readonly Json[]): string {
 
 /** The same schema in JSON Schema's terms. It refuses unknown fields, which the API server would drop. */
 function closed(schema: JsonObject): JsonObject {
-  const drops =
+  return {
+    ...translated(schema, closed),
+    ...(dropsUnknownFields(schema) && { additionalProperties: false }),
+  };
+}
+
+/** Whether the API server drops fields of an object that its schema does not mention. */
+export function dropsUnknownFields(schema: JsonObject): boolean {
+  return (
     schema["properties"] !== undefined &&
     schema["additionalProperties"] === undefined &&
-    schema["x-kubernetes-preserve-unknown-fields"] !== true;
-  return { ...translated(schema, closed), ...(drops && { additionalProperties: false }) };
+    schema["x-kubernetes-preserve-unknown-fields"] !== true
+  );
 }
 
 /**

@@ -1,3 +1,4 @@
+import { dropsUnknownFields } from "../definition/contentSchema";
 import { isRecord, readJson, writeJson } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 
@@ -22,10 +23,7 @@ export function typed(value: Json, schema: JsonObject | undefined): Json {
 }
 
 function fieldsOf(value: JsonObject, schema: JsonObject): JsonObject {
-  const isClosed =
-    schema["properties"] !== undefined &&
-    schema["additionalProperties"] === undefined &&
-    schema["x-kubernetes-preserve-unknown-fields"] !== true;
+  const isClosed = dropsUnknownFields(schema);
   const entries = Object.entries(value).flatMap(([field, each]): [string, Json][] => {
     const own = schemaOfField(schema, field);
     if (own === undefined && isClosed) return [];
