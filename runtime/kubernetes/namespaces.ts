@@ -1,9 +1,10 @@
 import type { KubernetesClient } from "./client";
+import { builtIn } from "./discovery";
 import { isApiError } from "./errors";
 import type { KubernetesObject, ObjectName } from "./objects";
 import type { Resource } from "./resource";
 
-const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
+const NAMESPACES = builtIn("v1", "Namespace");
 
 /**
  * Whether a namespace is there, or is being deleted with all that is in it, or is gone. "unseen" if we may not see it.

@@ -1,7 +1,7 @@
 import { pointerOf } from "../json/json";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
+import { builtIn } from "../kubernetes/discovery";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
 
 /** What a Lease says of its holder (`coordination.k8s.io/v1`). */
 export interface LeaseSpec {
@@ -47,12 +47,7 @@ export interface Finishing {
 }
 
 /** How the API server serves Leases. */
-export const LEASES: Resource = {
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  plural: "leases",
-  namespaced: true,
-};
+export const LEASES = builtIn("coordination.k8s.io/v1", "Lease");
 
 /** The beginning of the name of an annotation in which a process names the runs that it has to finish. */
 const FINISHING_PREFIX = "argosy.dev/finishing-";

@@ -1,9 +1,7 @@
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
+import { LEASES } from "../../runtime/leadership/lease";
 import { leaseNameOf, type OperatorIdentity } from "../../runtime/names";
 import { NotYetError } from "./persist";
-
-const LEASES = builtIn("coordination.k8s.io/v1", "Lease");
 
 /**
  * The name of the pod that leads, or led last, according to an operator's Lease.
