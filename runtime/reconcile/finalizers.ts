@@ -98,16 +98,14 @@ export class Finalizers {
   }
 
   /**
-   * Removes all our finalizers from the object.
-   * @returns the object as it was then; it may be gone by now
+   * Removes all our finalizers from the object, which may be gone then.
    * @throws ReconcileFailure `ApiError` if the API server keeps one
    */
-  async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
+  async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<void> {
     let current = object;
     for (const finalizer of [...this.handler, ...this.elsewhere]) {
       if (finalizersOf(current).includes(finalizer)) current = await this.remove(client, current, finalizer);
     }
-    return current;
   }
 
   /**

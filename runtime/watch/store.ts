@@ -23,7 +23,7 @@ export interface Change<Facts> {
 export interface StoreOptions<Facts> {
   readonly client: Pick<KubernetesClient, "get">;
   /** The facts to keep of an object. Undefined: we do not own the object, and it is not kept. */
-  readonly factsOf: (object: KubernetesObject, resource: Resource) => Facts | undefined;
+  readonly factsOf: (object: KubernetesObject) => Facts | undefined;
   /** The part of an object that is kept as JSON. @default the whole object */
   readonly kept?: ((object: KubernetesObject) => object) | undefined;
   readonly onChange: (change: Change<Facts>) => void;
@@ -179,7 +179,7 @@ export class Store<Facts> {
       if (standing === "same" && isCurrent && known.json === undefined) this.keep(known, object);
       if (standing !== "newer") return known;
     }
-    const facts = this.options.factsOf(object, resource);
+    const facts = this.options.factsOf(object);
     if (facts !== undefined) return this.replace(known, { resource, object, source, facts, isCurrent });
     if (known) this.remove(known, source, object);
     return undefined;
