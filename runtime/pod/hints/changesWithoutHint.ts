@@ -62,9 +62,8 @@ export class ChangesWithoutHint {
   /**
    * A hint came.
    * @param resourceVersion the version that the hint names, if it names one
-   * @returns whether the watch had reported a change for which no hint had come yet
    */
-  hinted(name: ObjectName, resourceVersion?: string): boolean {
+  hinted(name: ObjectName, resourceVersion?: string): void {
     this.path(name).reach(resourceVersion);
     const key = keyOf(name);
     const changed = this.open.get(key)?.changed;
@@ -72,7 +71,6 @@ export class ChangesWithoutHint {
     else if (resourceVersion === undefined || !isNewer(changed, resourceVersion)) this.open.delete(key);
     // If an object changes faster than hints come, the hint of its newest change is expected from now on.
     else this.put(key, { changed });
-    return changed !== undefined;
   }
 
   /** The object is gone: no hint about it will arrive. */

@@ -18,7 +18,7 @@ const RESOURCE_VERSION = /^[1-9][0-9]{0,19}$/;
 
 /**
  * Reads a hint: `{"namespace":"shop","name":"sessions","resourceVersion":"7"}`. For a kind of cluster scope, the
- * namespace is "" or missing. The version may be missing, as in a hint of an older Sensor. Other fields are ignored.
+ * namespace is "" or missing. The version may be missing. Other fields are ignored.
  * @throws HintError
  */
 export function parseHint(

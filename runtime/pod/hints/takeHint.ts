@@ -22,11 +22,10 @@ export async function takeHint(
   forwarded: boolean,
 ): Promise<HintResult> {
   if (engine.isLeading) {
-    const isAwaited = changesWithoutHint.hinted(hint, hint.resourceVersion);
+    changesWithoutHint.hinted(hint, hint.resourceVersion);
     // In a storm all hints come late, and another read of the object would not be worth it. A hint that is ahead of the watch is,
     // however: the watch may be silent.
-    const isKnown = hint.resourceVersion === undefined ? isAwaited : engine.knows(hint, hint.resourceVersion);
-    if (isKnown) return "known";
+    if (engine.knows(hint, hint.resourceVersion)) return "known";
     return engine.hint(hint) ? "queued" : "full";
   }
   // Two replicas that each believe that the other one leads would send the hint back and forth.
