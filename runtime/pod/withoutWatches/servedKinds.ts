@@ -81,8 +81,7 @@ export async function withServedKind(operator: Operator, client: KubernetesClien
 
 /**
  * The outcome of a reconcile, with another failure if a child was refused because the cluster does not serve its kind. Only a
- * refusal leads to this look.
- * @throws ApiError, ApiUnreachableError if the cluster cannot be asked
+ * refusal leads to this look. If the API server does not say which kinds it serves, the outcome stays as it is.
  */
 export async function sayMissingKind(
   outcome: Outcome,
