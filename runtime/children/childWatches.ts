@@ -31,30 +31,16 @@ type DeclaredChild = Operator["children"][number];
  */
 export class ChildWatches {
   readonly store: ChildStore;
-  readonly scopes: Scopes;
   /** The declared kinds that were found so far. */
   readonly resources: Resource[] = [];
+  /** The watches of {@link resources}, in the same order. */
+  private readonly scopes: Scopes[] = [];
   private readonly kinds: readonly FollowedKind[];
 
   constructor(private readonly options: ChildWatchesOptions) {
-    const { client, operator, ownerKind, onChange, onSynced, onInterruption, answersOthers } = options;
+    const { client, operator, ownerKind, onChange } = options;
     this.store = new ChildStore({ client, operator, ownerKind, onChange });
     this.kinds = operator.children.map((declared) => this.newKind(declared));
-    this.scopes = new Scopes({
-      client,
-      namespaces: operator.namespaces,
-      labelSelector: childSelectorOf(operator),
-      answersOthers,
-      sink: (kind, namespace) => this.store.sink(kind, namespace),
-      onSynced,
-      onInterruption: (resource, error) => {
-        onInterruption(resource.kind, error);
-        if (isApiError(error, 404)) for (const kind of this.kinds) kind.lost(resource);
-      },
-      onRefused: (kind, error, namespace) => {
-        if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));
-      },
-    });
   }
 
   /**
@@ -63,13 +49,13 @@ export class ChildWatches {
    */
   async start(): Promise<void> {
     await Promise.all(this.kinds.map((kind) => kind.start()));
-    await this.scopes.whenListed();
+    await Promise.all(this.scopes.map((each) => each.whenListed()));
   }
 
   /** Lists everything again, at another path if the cluster serves a kind there now. */
   async relist(): Promise<void> {
     const looks = this.kinds.map((kind) => kind.look());
-    await Promise.all([...looks, this.scopes.relist()]);
+    await Promise.all([...looks, ...this.scopes.map((each) => each.relist())]);
   }
 
   /** The declared kinds that were not found in the cluster yet, and of which there may be objects. */
@@ -77,26 +63,54 @@ export class ChildWatches {
     return this.kinds.flatMap((kind) => kind.notFound() ?? []);
   }
 
-  stop(): Promise<void> {
+  /** The kinds that were found, and are not known yet where they must be: see {@link Scopes.notSynced}. */
+  notSynced(namespace: string | undefined): NotSynced[] {
+    return this.scopes.flatMap((each) => each.notSynced(namespace));
+  }
+
+  async stop(): Promise<void> {
     for (const kind of this.kinds) kind.stop();
-    return this.scopes.stop();
+    await Promise.all(this.scopes.map((each) => each.stop()));
   }
 
   private newKind(declared: DeclaredChild): FollowedKind {
     const { client, onInterruption, answersOthers } = this.options;
-    return new FollowedKind({
+    const kind: FollowedKind = new FollowedKind({
       client,
       declared,
       answersOthers,
       onFound: async (now, before) => {
         const place = before ? this.resources.indexOf(before) : this.resources.length;
-        this.resources.splice(place, 1, now);
+        const scopes = this.newScopes(now, kind);
         // Before the old path is left: nobody may think that the kind is known meanwhile.
-        this.scopes.add(now);
-        if (before) await this.scopes.remove(before);
+        scopes.start();
+        this.resources.splice(place, 1, now);
+        const left = this.scopes.splice(place, 1, scopes);
+        await Promise.all(left.map((each) => each.stop()));
       },
       onWait: (reason) =>
         onInterruption(declared.kind, reason instanceof UnknownKindError ? unserved(declared) : reason),
+    });
+    return kind;
+  }
+
+  private newScopes(resource: Resource, kind: FollowedKind): Scopes {
+    const { client, operator, onSynced, onUnserved, onInterruption, answersOthers } = this.options;
+    return new Scopes({
+      client,
+      resource,
+      namespaces: operator.namespaces,
+      labelSelector: childSelectorOf(operator),
+      answersOthers,
+      sink: (namespace) => this.store.sink(resource, namespace),
+      onSynced,
+      onInterruption: (error) => {
+        onInterruption(resource.kind, error);
+        if (isApiError(error, 404)) kind.lost(resource);
+      },
+      onRefused: (error, namespace) => {
+        if (isApiError(error, 404)) onUnserved(this.ownersOf(resource, namespace));
+      },
     });
   }
 

@@ -83,9 +83,8 @@ export class Watches {
     this.childResources = this.childWatches.resources;
     this.completeness = new Completeness({
       resource: options.resource,
-      sought: this.childWatches,
       objects: this.objectScopes,
-      children: this.childWatches.scopes,
+      children: this.childWatches,
       memories: this.memoryScopes,
     });
   }
@@ -95,10 +94,9 @@ export class Watches {
    * that the cluster does not serve yet are awaited beside the work.
    */
   async start(): Promise<void> {
-    const { operator, resource } = this.options;
     const begun = [this.childWatches.start(), this.used.start()];
-    this.memoryScopes?.add(memoryResourceOf(operator));
-    this.objectScopes.add(resource);
+    this.memoryScopes?.start();
+    this.objectScopes.start();
     this.outside?.start();
     const listed = [...begun, this.objectScopes.whenListed(), this.memoryScopes?.whenListed()];
     await within(
@@ -249,11 +247,12 @@ export class Watches {
   }
 
   private newObjectScopes(): Scopes {
-    const { watch } = this.options.operator;
+    const { operator, resource } = this.options;
+    const { watch } = operator;
     return new Scopes({
-      ...this.scopeOptions(),
+      ...this.scopeOptions(resource),
       labelSelector: watch && labelSelectorOf(watch),
-      sink: (_, namespace) => this.objects.sink(namespace),
+      sink: (namespace) => this.objects.sink(namespace),
     });
   }
 
@@ -262,11 +261,11 @@ export class Watches {
     const { operator } = this.options;
     if (!memories) return undefined;
     return new Scopes({
-      ...this.scopeOptions(),
+      ...this.scopeOptions(memoryResourceOf(operator)),
       namespaces: [this.options.namespace],
       answersOthers: this.answersOthers,
       labelSelector: `${OPERATOR_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`,
-      sink: (_, where) => memories.sink(where),
+      sink: (namespace) => memories.sink(namespace),
     });
   }
 
@@ -284,13 +283,14 @@ export class Watches {
     });
   }
 
-  private scopeOptions() {
+  private scopeOptions(resource: Resource) {
     const { client, operator, listener, onInterruption } = this.options;
     return {
       client,
+      resource,
       namespaces: operator.namespaces,
       onSynced: () => listener.kindListed(),
-      onInterruption: ({ kind }: Resource, error: Error) => onInterruption(kind, error),
+      onInterruption: (error: Error) => onInterruption(resource.kind, error),
     };
   }
 

@@ -13,10 +13,8 @@ import { type NotSynced, type Scopes, StillListingError } from "../watch/scopes"
 export interface CompletenessOptions {
   /** The objects' own kind, as it was found at the beginning. */
   readonly resource: Resource;
-  /** The kinds of children that were not found in the cluster yet. */
-  readonly sought: Pick<ChildWatches, "notFound">;
   readonly objects: Pick<Scopes, "notSynced">;
-  readonly children: Pick<Scopes, "notSynced">;
+  readonly children: Pick<ChildWatches, "notFound" | "notSynced">;
   /** Undefined if nothing is remembered outside of the objects. */
   readonly memories: Pick<Scopes, "notSynced"> | undefined;
 }
@@ -49,9 +47,9 @@ export class Completeness {
   ): ReconcileFailure | StillListingError | undefined {
     const unserved = this.whyUnserved() ?? this.whyMoved(object);
     if (unserved) return unserved;
-    const { sought, children } = this.options;
+    const { children } = this.options;
     const unknown = [
-      ...sought.notFound(),
+      ...children.notFound(),
       ...children.notSynced(isElsewhere ? undefined : object.metadata.namespace),
     ];
     const blocking = unknown.find(({ resource, problem }) => {
@@ -94,7 +92,7 @@ export class Completeness {
    * that a kind is missing.
    */
   whyUnknown(kind: NotSynced["resource"]): ReconcileFailure | StillListingError | undefined {
-    const unknown = this.options.sought
+    const unknown = this.options.children
       .notFound()
       .find(({ resource }) => kindKey(resource) === kindKey(kind));
     return unknown && !(unknown.problem && isKindMissing(unknown.problem))

@@ -124,23 +124,24 @@ export class UseWatches {
     });
     const scopes = new Scopes({
       client,
+      resource,
       namespaces,
       labelSelector,
       ...(name && named(name)),
       metadataOnly: isMetadataOnly,
       answersOthers,
-      sink: (of, namespace) => store.sink(of, namespace),
-      onInterruption: (where, error) => {
-        onInterruption(where.kind, error);
-        if (isApiError(error, 404)) this.kinds.get(key)?.lost(where);
+      sink: (namespace) => store.sink(resource, namespace),
+      onInterruption: (error) => {
+        onInterruption(resource.kind, error);
+        if (isApiError(error, 404)) this.kinds.get(key)?.lost(resource);
       },
       onSynced: () => onAllChanged(key),
       // The kind went, and its watch ended, perhaps before it reported that the objects went.
-      onRefused: (_, error) => {
+      onRefused: (error) => {
         if (isApiError(error, 404)) onAllChanged(key);
       },
     });
     this.watched.push({ selection, resource, store, scopes });
-    scopes.add(resource);
+    scopes.start();
   }
 }

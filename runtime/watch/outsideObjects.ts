@@ -40,7 +40,7 @@ export class OutsideObjects {
   private readonly scopes: Scopes;
 
   constructor(private readonly options: OutsideObjectsOptions) {
-    const { client, namespaces, finalizers, onInterruption } = options;
+    const { client, resource, namespaces, finalizers, onInterruption } = options;
     this.store = new Store<Facts>({
       client,
       isMetadataOnly: true,
@@ -54,17 +54,18 @@ export class OutsideObjects {
     });
     this.scopes = new Scopes({
       client,
+      resource,
       namespaces: "all",
       metadataOnly: true,
-      sink: (resource) => this.store.sink(resource, undefined),
+      sink: () => this.store.sink(resource, undefined),
       onSynced: () => {},
-      onInterruption: ({ kind }, error) => onInterruption(kind, error),
+      onInterruption: (error) => onInterruption(resource.kind, error),
     });
   }
 
   /** Begins to watch. */
   start(): void {
-    this.scopes.add(this.options.resource);
+    this.scopes.start();
   }
 
   stop(): Promise<void> {

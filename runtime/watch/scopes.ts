@@ -4,24 +4,24 @@ import { kindKey, type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector } from "./reflector";
 import type { ReflectorSink } from "./reflectorSink";
 
-/** What {@link Scopes} watch of their kinds, and the callbacks that they call. */
+/** What {@link Scopes} watch of their kind, and the callbacks that they call. */
 export interface ScopesOptions extends Omit<Selection, "namespace"> {
   readonly client: KubernetesClient;
+  readonly resource: Resource;
   readonly namespaces: "all" | readonly string[];
   /** @param namespace undefined: all of them */
-  readonly sink: (resource: Resource, namespace: string | undefined) => ReflectorSink;
-  readonly onInterruption: (resource: Resource, error: Error) => void;
-  /** Called when a kind was listed for the first time, or again after the API server had refused it. */
-  readonly onSynced: (resource: Resource, namespace: string | undefined) => void;
+  readonly sink: (namespace: string | undefined) => ReflectorSink;
+  readonly onInterruption: (error: Error) => void;
+  /** Called when the kind was listed in a namespace for the first time, or again after the API server had refused it. */
+  readonly onSynced: () => void;
   /** @see ReflectorOptions.answersOthers */
   readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
-  /** Called when the API server no longer gives a kind, or never did. {@link Scopes.notSynced} has its refusal. */
-  readonly onRefused?: (resource: Resource, error: Error, namespace: string | undefined) => void;
+  /** Called when the API server no longer gives the kind, or never did. {@link Scopes.notSynced} has its refusal. */
+  readonly onRefused?: (error: Error, namespace: string | undefined) => void;
 }
 
-/** A kind in one namespace, or in all of them. */
+/** The kind in one namespace, or in all of them. */
 interface Scope {
-  readonly resource: Resource;
   readonly namespace: string | undefined;
   readonly reflector: Reflector;
 }
@@ -38,49 +38,37 @@ export interface NotSynced {
 }
 
 /**
- * Watches of several kinds, each in all namespaces or in those that are listed.
+ * The watches of one kind, in all namespaces or in those that are listed.
  *
- * Guarantee (tests/unit/scopes.test.ts): a kind or a namespace that is missing, or that we may not read, holds up no other.
+ * Guarantee (tests/unit/scopes.test.ts): a namespace that is missing, or that we may not read, holds up no other.
  */
 export class Scopes {
-  private scopes: Scope[] = [];
+  private readonly scopes: readonly Scope[];
 
-  constructor(private readonly options: ScopesOptions) {}
-
-  /** Begins to watch a kind. */
-  add(resource: Resource): void {
-    const { namespaces, labelSelector, fieldSelector, metadataOnly, sink } = this.options;
-    const { onInterruption, onSynced, onRefused, answersOthers } = this.options;
-    const client = this.options.client.with({ class: "list", share: kindKey(resource) });
-    for (const namespace of scopesOf(namespaces, resource)) {
-      const reflector = new Reflector({
-        client,
+  constructor(private readonly options: ScopesOptions) {
+    const { client, resource, namespaces, sink, onRefused, ...others } = options;
+    const lists = client.with({ class: "list", share: kindKey(resource) });
+    this.scopes = scopesOf(namespaces, resource).map((namespace) => ({
+      namespace,
+      reflector: new Reflector({
+        ...others,
+        client: lists,
         resource,
-        sink: sink(resource, namespace),
-        onInterruption: (error) => onInterruption(resource, error),
-        onSynced: () => onSynced(resource, namespace),
-        onRefused: (error) => onRefused?.(resource, error, namespace),
-        answersOthers,
-        labelSelector,
-        fieldSelector,
-        metadataOnly,
         namespace,
-      });
-      this.scopes.push({ resource, namespace, reflector });
-      reflector.start();
-    }
+        sink: sink(namespace),
+        onRefused: (error) => onRefused?.(error, namespace),
+      }),
+    }));
   }
 
-  /** Watches a kind no longer. Resolves when nothing more is reported of it. */
-  async remove(resource: Resource): Promise<void> {
-    const removed = this.scopes.filter((scope) => scope.resource === resource);
-    this.scopes = this.scopes.filter((scope) => scope.resource !== resource);
-    await Promise.all(removed.map(({ reflector }) => reflector.stop()));
+  /** Begins to watch. */
+  start(): void {
+    for (const { reflector } of this.scopes) reflector.start();
   }
 
   /**
-   * Lists everything again, also what the API server refused until now. A kind that is being listed for the first time is listed
-   * once more, because that list may be older than this call.
+   * Lists everything again, also what the API server refused until now. A namespace that is being listed for the first time is
+   * listed once more, because that list may be older than this call.
    * @returns whether nothing that is known is older than this call. False if the API server refused a part of which it has shown
    *   objects before
    */
@@ -91,12 +79,12 @@ export class Scopes {
     return !relisted.includes(false);
   }
 
-  /** Whether the API server lists any of these kinds now. It is asked for one object of a kind that it listed before. */
+  /** Whether the API server lists the kind now. It is asked for one object, in a place that it listed before. */
   async answers(signal: AbortSignal): Promise<boolean> {
-    const { client, labelSelector } = this.options;
+    const { client, resource, labelSelector } = this.options;
     const scope = this.scopes.find(({ reflector }) => reflector.isSynced);
     if (!scope) return false;
-    const { resource, namespace } = scope;
+    const { namespace } = scope;
     return client.versionOf(resource, { labelSelector, namespace }, signal).then(
       () => true,
       () => false,
@@ -114,14 +102,14 @@ export class Scopes {
   }
 
   /**
-   * The kinds that are not known yet in the places in which they must be.
-   * @param namespace the namespace in which they must be known, besides kinds of cluster scope. Undefined: all
+   * The places in which the kind must be known, and is not known yet.
+   * @param namespace the namespace in which it must be known. A kind of cluster scope must be known in any case. Undefined: all
    */
   notSynced(namespace: string | undefined): NotSynced[] {
     return this.neededIn(namespace)
       .filter(({ reflector }) => !reflector.isSynced)
-      .map(({ resource, namespace: where, reflector }) => ({
-        resource,
+      .map(({ namespace: where, reflector }) => ({
+        resource: this.options.resource,
         namespace: where,
         problem: reflector.problem,
       }));

@@ -79,7 +79,7 @@ describe("ChildWatches", () => {
           watches.resources.map(({ namespaced }) => namespaced),
           [now, now],
         );
-        assert.deepEqual(watches.scopes.notSynced(undefined), []);
+        assert.deepEqual(watches.notSynced(undefined), []);
       });
     }
   });
@@ -87,9 +87,9 @@ describe("ChildWatches", () => {
   it("follows a kind that was gone for a while before, and was at the same place then", async () => {
     isAway = true;
     api.cut();
-    await eventually(() => assert.equal(watches.scopes.notSynced(undefined).length, 4));
+    await eventually(() => assert.equal(watches.notSynced(undefined).length, 4));
     isAway = false;
-    await eventually(() => assert.deepEqual(watches.scopes.notSynced(undefined), []));
+    await eventually(() => assert.deepEqual(watches.notSynced(undefined), []));
     isNamespaced = false;
     api.cut();
     await eventually(() => assert.ok(watches.resources.every(({ namespaced }) => !namespaced)));

@@ -30,9 +30,8 @@ describe("Completeness", () => {
 
   function readiness(): Completeness {
     const objects = { notSynced: () => unseen };
-    const children = { notSynced: () => notSynced };
-    const sought = { notFound: () => notFound };
-    return new Completeness({ resource: WIDGETS, sought, objects, children, memories: undefined });
+    const children = { notSynced: () => notSynced, notFound: () => notFound };
+    return new Completeness({ resource: WIDGETS, objects, children, memories: undefined });
   }
 
   function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
