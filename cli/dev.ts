@@ -11,6 +11,7 @@ import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget 
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
 import { HandlerPlaces } from "./dev/handlerPlaces";
+import { inPlaceOfDeployed } from "./dev/inPlaceOf";
 import { instructions } from "./dev/instructions";
 import { type KeptData, openKeptData } from "./dev/keptData";
 import { canShowTable, LiveTable } from "./dev/liveTable";
@@ -21,13 +22,14 @@ import { formatSilence } from "./dev/silence";
 import { stableKubeconfig } from "./dev/stableKubeconfig";
 import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
+import { installedOperatorsSeen } from "./inspect/installed";
 import { untilAborted } from "./interruption";
 import { startMetricsServer } from "./metricsServer";
 import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
 import { findProject } from "./project";
 import { formatLog, formatReconcile } from "./reconcileLine";
 import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
-import { type OtherHandler, runOperator } from "./runOperator";
+import { type OtherHandler, runOperator, withClient } from "./runOperator";
 import { print, progress, styleFor } from "./terminal";
 
 /** @see dev */
@@ -207,8 +209,8 @@ function sayRuntime(operator: Operator, said: Set<string>): void {
   print(style("yellow", difference));
 }
 
-function run({
-  operator,
+async function run({
+  operator: edited,
   cluster,
   signal,
   debugging,
@@ -223,9 +225,13 @@ function run({
   table: LiveTable | undefined;
 }) {
   const failures = new RepeatedFailures();
+  const { connection } = cluster;
+  const installed = await withClient(connection, installedOperatorsSeen);
+  const { operator, namespace } = inPlaceOfDeployed(edited, installed);
   return runOperator({
     operator,
-    connection: cluster.connection,
+    namespace,
+    connection,
     signal,
     ...(debugging?.isFor(operator) && { handler: debuggedHandler(operator, debugging) }),
     containers,

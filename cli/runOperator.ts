@@ -180,13 +180,14 @@ async function startController(controller: Engine, signal: AbortSignal | undefin
   }
 }
 
-async function withClient(
+/** Does something with a client of its own. */
+export async function withClient<T>(
   connection: ClusterConnection,
-  action: (client: KubernetesClient) => Promise<void>,
-): Promise<void> {
+  action: (client: KubernetesClient) => Promise<T>,
+): Promise<T> {
   const client = new KubernetesClient(connection);
   try {
-    await action(client);
+    return await action(client);
   } finally {
     client.close();
   }

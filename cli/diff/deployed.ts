@@ -26,13 +26,8 @@ export function asDeployed(
   { operators, unreadable }: InstalledOperators,
   installation?: string,
 ): DeployedOperator {
-  const { name, customResource } = operator;
-  const same = operators.filter(
-    (each) =>
-      each.name === name &&
-      each.customResource.group === customResource.group &&
-      each.customResource.kind === customResource.kind,
-  );
+  const { name } = operator;
+  const same = sameOperators(operator, operators);
   const found = installation === undefined ? same : same.filter((each) => each.installation === installation);
   const [deployed, another] = found;
   const unread = unreadable.find((each) => each.name === name);
@@ -60,6 +55,16 @@ export function asDeployed(
     home,
     notes: others.length > 0 ? [note] : [],
   };
+}
+
+/** The deployed operators that have the name and the kind of one of the working tree, one for each installation. */
+export function sameOperators(
+  { name, customResource: { group, kind } }: Operator,
+  operators: readonly InstalledOperator[],
+): InstalledOperator[] {
+  return operators.filter(
+    (each) => each.name === name && each.customResource.group === group && each.customResource.kind === kind,
+  );
 }
 
 /** Why an operator is left out unless it is named: its handler may act, or gets Secrets. Undefined: it is not left out. */

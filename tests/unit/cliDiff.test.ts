@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import fc from "fast-check";
+import { inPlaceOfDeployed } from "../../cli/dev/inPlaceOf";
 import { asDeployed, whyLeftOut } from "../../cli/diff/deployed";
 import { asDryRun } from "../../cli/diff/dryRunClient";
 import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPreview";
@@ -264,6 +265,33 @@ describe("the operator that a preview is made of", () => {
     assert.throws(() => asDeployed(load(), seen([installed("shop")], [ours]), "other"), says);
     assert.equal(asDeployed(load(), seen([installed("shop")], [ours]), "shop").home, "shop-home");
     assert.equal(asDeployed(load(), seen([installed("shop")], [unreadable("other")])).home, "shop-home");
+  });
+
+  it("stands for election to the Lease of the deployed one if argosy dev runs it", () => {
+    const place = (...deployed: InstalledOperator[]) => {
+      const { operator, namespace } = inPlaceOfDeployed(load(), seen(deployed));
+      return [operator.installation, namespace];
+    };
+    assert.deepEqual(place(), ["argosy", "argosy"]);
+    assert.deepEqual(place(installed("shop")), ["shop", "shop-home"]);
+    assert.deepEqual(place(installed("shop", { name: "other" })), ["argosy", "argosy"]);
+    assert.deepEqual(place(installed("shop"), installed("argosy")), ["argosy", "argosy-home"]);
+    assert.throws(
+      () => place(installed("shop"), installed("other")),
+      /installations shop, other\. .*--stack/,
+    );
+  });
+
+  it("is not run by argosy dev beside pods that do not wait for it", () => {
+    const pods = installed("argosy", { execution: "pod" });
+    const says =
+      /widget is deployed to this cluster in the namespace argosy-home, with "execution": "pod"\..*argosy diff widget/;
+    assert.throws(() => inPlaceOfDeployed(load(), seen([pods])), says);
+    const unread = { name: "widget", home: "team", complaint: "unreadable", remedy: "Deploy it." };
+    assert.throws(
+      () => inPlaceOfDeployed(load(), seen([], [unread])),
+      /widget in the namespace team was unreadable/,
+    );
   });
 
   it("is left out if its handler may act, or gets Secrets", () => {

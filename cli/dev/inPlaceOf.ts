@@ -1,0 +1,47 @@
+import type { Operator } from "../../runtime/definition/definition";
+import { identityOf } from "../../runtime/names";
+import { CommandError } from "../commandError";
+import { sameOperators } from "../diff/deployed";
+import { DEFAULT_HOME, unreadableError } from "../inspect/installed";
+import type { InstalledOperators } from "../inspect/readInstalled";
+
+/** An operator of the working tree, and where it stands for election. */
+export interface LocalOperator {
+  readonly operator: Operator;
+  /** The namespace of its Lease. */
+  readonly namespace: string;
+}
+
+/**
+ * Lets an operator of the working tree stand for election to the Lease of the operator that a program has deployed to the cluster,
+ * so that only one of both reconciles.
+ *
+ * @throws CommandError if the deployed operator holds no Lease, because it runs in pods; if its definition cannot be read; or if several
+ *   installations have the operator, and none of them is meant
+ */
+export function inPlaceOfDeployed(
+  operator: Operator,
+  { operators, unreadable }: InstalledOperators,
+): LocalOperator {
+  const { name } = operator;
+  const same = sameOperators(operator, operators);
+  const found = same.find((each) => identityOf(each) === identityOf(operator));
+  if (!found && same.length > 1) {
+    const names = same.map((each) => each.installation).join(", ");
+    throw new CommandError(
+      `${name} is deployed more than once, in the installations ${names}. Name a stack of one of them with --stack.`,
+    );
+  }
+  const deployed = found ?? same[0];
+  const unread = unreadable.find((each) => each.name === name);
+  if (!deployed && unread) throw unreadableError(unread);
+  if (deployed?.execution === "pod")
+    throw new CommandError(
+      `${name} is deployed to this cluster in the namespace ${deployed.home}, with "execution": "pod". Its pods do not wait for ` +
+        `argosy dev, so both would reconcile each object. argosy diff ${name} shows what the handler here would change. To run it ` +
+        `here, leave out --context and --kubeconfig, or name another cluster. ${name} is started as soon as it is not deployed in ` +
+        `this form any more.`,
+    );
+  if (!deployed) return { operator, namespace: DEFAULT_HOME };
+  return { operator: { ...operator, installation: deployed.installation }, namespace: deployed.home };
+}
