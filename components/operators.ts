@@ -9,13 +9,13 @@ import { DeployedOperator } from "./deployedOperator";
 import { componentNamed, withReadableErrors } from "./errors";
 import { EventPath } from "./eventPath";
 import { isInput } from "./inputs";
+import { warnOfSdk } from "./kubernetesSdk";
 import type { Platform } from "./manifests/platform/options";
 import { notesOn } from "./notes";
 import { checkOperatorsInCluster } from "./operatorsInCluster";
 import { buildOperators } from "./operatorsManifests";
 import { type OperatorsPlan, planOperators } from "./operatorsPlan";
 import { OutsideEvents } from "./outsideEvents";
-import { warnOfSdk } from "./package";
 import { after, protectedIf, register } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Command } from "commander";
 import { main } from "../../cli/argosy";
@@ -161,6 +161,21 @@ describe("the command argosy", () => {
       main(["--help"]).then(() => main(["dev", "--help"])).then(() => console.error(loaded().length));`;
     const { stderr } = spawnSync(process.execPath, ["-e", program], { cwd: ROOT, encoding: "utf8" });
     assert.equal(stderr, "0\n");
+  });
+
+  it("works with a cluster without loading Pulumi and TypeScript, which would take longer than most of the work", () => {
+    const entries = readFileSync(path.join(ROOT, "cli/commands/cluster.ts"), "utf8");
+    const modules = [...entries.matchAll(/require\("\.\.\/(\w+)"\)/g)].map(([, name]) => `./cli/${name}`);
+    assert.ok(modules.length > 5);
+    modules.push("./cli/start", "./cli/dev");
+    const program = `
+      require("tsx/cjs");
+      for (const module of ${JSON.stringify(modules)}) require(module);
+      const loaded = (name) => Object.keys(require.cache).some((file) => file.includes("/node_modules/" + name + "/"));
+      console.error(["@pulumi/pulumi", "typescript", "zod"].filter(loaded).join());`;
+    const options = ["--conditions=@argosy-dev/source", "-e", program];
+    const { stderr } = spawnSync(process.execPath, options, { cwd: ROOT, encoding: "utf8" });
+    assert.equal(stderr, "zod\n");
   });
 });
 
