@@ -43,9 +43,10 @@ export async function startCluster(
   const kwokctl = await createCluster(directory, programs, ports, data);
   const start = new Start(directory, serverUrl(ports));
   const isReady = async () => {
-    if ((await start.isReady()) && kwokctl.code !== undefined) return true;
     if (kwokctl.code) throw new Error(`kwokctl ended with code ${kwokctl.code}`);
-    return false;
+    // From then on it would only start kubectl again and again to find out whether the API server answers.
+    if (await start.hasComponents()) kwokctl.end();
+    return start.isReady();
   };
   try {
     const message = (waited: string) => `it was not ready after ${waited}`;
@@ -58,13 +59,20 @@ export async function startCluster(
   }
 }
 
-/** @returns an object whose code is set when kwokctl has ended */
+/** The process of kwokctl, which makes the cluster's certificates and starts its components. */
+interface Kwokctl {
+  /** Its exit code, if it has ended by itself. */
+  readonly code: number | undefined;
+  /** Kills it. The components go on. Idempotent. */
+  end(): void;
+}
+
 async function createCluster(
   directory: string,
   programs: ProgramPaths,
   ports: Ports,
   data: string | undefined,
-): Promise<{ readonly code: number | undefined }> {
+): Promise<Kwokctl> {
   // They are started through links, so that the watchdog recognizes them by their paths, like the components.
   const links = join(directory, "bin");
   await mkdir(links);
@@ -84,14 +92,23 @@ async function createCluster(
     },
   );
   await log.close();
-  const result: { code: number | undefined } = { code: undefined };
+  let code: number | undefined;
   child.once("error", () => {
-    result.code = 127;
+    code = 127;
   });
-  child.once("exit", (code) => {
-    result.code = code ?? 1;
-  });
-  return result;
+  const onExit = (exitCode: number | null): void => {
+    code = exitCode ?? 1;
+  };
+  child.once("exit", onExit);
+  return {
+    get code() {
+      return code;
+    },
+    end: () => {
+      child.off("exit", onExit);
+      if (child.pid !== undefined && isRunning(child.pid)) process.kill(-child.pid, "SIGKILL");
+    },
+  };
 }
 
 /** Our environment without a user's settings for kwok, which would win over our configuration. */
@@ -131,8 +148,14 @@ class Start {
     this.client?.close();
   }
 
-  private async checkComponents(): Promise<void> {
+  /** Whether every component has been started. */
+  async hasComponents(): Promise<boolean> {
     if (this.components.length === 0) this.components = await readComponents(this.directory);
+    const processIds = await Promise.all(this.components.map((each) => processIdOf(this.directory, each)));
+    return processIds.length > 0 && !processIds.includes(undefined);
+  }
+
+  private async checkComponents(): Promise<void> {
     for (const component of this.components) {
       const processId = await processIdOf(this.directory, component);
       if (processId === undefined || isRunning(processId)) continue;
