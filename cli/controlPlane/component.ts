@@ -12,6 +12,8 @@ export interface Component {
   /** Path of the program: a link below the control plane's directory. */
   readonly binary: string;
   readonly args: readonly string[];
+  /** Variables that it gets besides those of our environment. */
+  readonly envs?: readonly { readonly name: string; readonly value: string }[];
 }
 
 /** The components of the cluster. None as long as kwokctl has not recorded all of them. */
@@ -46,13 +48,15 @@ export async function processIdOf(directory: string, component: Component): Prom
 }
 
 /**
- * Starts a component as kwokctl did: with the same arguments and the same log, which it continues. The process id is recorded.
+ * Starts a component as kwokctl did: with the same arguments, variables and log, which it continues. The process id is recorded.
  */
 export async function startComponent(directory: string, component: Component): Promise<void> {
   const log = await open(logPath(directory, component), "a");
+  const variables = (component.envs ?? []).map(({ name, value }) => [name, value]);
   try {
     const child = spawn(component.binary, component.args, {
       cwd: clusterDirectory(directory),
+      env: { ...process.env, ...Object.fromEntries(variables) },
       detached: true,
       stdio: ["ignore", log.fd, log.fd],
     });

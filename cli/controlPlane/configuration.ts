@@ -61,10 +61,21 @@ export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports, data?
       patch("kube-apiserver", { "advertise-address": "127.0.0.1", "endpoint-reconciler-type": "none" }),
       patch("kube-controller-manager", { "leader-elect": "false" }),
       patch("kube-scheduler", { "leader-elect": "false" }),
+      patch("kwok-controller", {}),
     ],
   };
 }
 
+/**
+ * The programs look for unused memory when they have taken twice as much new memory as they use, and not as much. That saves a fifth
+ * of their work, and costs some 50 MB.
+ */
+const GO_SETTINGS = [{ name: "GOGC", value: "200" }];
+
 function patch(name: string, settings: Readonly<Record<string, string>>): object {
-  return { name, extraArgs: Object.entries(settings).map(([key, value]) => ({ key, value })) };
+  return {
+    name,
+    extraArgs: Object.entries(settings).map(([key, value]) => ({ key, value })),
+    extraEnvs: GO_SETTINGS,
+  };
 }
