@@ -1,9 +1,16 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { constants } from "node:os";
+import { existsSync, symlinkSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
+
+/**
+ * Where tsx keeps compiled sources, in the folder of temporary files. All commands share it. Otherwise each would compile all sources
+ * again, because each has a new folder of temporary files.
+ */
+const COMPILED = `tsx-${process.geteuid?.()}`;
 
 /** A command of the command line, as a process of its own. */
 export class CommandProcess {
@@ -22,6 +29,8 @@ export class CommandProcess {
     temporaryFolder: string,
     env: NodeJS.ProcessEnv = {},
   ) {
+    const compiled = path.join(temporaryFolder, COMPILED);
+    if (!existsSync(compiled)) symlinkSync(path.join(tmpdir(), COMPILED), compiled);
     this.child = spawn(program, args, {
       cwd: path.join(__dirname, "..", ".."),
       env: { ...process.env, TMPDIR: temporaryFolder, ...env },
