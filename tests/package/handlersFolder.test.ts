@@ -50,9 +50,11 @@ for (const [state, edit] of Object.entries(EDITS)) {
       return stdout;
     }
 
-    // Without the folder there is nothing of it to lint.
+    // Without the folder there is nothing of it to lint. The other files are linted before the tests: one stands for all.
     if (state !== REMOVED)
-      it("passes the lint", () => void runNode("node_modules/@biomejs/biome/bin/biome", "check"));
+      it("passes the lint", () => {
+        runNode("node_modules/@biomejs/biome/bin/biome", "check", "handlers", "index.ts");
+      });
 
     it("has nothing in it that is type-checked", () => {
       // What these import is in no handlers/: tests/unit/layers.test.ts.
