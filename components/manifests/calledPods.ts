@@ -1,7 +1,6 @@
 import { RUNNER_PORTS } from "../../runtime/program";
 import type { NetworkPolicy, Service } from "./kinds";
 import { NOT_AWAITED } from "./metadata";
-import type { Platform } from "./platform/options";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -29,11 +28,12 @@ export function buildServiceOf({ name, namespace, labels }: CalledPods, port: st
 /**
  * Admits traffic to such pods: from their callers, and Prometheus' requests for metrics. Traffic from the pods is not restricted.
  * @param callers the labels of the callers' pods, which are in the same namespace
+ * @param prometheusNamespace undefined: that of any pod
  */
 export function buildNetworkPolicyOf(
   { name, namespace, labels }: CalledPods,
   callers: readonly Labels[],
-  platform: Platform,
+  prometheusNamespace: string | undefined,
 ): NetworkPolicy {
   const port = (number: number) => [{ port: number, protocol: "TCP" }];
   const from = callers.map((matchLabels) => ({ podSelector: { matchLabels } }));
@@ -46,14 +46,13 @@ export function buildNetworkPolicyOf(
       policyTypes: ["Ingress"],
       ingress: [
         ...(from.length > 0 ? [{ ports: port(RUNNER_PORTS.hints), from }] : []),
-        { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: monitoring(platform) }] },
+        { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: monitoring(prometheusNamespace) }] },
       ],
     },
   };
 }
 
-/** By default any monitoring of the cluster may ask, wherever it is, because the figures are no secret. */
-function monitoring({ prometheusNamespace }: Platform) {
-  if (prometheusNamespace === undefined) return {};
-  return { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
+/** The namespace of Prometheus. By default any monitoring of the cluster may ask, because the figures are no secret. */
+function monitoring(name: string | undefined) {
+  return name === undefined ? {} : { matchLabels: { "kubernetes.io/metadata.name": name } };
 }

@@ -116,7 +116,7 @@ export function buildNetworkPolicy(operator: Operator, options: OperatorOptions)
       ? // A standby passes its hints on to the leader.
         [sensorPodLabels(eventPathName), runnerLabels(operator)]
       : [];
-  return buildNetworkPolicyOf(metadataOf(operator, options), callers, platform);
+  return buildNetworkPolicyOf(metadataOf(operator, options), callers, platform.prometheusNamespace);
 }
 
 /** A drain takes one runner at a time. */

@@ -46,7 +46,7 @@ export function buildIntake(
     "intake-service": buildServiceOf(pods, "events"),
     "intake-network-policy": transformed(
       "intakeNetworkPolicy",
-      buildNetworkPolicyOf(pods, [sensorPodLabels(path)], platform),
+      buildNetworkPolicyOf(pods, [sensorPodLabels(path)], platform.prometheusNamespace),
       options,
     ),
     intake: buildEngineDeployment(
