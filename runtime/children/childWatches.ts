@@ -97,7 +97,7 @@ export class ChildWatches {
   private newScopes(resource: Resource, kind: FollowedKind): Scopes {
     const { client, operator, onSynced, onUnserved, onInterruption, answersOthers } = this.options;
     return new Scopes({
-      client,
+      client: client.with({ class: "list" }),
       resource,
       namespaces: operator.namespaces,
       labelSelector: childSelectorOf(operator),

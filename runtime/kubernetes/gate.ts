@@ -1,8 +1,8 @@
 import { onAbort } from "./onAbort";
 
 /**
- * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to list a kind that is
- * watched, to write a child that is ready as soon as it exists, to remember in a status what was done, to report it.
+ * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to list the kinds of children
+ * and of used objects, to write a child that is ready as soon as it exists, to remember in a status what was done, to report it.
  */
 export type RequestClass = "lease" | "work" | "read" | "list" | "instant" | "status" | "tell";
 
@@ -93,7 +93,8 @@ interface Queue {
  * Guarantees, each with a test in tests/unit/gate.test.ts:
  * - Every request leaves in the end, however much more urgent work keeps coming, as long as the requests on their way end.
  * - A fence is asked when its request leaves. If it throws, the request is not sent.
- * - Requests that can wait leave places to work and to reads, also if all of them hang. So do lists, and reads to work.
+ * - Requests that can wait leave places to work and to reads, also if all of them hang.
+ * - Lists leave places to reads, and lists and reads together leave places to work, also if all of them hang.
  */
 export class Gate {
   private readonly now: () => number;

@@ -89,12 +89,12 @@ function keptValues(
   entry: ManagedFieldsEntry | undefined,
   fieldManager: string,
 ): Status {
-  const { apiVersion = object.apiVersion } = entry ?? {};
-  if (apiVersion === object.apiVersion)
-    return (ownedValues(object, entry) as { readonly status?: Status } | undefined)?.status ?? {};
+  const ours = (ownedValues(object, entry) as { readonly status?: Status } | undefined)?.status ?? {};
+  if ((entry?.apiVersion ?? object.apiVersion) === object.apiVersion) return ours;
   const status = (object["status"] ?? {}) as Status;
   const theirs = fieldsOfOthers(object, fieldManager);
-  return Object.fromEntries(Object.entries(status).filter(([field]) => !theirs.includes(field)));
+  const notTheirs = Object.entries(status).filter(([field]) => !theirs.includes(field));
+  return { ...ours, ...Object.fromEntries(notTheirs) };
 }
 
 function conditionsAfter(

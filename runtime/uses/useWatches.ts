@@ -123,7 +123,7 @@ export class UseWatches {
       onChange: (change) => onChange(key, change),
     });
     const scopes = new Scopes({
-      client,
+      client: client.with({ class: "list" }),
       resource,
       namespaces,
       labelSelector,

@@ -47,7 +47,7 @@ export class Scopes {
 
   constructor(private readonly options: ScopesOptions) {
     const { client, resource, namespaces, sink, onRefused, ...others } = options;
-    const lists = client.with({ class: "list", share: kindKey(resource) });
+    const lists = client.with({ share: kindKey(resource) });
     this.scopes = scopesOf(namespaces, resource).map((namespace) => ({
       namespace,
       reflector: new Reflector({

@@ -339,6 +339,16 @@ describe("Schedule", () => {
     }
   });
 
+  it("tries work again that nobody failed, also if the object went meanwhile: somebody may wait for its outcome", () => {
+    const schedule = make();
+    schedule.add("working");
+    schedule.take();
+    schedule.forget("working");
+    schedule.finish("working", { kind: "again" });
+    now += 1_000;
+    assert.deepEqual(drain(schedule), ["working"]);
+  });
+
   it("tells how many wait, since when the oldest does, and begins to count again", () => {
     const schedule = make();
     assert.equal(schedule.oldestSince, undefined);

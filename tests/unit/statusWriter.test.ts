@@ -214,18 +214,20 @@ describe("StatusWriter", () => {
   });
 
   it("keeps the handler's fields under their new names if the status was written in another version of the kind", async () => {
-    const fieldsV1 = { "f:status": { "f:wheels": {} } };
+    const fieldsV1 = { "f:status": { "f:wheels": {}, "f:parts": { "f:doors": {} } } };
     const ours = { manager: MANAGER, operation: "Apply" as const, subresource: "status" };
     const former = { ...ours, apiVersion: "example.com/v1beta1", fieldsV1 };
     const theirs = {
       manager: "somebody",
       operation: "Update" as const,
-      fieldsV1: { "f:status": { "f:theirs": {} } },
+      fieldsV1: { "f:status": { "f:theirs": {}, "f:parts": { "f:colour": {} } } },
     };
-    object = widget({ managedFields: [former, theirs] }, { status: { axles: 2, theirs: 1 } });
+    const status = { axles: 2, parts: { doors: 4, colour: "red" }, theirs: 1 };
+    object = widget({ managedFields: [former, theirs] }, { status });
     await write(verdict(READY));
     const applied = sent.at(-1)?.manifest["status"] as Status;
-    assert.deepEqual(Object.keys(applied).sort(), ["axles", "conditions", "observedGeneration"]);
+    assert.deepEqual(Object.keys(applied).sort(), ["axles", "conditions", "observedGeneration", "parts"]);
+    assert.deepEqual(applied["parts"], { doors: 4 });
   });
 
   it("lets the handler have conditions of its own beside ours, and keeps them as long as nothing is said of them", async () => {
