@@ -6,15 +6,15 @@ import { discover, UnknownKindError } from "../runtime/kubernetes/discovery";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
 import { CommandError } from "./commandError";
 
-/** The cluster does not serve the kind that an operator watches. The operator can be started as soon as it does. */
-export class AwaitedKindError extends CommandError {
-  override readonly name = "AwaitedKindError";
+/** The cluster lacks what an operator needs, or has what is in its way. The operator can be started as soon as that has changed. */
+export class ClusterNotReadyError extends CommandError {
+  override readonly name = "ClusterNotReadyError";
 }
 
 /**
  * Makes sure that the cluster serves the kind that an operator watches. The operator's own kind is installed together with the
  * operator.
- * @throws AwaitedKindError naming the operator and its definition; ApiError, ApiUnreachableError
+ * @throws ClusterNotReadyError naming the operator and its definition; ApiError, ApiUnreachableError
  */
 export async function watchedKindServed(
   client: KubernetesClient,
@@ -26,7 +26,7 @@ export async function watchedKindServed(
     await discover(client, apiVersion, customResource.kind);
   } catch (error) {
     if (!(error instanceof UnknownKindError)) throw error;
-    throw new AwaitedKindError(
+    throw new ClusterNotReadyError(
       `${displayPath(definitionFile(folder))}: watch names the kind ${customResource.kind} (${apiVersion}), which the ` +
         `cluster does not serve. Check the spelling, or install the software that provides that kind. ${name} is started as ` +
         `soon as the cluster serves the kind.`,

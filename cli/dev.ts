@@ -24,6 +24,7 @@ import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
 import { installedOperatorsSeen } from "./inspect/installed";
 import { untilAborted } from "./interruption";
+import { withLoginRemedy } from "./loginRemedy";
 import { startMetricsServer } from "./metricsServer";
 import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
 import { findProject } from "./project";
@@ -166,7 +167,8 @@ async function work(
       const isDebugged = debugging?.isFor(operator) === true;
       const containers = isDebugged ? undefined : await places.containersFor(operator, signal);
       if (!containers) sayRuntime(operator, said);
-      return run({ operator, cluster, signal, debugging, containers, table });
+      const isOfStack = options.stack !== undefined;
+      return run({ operator, isOfStack, cluster, signal, debugging, containers, table });
     },
     onRenew: (operator) => debugging?.renew(operator),
     onNotice: print,
@@ -211,6 +213,7 @@ function sayRuntime(operator: Operator, said: Set<string>): void {
 
 async function run({
   operator: edited,
+  isOfStack,
   cluster,
   signal,
   debugging,
@@ -218,6 +221,7 @@ async function run({
   table,
 }: {
   operator: Operator;
+  isOfStack: boolean;
   cluster: Cluster;
   signal: AbortSignal;
   debugging: Debugging | undefined;
@@ -226,8 +230,10 @@ async function run({
 }) {
   const failures = new RepeatedFailures();
   const { connection } = cluster;
-  const installed = await withClient(connection, installedOperatorsSeen);
-  const { operator, namespace } = inPlaceOfDeployed(edited, installed);
+  const installed = await withClient(connection, installedOperatorsSeen).catch((error: unknown) => {
+    throw withLoginRemedy(error, connection);
+  });
+  const { operator, namespace } = inPlaceOfDeployed(edited, installed, isOfStack);
   return runOperator({
     operator,
     namespace,

@@ -91,7 +91,7 @@ class LocalEngine extends Engine {
  * awaited in the background. The controller's `stop()` ends it. Installed objects stay.
  *
  * @throws OperatorError, before anything is installed, where the handler's program or a variable of its environment is not on
- *   this machine; AwaitedKindError if the cluster does not serve the kind that it watches; CommandError, ApiError where the
+ *   this machine; ClusterNotReadyError if the cluster does not serve the kind that it watches; CommandError, ApiError where the
  *   cluster does not take what is to be installed
  */
 export async function runOperator(options: RunOptions): Promise<Engine> {

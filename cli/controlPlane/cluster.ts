@@ -106,7 +106,9 @@ async function createCluster(
     },
     end: () => {
       child.off("exit", onExit);
-      if (child.pid !== undefined && isRunning(child.pid)) process.kill(-child.pid, "SIGKILL");
+      // Once the child has been reaped, its number may be another process's.
+      const isOver = child.exitCode !== null || child.signalCode !== null;
+      if (child.pid !== undefined && !isOver && isRunning(child.pid)) process.kill(-child.pid, "SIGKILL");
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Operator } from "../../runtime/definition/definition";
 import { identityOf } from "../../runtime/names";
+import { ClusterNotReadyError } from "../awaitedKind";
 import { CommandError } from "../commandError";
 import { sameOperators } from "../diff/deployed";
 import { DEFAULT_HOME, unreadableError } from "../inspect/installed";
@@ -16,27 +17,29 @@ export interface LocalOperator {
  * Lets an operator of the working tree stand for election to the Lease of the operator that a program has deployed to the cluster,
  * so that only one of both reconciles.
  *
- * @throws CommandError if the deployed operator holds no Lease, because it runs in pods; if its definition cannot be read; or if several
- *   installations have the operator, and none of them is meant
+ * @param isOfStack whether a stack says to which installation the operator belongs
+ * @throws ClusterNotReadyError if the deployed operator holds no Lease, because it runs in pods; CommandError if its definition cannot be
+ *   read, or if several installations have the operator, and none of them is meant
  */
 export function inPlaceOfDeployed(
   operator: Operator,
   { operators, unreadable }: InstalledOperators,
+  isOfStack: boolean,
 ): LocalOperator {
   const { name } = operator;
   const same = sameOperators(operator, operators);
   const found = same.find((each) => identityOf(each) === identityOf(operator));
-  if (!found && same.length > 1) {
+  if (!found && !isOfStack && same.length > 1) {
     const names = same.map((each) => each.installation).join(", ");
     throw new CommandError(
       `${name} is deployed more than once, in the installations ${names}. Name a stack of one of them with --stack.`,
     );
   }
-  const deployed = found ?? same[0];
+  const deployed = found ?? (isOfStack ? undefined : same[0]);
   const unread = unreadable.find((each) => each.name === name);
   if (!deployed && unread) throw unreadableError(unread);
   if (deployed?.execution === "pod")
-    throw new CommandError(
+    throw new ClusterNotReadyError(
       `${name} is deployed to this cluster in the namespace ${deployed.home}, with "execution": "pod". Its pods do not wait for ` +
         `argosy dev, so both would reconcile each object. argosy diff ${name} shows what the handler here would change. To run it ` +
         `here, leave out --context and --kubeconfig, or name another cluster. ${name} is started as soon as it is not deployed in ` +

@@ -6,7 +6,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine/engine";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { within } from "../../runtime/work/within";
-import { AwaitedKindError } from "../awaitedKind";
+import { ClusterNotReadyError } from "../awaitedKind";
 import { CommandError } from "../commandError";
 import { InterruptedError } from "../interruption";
 import { areOfHandler } from "./handlerEdits";
@@ -66,7 +66,7 @@ export class Workshop {
    * Starts every operator that is in order, and reports what keeps the others from starting. These are started once an edit has
    * mended them, or once what was in their way has gone.
    * Edits that come meanwhile are applied afterwards.
-   * @throws whatever keeps them from starting, if none could be started and none waits for a kind of the cluster; InterruptedError
+   * @throws whatever keeps them from starting, if none could be started and none waits for the cluster; InterruptedError
    */
   open(): Promise<void> {
     const opened = this.tail.then(() => this.startAll());
@@ -105,7 +105,7 @@ export class Workshop {
     await Promise.all(operators.map(start));
     const interruption = errors.find((each) => each instanceof InterruptedError);
     if (interruption) throw interruption;
-    const waits = errors.some((each) => each instanceof AwaitedKindError);
+    const waits = errors.some((each) => each instanceof ClusterNotReadyError);
     const last = this.engines.size === 0 && !waits ? errors.pop() : undefined;
     for (const each of errors) this.options.onError(each as Error);
     if (last) throw last;
@@ -188,8 +188,8 @@ export class Workshop {
     try {
       await this.start(operator);
     } catch (error) {
-      // An author who edits the watched kind does not want the previous kind.
-      if (!before || error instanceof AwaitedKindError) throw error;
+      // An author who edits the watched kind does not want the previous kind. What is in the way was so for the previous definition.
+      if (!before || error instanceof ClusterNotReadyError) throw error;
       this.options.onError(error as Error);
       this.options.onNotice(
         `${operator.name}: its previous definition goes on until the new one is corrected`,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { AwaitedKindError } from "../../cli/awaitedKind";
+import { ClusterNotReadyError } from "../../cli/awaitedKind";
 import { RepeatedFailures } from "../../cli/dev/repeatedFailures";
 import { type Silence, untilAnswered } from "../../cli/dev/silence";
 import { stableKubeconfig } from "../../cli/dev/stableKubeconfig";
@@ -175,7 +175,7 @@ describe("argosy dev, of several operators", () => {
 
   it("begins although the only operator waits for the kind that it watches, and starts it when that is served", async () => {
     removeFolder(path.join(root, "two"));
-    refusals.set("one", new AwaitedKindError("the cluster does not serve the kind"));
+    refusals.set("one", new ClusterNotReadyError("the cluster does not serve the kind"));
     await workshop.open();
     assert.deepEqual(running(), []);
     assert.deepEqual(told, [
@@ -189,7 +189,7 @@ describe("argosy dev, of several operators", () => {
   it("does not go back to the previous definition if the new one waits for the kind that it watches", async () => {
     await workshop.open();
     addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
-    refusals.set("one", new AwaitedKindError("the cluster does not serve the kind"));
+    refusals.set("one", new ClusterNotReadyError("the cluster does not serve the kind"));
     asked = [];
     await edit("one/operator.yaml");
     assert.deepEqual(running(), ["two"]);

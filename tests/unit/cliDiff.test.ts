@@ -268,10 +268,11 @@ describe("the operator that a preview is made of", () => {
   });
 
   it("stands for election to the Lease of the deployed one if argosy dev runs it", () => {
-    const place = (...deployed: InstalledOperator[]) => {
-      const { operator, namespace } = inPlaceOfDeployed(load(), seen(deployed));
+    const placed = (isOfStack: boolean, ...deployed: InstalledOperator[]) => {
+      const { operator, namespace } = inPlaceOfDeployed(load(), seen(deployed), isOfStack);
       return [operator.installation, namespace];
     };
+    const place = (...deployed: InstalledOperator[]) => placed(false, ...deployed);
     assert.deepEqual(place(), ["argosy", "argosy"]);
     assert.deepEqual(place(installed("shop")), ["shop", "shop-home"]);
     assert.deepEqual(place(installed("shop", { name: "other" })), ["argosy", "argosy"]);
@@ -286,10 +287,10 @@ describe("the operator that a preview is made of", () => {
     const pods = installed("argosy", { execution: "pod" });
     const says =
       /widget is deployed to this cluster in the namespace argosy-home, with "execution": "pod"\..*argosy diff widget/;
-    assert.throws(() => inPlaceOfDeployed(load(), seen([pods])), says);
+    assert.throws(() => inPlaceOfDeployed(load(), seen([pods]), false), says);
     const unread = { name: "widget", home: "team", complaint: "unreadable", remedy: "Deploy it." };
     assert.throws(
-      () => inPlaceOfDeployed(load(), seen([], [unread])),
+      () => inPlaceOfDeployed(load(), seen([], [unread]), false),
       /widget in the namespace team was unreadable/,
     );
   });
