@@ -9,21 +9,59 @@ import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
  * @throws Error with Lua's message where the script fails; Argo drops the event then
  */
 export function passesFilter(script: string, event: JsonObject): boolean {
-  const state = lauxlib.luaL_newstate();
+  const state = stateWith(script);
+  lua.lua_pushvalue(state, SCRIPT);
+  pushGlobals(state);
+  pushText(state, "event");
+  pushObject(state, event);
+  lua.lua_rawset(state, -3);
+  lua.lua_setupvalue(state, -2, GLOBALS_OF_SCRIPT);
   try {
-    lualib.luaL_openlibs(state);
-    pushObject(state, event);
-    lua.lua_setglobal(state, to_luastring("event"));
-    if (lauxlib.luaL_dostring(state, to_luastring(script))) {
-      throw new Error(to_jsstring(lua.lua_tostring(state, -1)));
-    }
-    return lua.lua_gettop(state) > 0 && lua.lua_isboolean(state, -1) && lua.lua_toboolean(state, -1);
+    if (lua.lua_pcall(state, 0, lua.LUA_MULTRET, 0)) throw lastError(state);
+    return lua.lua_gettop(state) > LIBRARY && lua.lua_isboolean(state, -1) && lua.lua_toboolean(state, -1);
   } finally {
-    lua.lua_close(state);
+    lua.lua_settop(state, LIBRARY);
   }
 }
 
-type State = Parameters<typeof lua.lua_close>[0];
+type State = ReturnType<typeof lauxlib.luaL_newstate>;
+
+/** What is always on a state's stack: the script as a function, and the metatable by which globals of an event have the library. */
+const [SCRIPT, LIBRARY] = [1, 2];
+/** The place of the table of all globals among what a script's function refers to. */
+const GLOBALS_OF_SCRIPT = 1;
+
+const states = new Map<string, State>();
+
+/** Argo begins a Lua for each event. To begin one takes longer than the script, so one of ours has further globals for each event. */
+function stateWith(script: string): State {
+  const known = states.get(script);
+  if (known) return known;
+  const state = lauxlib.luaL_newstate();
+  lualib.luaL_openlibs(state);
+  if (lauxlib.luaL_loadstring(state, to_luastring(script))) throw lastError(state);
+  lua.lua_newtable(state);
+  pushText(state, "__index");
+  lua.lua_pushglobaltable(state);
+  lua.lua_rawset(state, -3);
+  states.set(script, state);
+  return state;
+}
+
+/** Globals that have the library, and which nothing else sees that runs later. */
+function pushGlobals(state: State): void {
+  lua.lua_newtable(state);
+  lua.lua_pushvalue(state, LIBRARY);
+  lua.lua_setmetatable(state, -2);
+}
+
+function pushText(state: State, text: string): void {
+  lua.lua_pushstring(state, to_luastring(text));
+}
+
+function lastError(state: State): Error {
+  return new Error(to_jsstring(lua.lua_tostring(state, -1)));
+}
 
 /** What one object or list takes of Lua's stack. */
 const ROOM = 3;
@@ -34,14 +72,14 @@ function pushObject(state: State, object: JsonObject): void {
   lua.lua_newtable(state);
   for (const [key, value] of Object.entries(object)) {
     if (value === null) continue;
-    lua.lua_pushstring(state, to_luastring(key));
+    pushText(state, key);
     pushValue(state, value);
     lua.lua_rawset(state, -3);
   }
 }
 
 function pushValue(state: State, value: Exclude<Json, null>): void {
-  if (typeof value === "string") lua.lua_pushstring(state, to_luastring(value));
+  if (typeof value === "string") pushText(state, value);
   else if (typeof value === "number") lua.lua_pushnumber(state, value);
   else if (typeof value === "boolean") lua.lua_pushboolean(state, value);
   else if (Array.isArray(value)) pushArray(state, value);
