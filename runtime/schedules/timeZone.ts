@@ -17,9 +17,9 @@ export function isTimeZone(name: string): boolean {
 
 /** How far the clocks of a time zone are ahead of UTC at an instant, in milliseconds. */
 export function offsetAt(timeZone: string, instant: number): number {
-  const fields: Record<string, number> = {};
-  for (const { type, value } of clockOf(timeZone).formatToParts(instant)) fields[type] = Number(value);
-  const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = fields;
+  // "3/28/2026, 01:00:00". To format the parts one by one takes twice as long, and schedules ask often.
+  const fields = clockOf(timeZone).format(instant).match(/\d+/g) ?? [];
+  const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = fields.map(Number);
   const shown = Date.UTC(year, month - 1, day, hour, minute, second);
   return shown - Math.floor(instant / 1000) * 1000;
 }
