@@ -173,7 +173,8 @@ export class SeenLease {
     try {
       return await request(late.signal);
     } finally {
-      answered.abort();
+      // Without a reason, Node would make an error with a stack trace for each answer.
+      answered.abort("answered");
     }
   }
 }
