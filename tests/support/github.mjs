@@ -86,7 +86,10 @@ function page(url, items) {
 }
 
 async function control(path, body) {
-  if (path === "repository") repositories.set(body.name, { commits: body.commits });
+  if (path === "repository") {
+    repositories.set(body.name, { commits: body.commits });
+    for (const place of comments.keys()) if (place.startsWith(`${body.name}#`)) comments.delete(place);
+  }
   if (path === "faults") faults = body;
   if (path === "webhook") return send(body);
   const seen = calls;

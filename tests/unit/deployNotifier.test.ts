@@ -29,16 +29,17 @@ describe("the example deploy-notifier", function () {
   let pool: HandlerPool | undefined;
   let isOurs: boolean;
 
-  beforeEach(async () => {
+  before(async () => {
     github = spawn(process.execPath, [STAND_IN], { stdio: ["ignore", "pipe", "inherit"] });
     assert.ok(github.stdout);
     const [port] = await once(github.stdout, "data");
     address = `http://127.0.0.1:${String(port).trim()}`;
-    await tell("repository", { name: REPOSITORY, commits: COMMITS });
   });
-  afterEach(async () => {
+  // It has no comments then.
+  beforeEach(() => tell("repository", { name: REPOSITORY, commits: COMMITS }));
+  afterEach(() => tell("faults", []));
+  after(async () => {
     await pool?.close();
-    pool = undefined;
     github.kill();
   });
 
@@ -55,7 +56,9 @@ describe("the example deploy-notifier", function () {
     return Object.fromEntries(Object.entries(comments).map(([where, all]) => [where, all.length]));
   }
 
-  function start(operator: string, env: Readonly<Record<string, string>> = {}): void {
+  /** Starts the handler of an operator. As in a cluster, one process answers one question after the other. */
+  async function start(operator: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+    await pool?.close();
     const loaded = loadOperator(path.join(EXAMPLE, operator));
     isOurs = loaded.watch === undefined;
     const variables = { ...loaded.env, GITHUB_API: address, GITHUB_TOKEN: "token", ...env };
@@ -73,7 +76,7 @@ describe("the example deploy-notifier", function () {
         ...(live !== undefined && { state: { live } }),
       });
 
-    beforeEach(() => start("announce"));
+    before(() => start("announce"));
 
     it("once on the pull request of a commit, however often it is asked", async () => {
       const first = await announce("aaaaaaa");
@@ -117,10 +120,10 @@ describe("the example deploy-notifier", function () {
 
     it("in each environment", async () => {
       await announce("aaaaaaa");
-      await pool?.close();
-      start("announce", { ENVIRONMENT: "stage" });
+      await start("announce", { ENVIRONMENT: "stage" });
       await announce("aaaaaaa");
       assert.deepEqual(await commented(), { [`${REPOSITORY}#1`]: 2 });
+      await start("announce");
     });
 
     it("nothing if the answer is only looked at, and nothing for annotations that are no commit", async () => {
@@ -132,7 +135,7 @@ describe("the example deploy-notifier", function () {
   });
 
   it("reports on an environment once a night", async () => {
-    start("environment");
+    await start("environment");
     const question = questionAbout({ event: "reconcile", object: environment(), children: [], attempt: 1 });
     const nightly = (at: string) => ({ ...question, due: [{ name: "nightly", at }] });
     assert.equal((await ask(nightly("2026-11-23T05:00:00Z"))).status?.["reportedAt"], "2026-11-23T05:00:00Z");

@@ -24,7 +24,7 @@ describe("the example finalizer", function () {
   let address: string;
   let pool: HandlerPool;
 
-  beforeEach(async () => {
+  before(async () => {
     const env = { ...process.env, PORT: "0" };
     const stdio = ["ignore", "pipe", "ignore"] as const;
     provider = spawn(process.execPath, [path.join(EXAMPLE, "fixtures/provider.mjs")], {
@@ -36,7 +36,12 @@ describe("the example finalizer", function () {
     const transport = localHandler(loadOperator(EXAMPLE), { PROVIDER: address });
     pool = new HandlerPool({ transport, timeoutMs: 30_000 });
   });
-  afterEach(async () => {
+  beforeEach(async () => {
+    await faults();
+    for (const uid of ["u1", "u2"]) await fetch(`${address}/mailboxes/${uid}`, { method: "DELETE" });
+    assert.deepEqual(await mailboxes(), {});
+  });
+  after(async () => {
     await pool.close();
     provider.kill();
   });
@@ -110,6 +115,15 @@ describe("the example finalizer", function () {
     assert.deepEqual(await ask("finalize"), { finalized: true });
   });
 
+  it("does nothing there if the answer is only looked at", async () => {
+    assert.deepEqual(await ask("reconcile", { dryRun: true }), { children: [], status: { id: "u1" } });
+    assert.deepEqual(await mailboxes(), {});
+    await ask("reconcile");
+    assert.deepEqual(await ask("finalize", { dryRun: true }), { finalized: true });
+    assert.deepEqual(await mailboxes(), ADA);
+  });
+
+  // The last one: the provider does not come back.
   it("says that the provider is away", async () => {
     const ended = once(provider, "exit");
     provider.kill();
@@ -119,13 +133,5 @@ describe("the example finalizer", function () {
       assert.equal(message, "the provider cannot be reached: ECONNREFUSED");
       assert.notEqual(permanent, true);
     }
-  });
-
-  it("does nothing there if the answer is only looked at", async () => {
-    assert.deepEqual(await ask("reconcile", { dryRun: true }), { children: [], status: { id: "u1" } });
-    assert.deepEqual(await mailboxes(), {});
-    await ask("reconcile");
-    assert.deepEqual(await ask("finalize", { dryRun: true }), { finalized: true });
-    assert.deepEqual(await mailboxes(), ADA);
   });
 });
