@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
 import { CommandError } from "../../cli/commandError";
@@ -24,9 +24,16 @@ const program = (operators: string) => ({
   "index.ts": `import { Operators } from "${path.join(ROOT, "components/index.ts")}";\nnew Operators("ops", { handlers: "./${operators}" });\n`,
 });
 
-/** Its repository, in which a test may commit. */
+/** A new repository, in which a test may commit. */
 function repository() {
   const root = writeFolder({ "readme.md": "Operators.\n", ".gitignore": "node_modules\n" });
+  const { git, commit } = repositoryIn(root);
+  git("init", "--quiet");
+  commit("none");
+  return { root, git, commit };
+}
+
+function repositoryIn(root: string) {
   const git = (...args: string[]) =>
     execFileSync("git", ["-C", root, "-c", "user.name=a", "-c", "user.email=a@example.com", ...args], {
       encoding: "utf8",
@@ -36,9 +43,7 @@ function repository() {
     git("commit", "--quiet", "--message", tag);
     git("tag", tag);
   };
-  git("init", "--quiet");
-  commit("none");
-  return { root, git, commit };
+  return { git, commit };
 }
 
 function addLink(target: string, link: string): void {
@@ -47,6 +52,8 @@ function addLink(target: string, link: string): void {
 }
 
 describe("manifestsAt", () => {
+  /** A repository with commits. Each test has a copy of it, because git takes longer to make it. */
+  let original: string;
   let root: string;
   let git: (...args: string[]) => string;
   let commit: (tag: string) => void;
@@ -63,21 +70,28 @@ describe("manifestsAt", () => {
 
   const putBack = rememberVariables("TMPDIR");
 
-  beforeEach(() => {
-    ({ root, git, commit } = repository());
-    process.env.TMPDIR = path.join(root, ".git", "temporary");
-    mkdirSync(process.env.TMPDIR);
-    addFiles(root, { ...program("handlers"), name: "one" });
+  before(() => {
+    const { root: folder, commit } = repository();
+    original = folder;
+    addFiles(original, { ...program("handlers"), name: "one" });
     commit("first");
-    addFiles(root, { name: "two" });
+    addFiles(original, { name: "two" });
     commit("second");
     // What is not committed belongs to no ref.
-    rmSync(path.join(root, "name"));
+    rmSync(path.join(original, "name"));
+  });
+  beforeEach(() => {
+    root = writeFolder({});
+    cpSync(original, root, { recursive: true });
+    ({ git, commit } = repositoryIn(root));
+    process.env.TMPDIR = path.join(root, ".git", "temporary");
+    mkdirSync(process.env.TMPDIR);
   });
   afterEach(() => {
     putBack();
     removeFolder(root);
   });
+  after(() => removeFolder(original));
 
   it("takes what git takes for a commit", async () => {
     assert.deepEqual(await ask("first"), ["one"]);

@@ -257,7 +257,7 @@ function behaves(shell: Shell): void {
       bench.container = new HandlerContainer(shell, ["cat"]);
       for (let round = 0; round < 40; round++) {
         bench.container.start();
-        while (!bench.container.files().includes("session")) await new Promise(setImmediate);
+        await bench.container.waiting();
         const until = performance.now() + round / 20;
         while (performance.now() < until) await new Promise(setImmediate);
         await soon(() => {

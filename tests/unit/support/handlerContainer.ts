@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  watch,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -70,6 +71,16 @@ export class HandlerContainer {
     });
     this.shell = shell;
     return this;
+  }
+
+  /** Resolves as soon as the shell waits for a runner. */
+  async waiting(): Promise<void> {
+    const changes = watch(this.pipes);
+    try {
+      while (!this.files().includes("session")) await once(changes, "change");
+    } finally {
+      changes.close();
+    }
   }
 
   /** Ends everything in it at once, the shell first, as the kernel does with a container. */
