@@ -180,7 +180,7 @@ async function main([command, ...args]) {
   }
   await provide();
   const require = createRequire(import.meta.url);
-  require("./typescript.cjs");
+  require("../cli/typescript.cjs");
   return require(path.join(root, file)).main(args);
 }
 

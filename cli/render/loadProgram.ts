@@ -18,7 +18,7 @@ const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];
  */
 export async function loadProgram(folder: string, main = "."): Promise<unknown> {
   // The compiler is loaded only here, because that takes a while.
-  require("tsx/cjs");
+  require("../typescript.cjs");
   const place = path.resolve(folder, main);
   const exported = isEsModule(folder) ? await importProgram(place) : requireProgram(place);
   return typeof exported === "function" ? exported() : exported;

@@ -6,7 +6,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
-const tools = path.join(__dirname, "..", "..", "tools");
+const PROJECT = path.join(__dirname, "..", "..");
 const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version: "1.0.0" } } });
 
 /** Stands in for npm: notes that it was called, and installs a tsx that does nothing. */
@@ -30,8 +30,8 @@ describe("cli: bootstrap", () => {
       "tools/test.ts": 'exports.main = async () => { throw new Error("a fault"); };',
     });
     chmodSync(path.join(root, "bin/npm"), 0o755);
-    for (const file of ["bootstrap.mjs", "typescript.cjs"])
-      copyFileSync(path.join(tools, file), path.join(root, "tools", file));
+    for (const file of ["tools/bootstrap.mjs", "cli/typescript.cjs"])
+      copyFileSync(path.join(PROJECT, file), path.join(root, file));
   });
   afterEach(() => removeFolder(root));
 
