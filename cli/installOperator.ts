@@ -8,7 +8,7 @@ import type { Operator, PolicyRule } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { builtIn, discoverIfServed } from "../runtime/kubernetes/discovery";
 import { isApiError } from "../runtime/kubernetes/errors";
-import { conditionsIn, isTrue, type Manifest } from "../runtime/kubernetes/objects";
+import { conditionsIn, isTrue, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
 import { memoryResourceOf } from "../runtime/memory/memoryKind";
 import { leaseNameOf } from "../runtime/names";
@@ -41,6 +41,8 @@ const ACCESS_REVIEW: Resource = {
  * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
  */
 const TAKE_OVER = "pulumi.com/patchForce";
+/** The beginning of the field managers of Pulumi's provider: "pulumi-kubernetes-15ff3607". */
+const PULUMI_MANAGER = "pulumi-kubernetes";
 /** How the API server answers a CRD that is wrong: with 500 if server-side apply does not know a field of it. */
 const REFUSALS = [400, 422, 500];
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
@@ -205,13 +207,26 @@ async function apply(client: KubernetesClient, manifest: Manifest): Promise<void
     await client.apply(builtIn(apiVersion, kind), manifest, { fieldManager: FIELD_MANAGER, force });
   } catch (error) {
     if (!isApiError(error, 409)) throw error;
+    const { name, namespace } = metadata;
+    if (isOfPulumi(await client.get(builtIn(apiVersion, kind), { name, namespace }))) {
+      throw new CommandError(
+        `${kind} ${name} belongs to a Pulumi program, and this working tree changes it. Apply the change with pulumi up, ` +
+          `or try it on the embedded control plane, with argosy dev without --context. ${error.message}`,
+      );
+    }
     // Removing a CRD would delete all its objects.
     const remedy =
       kind === CRD.kind
         ? `Use another cluster. To take over the CRD and its objects, add the annotation ${TAKE_OVER}: "true" to it in the operator's folder.`
         : "Remove it, or use another cluster.";
     throw new CommandError(
-      `${kind} ${metadata.name} already exists and was created by others. ${remedy} ${error.message}`,
+      `${kind} ${name} already exists and was created by others. ${remedy} ${error.message}`,
     );
   }
+}
+
+/** Whether a stack of Pulumi applied an object. Each stack has a field manager of its own. */
+function isOfPulumi(object: KubernetesObject | undefined): boolean {
+  const { managedFields = [] } = object?.metadata ?? {};
+  return managedFields.some(({ manager }) => manager?.startsWith(PULUMI_MANAGER));
 }

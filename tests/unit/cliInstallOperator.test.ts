@@ -30,6 +30,32 @@ describe("the installation of an operator", () => {
     });
   }
 
+  it("says of a CRD that a Pulumi program deployed how an edit of it is applied, and not how to take it over", async () => {
+    const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+    const operator = loadDefinition(path.join(root, "widget"), widgetDefinition);
+    const refusal = 'Apply failed with 1 conflict: conflict with "them"';
+    const saidOf = async (manager: string) => {
+      const client = {
+        apply: async (_: unknown, { kind }: Manifest) => {
+          if (kind === "CustomResourceDefinition") throw new ApiError(409, { message: refusal }, "PATCH");
+        },
+        get: async () => ({ metadata: { managedFields: [{ manager, operation: "Apply" }] } }),
+      } as unknown as KubernetesClient;
+      const account = { namespace: "argosy", serviceAccountName: "widget" };
+      const error = await installOperator({ client, operator, account }).catch((thrown: Error) => thrown);
+      return error?.message ?? "";
+    };
+    const ofStack = await saidOf("pulumi-kubernetes-15ff3607");
+    assert.equal(
+      ofStack,
+      "CustomResourceDefinition widgets.shop.example.com belongs to a Pulumi program, and this working tree changes it. " +
+        "Apply the change with pulumi up, or try it on the embedded control plane, with argosy dev without --context. " +
+        refusal,
+    );
+    assert.match(await saidOf("kubectl"), /was created by others\. Use another cluster\. .*patchForce/);
+    removeFolder(root);
+  });
+
   it("names the folder of a CRD of which another one has a name, and what to do", async () => {
     const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
     const folder = path.join(root, "widget");
