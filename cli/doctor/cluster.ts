@@ -9,16 +9,18 @@ import { finalizersOf } from "../../runtime/names";
 import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
 import type { InstalledOperator, UnreadableOperator } from "../inspect/readInstalled";
+import { type RunnerProblem, runnerOf, whyNoneReady, whyNotRolledOut } from "../inspect/runner";
 import { writtenAs } from "../objectName";
 import { referenceTo } from "../objectReference";
 import { type Finding, fine, missing, warning } from "./checkup";
 
-const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
 const NAMESPACES = builtIn("v1", "Namespace");
 /** How long a deletion may take before it counts as held up, in milliseconds. */
 const HELD_MS = 60_000;
 
-/** The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read. */
+/**
+ * The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read.
+ */
 export async function examineCluster(client: KubernetesClient, now = new Date()): Promise<Finding[]> {
   const { gitVersion } = await client.read<{ gitVersion: string }>("/version");
   const found = await readable("operators", () => installedOperators(client));
@@ -96,7 +98,7 @@ async function examineOperator(
   const { name, installation, argosyVersion, home, customResource } = operator;
   const what = `operator ${name}`;
   const look = async (): Promise<Finding[]> => {
-    const runner = await checkRunner(client, operator, what);
+    const runner = await checkRunner(client, operator, what, now);
     const held = await heldObjects(client, operator, now);
     return [
       runner,
@@ -124,27 +126,22 @@ async function checkRunner(
   client: KubernetesClient,
   operator: InstalledOperator,
   what: string,
+  now: Date,
 ): Promise<Finding> {
-  const { home, name, execution } = operator;
-  if (execution === "pod") return fine(what, "each run has a pod of its own");
-  const deployment = await client.get(DEPLOYMENTS, { namespace: home, name: `${name}-runner` });
-  const describe = `kubectl -n ${home} describe deployment ${name}-runner`;
-  if (!deployment) return missing(what, `has no Deployment ${name}-runner in ${home}`, "Run pulumi up.");
-  const { spec = {}, status = {} } = deployment as unknown as {
-    spec?: { replicas?: number };
-    status?: { readyReplicas?: number };
-  };
-  if (spec.replicas === 0)
-    return warning(
-      what,
-      "is scaled to zero",
-      `Scale it to the number of runners that the program has, 1 by default: kubectl -n ${home} scale deployment ${name}-runner --replicas=1`,
-    );
-  if (!status.readyReplicas) return missing(what, "no runner is ready", `See why: ${describe}`);
+  if (operator.execution === "pod") return fine(what, "each run has a pod of its own");
+  const found = await runnerOf(client, operator);
+  const unready = whyNoneReady(operator, found);
+  if (unready) return problem(what, unready);
   const leader = await leaderOf(client, operator);
-  return leader === undefined
-    ? missing(what, "runners are ready, but none leads", `See why: argosy logs ${name}`)
-    : fine(what, `${status.readyReplicas} ready, led by ${leader}`);
+  if (leader === undefined)
+    return missing(what, "has ready runners, but none leads", `See why: argosy logs ${operator.name}`);
+  const seen = `${found?.status?.readyReplicas} ready, led by ${leader}`;
+  const stuck = found && whyNotRolledOut(operator, found, (time) => isOld(time, now));
+  return stuck ? problem(what, { ...stuck, seen: `${seen}, but ${stuck.seen}` }) : fine(what, seen);
+}
+
+function problem(what: string, { isWarning, seen, remedy }: RunnerProblem): Finding {
+  return (isWarning ? warning : missing)(what, seen, remedy);
 }
 
 /** Objects whose deletion has taken longer than a minute, and that wait for this operator. */

@@ -1,16 +1,7 @@
-import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type Condition, conditionsIn } from "../../runtime/kubernetes/objects";
 import { type Memory, memoryIn, memoryOf } from "../../runtime/memory/memory";
 import { conditionsOfObject } from "../../runtime/memory/memoryKind";
-import {
-  annotated,
-  ENGINE_CONDITIONS,
-  identityIn,
-  identityOf,
-  MANAGER_PREFIX,
-  OPERATOR_LABEL,
-  type OperatorIdentity,
-  PAUSED_ANNOTATION,
-} from "../../runtime/names";
+import { annotated, ENGINE_CONDITIONS, identityOf, PAUSED_ANNOTATION } from "../../runtime/names";
 import { hasLabels } from "../../runtime/watch/watched";
 import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { entryOf } from "../errors/catalogue";
@@ -18,6 +9,7 @@ import { writtenAs } from "../objectName";
 import { type ObjectReference, referenceTo } from "../objectReference";
 import { type Hold, holdsOf, WAITS } from "./holds";
 import type { Known, ObjectEvent } from "./known";
+import { managerOf, operatorOf } from "./operatorOf";
 import { faultIn, type Place, placeIn } from "./place";
 import { type InstalledOperator, noneHandles } from "./readInstalled";
 import type { Run } from "./runs";
@@ -54,7 +46,7 @@ export interface Explanation {
 
 /** Says why an object is not Ready, or why it is not removed. Pure: all its knowledge is given. */
 export function explain(known: Known): Explanation {
-  const { object, operators, events, runs, memoryRead = true } = known;
+  const { object, operators, events, runs, unled, memoryRead = true } = known;
   const { metadata, kind } = object;
   const operator = operatorOf(known);
   const identity = operator ?? managerOf(object);
@@ -132,12 +124,8 @@ export function explain(known: Known): Explanation {
         ...(remedies.length > 0 ? distinct(remedies) : [deploy]),
       );
     }
-    if (operator && known.leaseRead && !known.leader && operator.execution === "resident") {
-      return say(
-        `${what} No runner of ${identityOf(operator)} leads.`,
-        `See why: kubectl -n ${operator.home} describe pods --selector app.kubernetes.io/name=${operator.name}`,
-      );
-    }
+    if (unled)
+      return say(`${what} No runner of ${identityOf(unled.operator)} leads${unled.why}.`, unled.remedy);
     return say(what, `See what the runner says: argosy logs ${identity?.name}`);
   }
   if (ready.status === "True") {
@@ -162,29 +150,6 @@ export function explain(known: Known): Explanation {
 const LOOK_AT_LAST_WORDS =
   "See what the handler wrote last to standard error, in argosy logs or where argosy dev runs, and fix the handler there.";
 const ADVICE_WHILE_WAITING = ["Look at the child that the message names: kubectl describe shows its Events."];
-
-/**
- * The operator that handles the object. If several operators handle its namespace, the right one has left its name or a Memory.
- */
-function operatorOf({ object, operators, memory }: Known): InstalledOperator | undefined {
-  const { namespace } = object.metadata;
-  const here = operators.filter(
-    ({ namespaces }) => namespaces === "all" || namespace === undefined || namespaces.includes(namespace),
-  );
-  const label = memory?.metadata.labels?.[OPERATOR_LABEL];
-  const manager = label === undefined ? managerOf(object) : identityIn(label);
-  return here.find((each) => manager && identityOf(each) === identityOf(manager)) ?? here[0];
-}
-
-/** The operator that last wrote the status. */
-function managerOf({ metadata }: KubernetesObject): OperatorIdentity | undefined {
-  const entries = (metadata.managedFields ?? []).filter(
-    ({ manager = "", subresource }) => subresource === "status" && manager.startsWith(MANAGER_PREFIX),
-  );
-  // A renamed operator leaves the entry of its former name, with the time of its last change.
-  const [newest] = entries.sort((one, other) => (other.time ?? "").localeCompare(one.time ?? ""));
-  return identityIn(newest?.manager?.slice(MANAGER_PREFIX.length) ?? "");
-}
 
 interface Failures {
   readonly count: number;

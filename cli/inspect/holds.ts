@@ -1,6 +1,13 @@
 import { isRecord } from "../../runtime/json/json";
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { elsewhereFinalizerOf, finalizerOf, identityIn, SKIP_FINALIZE_ANNOTATION } from "../../runtime/names";
+import {
+  elsewhereFinalizerOf,
+  finalizerOf,
+  finalizersOf,
+  identityIn,
+  identityOf,
+  SKIP_FINALIZE_ANNOTATION,
+} from "../../runtime/names";
 import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
 
@@ -22,13 +29,17 @@ export const WAITS: Readonly<Record<string, string>> = {
 
 /** Every finalizer of an object that is being deleted. */
 export function holdsOf(known: Known): Hold[] {
-  const { object, operators, unreadable, childrenElsewhere } = known;
+  const { object, operators, unreadable, unled, childrenElsewhere } = known;
   const { finalizers = [] } = object.metadata;
   const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
   const failure = ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? ready : undefined;
   const because = failure ? `: ${failure.message.replace(/\.$/, "")}` : "";
   return finalizers.map((finalizer) => {
     const by = whoPut(finalizer, object);
+    if (unled && finalizersOf(unled.operator).includes(finalizer)) {
+      const waitsFor = `no runner of ${identityOf(unled.operator)} leads${unled.why}`;
+      return { finalizer, by, waitsFor, remedy: unled.remedy };
+    }
     const own = operators.find((each) => finalizerOf(each) === finalizer);
     if ((own || isOfChildrenElsewhere(finalizer, known)) && failure && !isOfHandler(failure)) {
       const remedy = entryOf(failure.reason)?.remedy ?? `Look it up: argosy errors ${failure.reason}`;

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { InstalledOperators } from "./readInstalled";
+import type { Unled } from "./runner";
 import type { Run } from "./runs";
 
 /** A Kubernetes Event about an object. */
@@ -22,8 +23,8 @@ export interface Known extends InstalledOperators {
   readonly memoryRead?: boolean;
   /** The pod that leads the operator. Undefined if none does, or if that cannot be read. */
   readonly leader?: string | undefined;
-  /** Whether the operator's Lease could be read. */
-  readonly leaseRead: boolean;
+  /** That no runner of a resident operator leads, and why. Undefined if one leads, or if that cannot be read. */
+  readonly unled?: Unled | undefined;
   /** Warnings about the object, the newest first. */
   readonly events: readonly ObjectEvent[];
   /** Its runs, the newest first. */

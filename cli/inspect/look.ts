@@ -9,7 +9,9 @@ import { memoryOf } from "../../runtime/memory/memory";
 import { memoryResourceOf } from "../../runtime/memory/memoryKind";
 import { leaseNameOf, memoryPrefixOf, OWNER_UID_LABEL } from "../../runtime/names";
 import type { Known, ObjectEvent } from "./known";
+import { operatorOf } from "./operatorOf";
 import type { InstalledOperator } from "./readInstalled";
+import { whyUnled } from "./runner";
 import { isHeld, runningOperators } from "./running";
 import { listRuns, type Run } from "./runs";
 import type { Target } from "./target";
@@ -43,7 +45,7 @@ export async function lookAt(
   const kept = await readable(MEMORY, keptBy(client, [...installed, ...running], object), undefined);
   // One that watches and remembers nothing of the object has nothing to do with it, as far as anybody can see.
   const operators = [...installed, ...running.filter((each) => !each.watch || each === kept?.operator)];
-  const operator = kept?.operator ?? operators[0];
+  const operator = operatorOf({ object, operators, memory: kept?.memory }) ?? operators[0];
   const home = operator?.home;
   const uid = object.metadata.uid;
   const [events, runs, leader, childrenElsewhere] = await Promise.all([
@@ -56,6 +58,7 @@ export async function lookAt(
     readable(LEASE, operator ? leaderOf(client, operator) : Promise.resolve(undefined), undefined),
     object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
   ]);
+  const mayLead = operator?.execution === "resident";
   return {
     object,
     operators,
@@ -63,7 +66,7 @@ export async function lookAt(
     memory: kept?.memory,
     memoryRead: !unread.has(MEMORY),
     leader,
-    leaseRead: operator !== undefined && !unread.has(LEASE),
+    unled: mayLead && !leader && !unread.has(LEASE) ? await whyUnled(client, operator) : undefined,
     events,
     runs,
     childrenElsewhere,

@@ -4,6 +4,7 @@ import { formatExplanation } from "../../cli/inspect/formatExplanation";
 import type { Known, ObjectEvent } from "../../cli/inspect/known";
 import { placeIn } from "../../cli/inspect/place";
 import type { InstalledOperator, UnreadableOperator } from "../../cli/inspect/readInstalled";
+import type { Unled } from "../../cli/inspect/runner";
 import type { Run } from "../../cli/inspect/runs";
 import { plain } from "../../cli/terminal";
 import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
@@ -25,6 +26,12 @@ const OPERATOR: InstalledOperator = {
     plural: "memcacheds",
     namespaced: true,
   },
+};
+
+const UNLED: Unled = {
+  operator: OPERATOR,
+  why: ": the operator is scaled to zero",
+  remedy: "Scale it up.",
 };
 
 const UNREADABLE: UnreadableOperator = {
@@ -91,7 +98,6 @@ function known(more: Partial<Known> = {}): Known {
     operators: [OPERATOR],
     unreadable: [],
     leader: "memcached-runner-1",
-    leaseRead: true,
     events: [],
     runs: [],
     childrenElsewhere: [],
@@ -244,7 +250,7 @@ describe("an explanation", () => {
       "has no operator",
       { object: object({}, []), operators: [] },
       /No operator for Memcached is installed/,
-      /pulumi up/,
+      /^Deploy one with pulumi up, .*$/,
     ],
     [
       "has an operator that cannot be read",
@@ -259,9 +265,9 @@ describe("an explanation", () => {
     ],
     [
       "has an operator without a leader",
-      { object: object({}, []), leader: undefined },
-      /No runner of argosy\.memcached leads/,
-      /kubectl -n argosy describe pods/,
+      { object: object({}, []), leader: undefined, unled: UNLED },
+      /never handled: .*\. No runner of argosy\.memcached leads: the operator is scaled to zero\.$/,
+      /^Scale it up\.$/,
     ],
   ] as [string, Partial<Known>, RegExp, RegExp?][]) {
     it(`of an object that ${what}`, () => {
@@ -330,6 +336,28 @@ describe("an explanation", () => {
         assert.deepEqual([fine, since], [false, at(100)]);
       });
     }
+  });
+
+  it("of a deletion that waits for an operator without a leader says that first, once, and never to fix the handler", () => {
+    const [own, elsewhere] = ["argosy.dev/argosy.memcached", "elsewhere.argosy.dev/argosy.memcached"];
+    const said = (finalizers: string[], reason: string, more: Partial<Known> = {}) => {
+      const of = object({ deletionTimestamp: at(100), finalizers }, [ready({ reason })]);
+      return explain(known({ object: of, leader: undefined, unled: UNLED, ...more }));
+    };
+    const unled = "no runner of argosy.memcached leads: the operator is scaled to zero";
+    for (const reason of ["Finalizing", "HandlerCrashed", "NamespaceNotGranted"]) {
+      const { summary, advice } = said([own, elsewhere], reason);
+      assert.equal(summary, `It is being deleted, and ${unled}.`);
+      assert.deepEqual(advice, ["Scale it up."]);
+    }
+    const withForeign = said([own, "backup.example.com/keep"], "Finalizing").summary;
+    assert.match(withForeign, new RegExp(`^It is being deleted, and ${unled}, and somebody unknown has not`));
+    // Another operator's finalizer does not wait for this one.
+    const operators = [OPERATOR, { ...OPERATOR, name: "notify" }];
+    assert.match(
+      said(["argosy.dev/argosy.notify"], "Finalizing", { operators }).summary,
+      /its handler has not returned/,
+    );
   });
 
   it("of a deletion that the operator cannot go on with has the remedy of that failure, once", () => {

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { explain } from "../../cli/inspect/explanation";
 import { lookAt } from "../../cli/inspect/look";
+import type { InstalledOperator } from "../../cli/inspect/readInstalled";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 
@@ -112,5 +114,104 @@ describe("an explanation where argosy dev runs the operators", () => {
     const managedFields = [wrote("old", 1), wrote("new", 2), wrote("older", 0)];
     const { operator } = await explained(object({ managedFields }, { status: { conditions: [READY] } }));
     assert.equal(operator, "new");
+  });
+});
+
+describe("an explanation where an operator is installed", () => {
+  const installed = (name: string, namespaces: "all" | string[] = "all"): InstalledOperator => ({
+    name,
+    installation: "argosy",
+    formerNames: [],
+    home: "ops",
+    namespaces,
+    execution: "resident",
+    customResource: {
+      group: "apps",
+      version: "v1",
+      kind: "Deployment",
+      plural: "deployments",
+      namespaced: true,
+    },
+  });
+  const DELETED = object({
+    deletionTimestamp: "2026-01-01T11:00:00Z",
+    finalizers: ["argosy.dev/argosy.web"],
+  });
+  const runner = (replicas: number, readyReplicas?: number): KubernetesObject => ({
+    ...object({ name: "web-runner", namespace: "ops" }),
+    spec: { replicas },
+    status: { readyReplicas } as never,
+  });
+  const refusal = new ApiError(403, { message: "you may not" }, "GET");
+  /** What `argosy explain` says of an object with these operators, in a cluster with these objects. */
+  async function said(
+    of: KubernetesObject,
+    operators: readonly InstalledOperator[],
+    there: readonly KubernetesObject[],
+    refused: readonly string[] = [],
+  ) {
+    const client = {
+      get: async ({ kind }: Resource, { name }: { name: string }) => {
+        if (refused.includes(kind)) throw refusal;
+        return there.find((each) => each.kind === kind && each.metadata.name === name);
+      },
+      listAll: async () => [],
+    } as unknown as KubernetesClient;
+    const target = { resource: DEPLOYMENTS, name: of.metadata, operators, unreadable: [] };
+    return explain(await lookAt(client, of, target, () => {}));
+  }
+
+  for (const [what, there, why, remedy] of [
+    [
+      "is scaled to zero",
+      [runner(0)],
+      ": the operator is scaled to zero",
+      /^Scale it .*: kubectl -n ops scale deployment web-runner --replicas=1$/,
+    ],
+    [
+      "is gone",
+      [],
+      ": the operator has no Deployment web-runner in ops",
+      /^Run pulumi up --refresh\. If somebody deleted/,
+    ],
+    [
+      "is not ready",
+      [runner(1)],
+      ": the operator has no ready runner",
+      /^See why: kubectl -n ops describe deployments,pods --selector app\.kubernetes\.io\/name=web$/,
+    ],
+    ["is ready, and holds no Lease", [runner(1, 1)], "", /^See why: argosy logs web$/],
+  ] as const) {
+    it(`says of an object that waits for a runner that the runner ${what}`, async () => {
+      const { summary, advice } = await said(DELETED, [installed("web")], there);
+      assert.equal(summary, `It is being deleted, and no runner of argosy.web leads${why}.`);
+      assert.equal(advice.length, 1);
+      assert.match(advice[0] ?? "", remedy);
+      const never = await said(object(), [installed("web")], there);
+      const start = "It was never handled: it has no Ready condition.";
+      assert.equal(never.summary, `${start} No runner of argosy.web leads${why}.`);
+      assert.deepEqual(never.advice, advice);
+    });
+  }
+
+  it("says that no runner leads without the right to see its Deployment, and nothing without the right to see the Lease", async () => {
+    const of = async (refused: string) => (await said(DELETED, [installed("web")], [], [refused])).summary;
+    assert.equal(await of("Deployment"), "It is being deleted, and no runner of argosy.web leads.");
+    assert.match(await of("Lease"), /its handler has not returned "finalized": true\.$/);
+  });
+
+  it("looks for a runner only of an operator that has one", async () => {
+    const inPods = { ...installed("web"), execution: "pod" } as const;
+    assert.match(
+      (await said(DELETED, [inPods], [])).summary,
+      /its handler has not returned "finalized": true\.$/,
+    );
+  });
+
+  it("looks at the runner of the operator that handles the object's namespace", async () => {
+    const operators = [installed("other", ["team-a"]), installed("web", ["shop"])];
+    const { leader, summary } = await said(DELETED, operators, [lease("argosy.web")]);
+    assert.equal(leader, "laptop");
+    assert.match(summary, /its handler has not returned "finalized": true\.$/);
   });
 });

@@ -78,7 +78,6 @@ function known(more: Partial<Known> = {}): Known {
     object: OBJECT,
     operators: [watching("first"), watching("second")],
     unreadable: [],
-    leaseRead: true,
     events: [],
     runs: [],
     childrenElsewhere: [],

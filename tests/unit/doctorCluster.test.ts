@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { examineCluster } from "../../cli/doctor/cluster";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { operator } from "./support/objects";
+
+const NOW = new Date("2026-01-01T12:00:00Z");
+const at = (secondsAgo: number) => new Date(NOW.getTime() - secondsAgo * 1000).toISOString();
+
+function there(kind: string, name: string, more: object): KubernetesObject {
+  const metadata = { name, namespace: "argosy", uid: "u", resourceVersion: "1" };
+  return { apiVersion: "v1", kind, metadata, ...more };
+}
+
+function deployed(name: string): KubernetesObject {
+  const data = { [DEFINITION_FILE]: definitionFileContent(operator({ name })) };
+  return there("ConfigMap", `${name}-definition`, { data });
+}
+
+/** A cluster with these objects. */
+function clusterWith(...objects: readonly KubernetesObject[]): KubernetesClient {
+  return {
+    read: async () => ({ gitVersion: "v1.34.0", resources: [] }),
+    list: async () => {},
+    listAll: async ({ kind }: Resource) => objects.filter((each) => each.kind === kind),
+    get: async ({ kind }: Resource, { name }: { name: string }) =>
+      objects.find((each) => each.kind === kind && each.metadata.name === name),
+  } as unknown as KubernetesClient;
+}
+
+describe("argosy doctor in a cluster", () => {
+  const about = async (cluster: KubernetesClient, what: string) =>
+    (await examineCluster(cluster, NOW)).filter((each) => each.what === what);
+
+  describe("says of the roll-out of a runner, of which a former pod leads,", () => {
+    const leads = there("Lease", "argosy-argosy.cache", {
+      spec: { holderIdentity: "cache-runner-1", renewTime: new Date().toISOString() },
+    });
+    const rollOut = async (condition: object, unavailableReplicas?: number) => {
+      const conditions = [{ type: "Progressing", message: "It is waited for.", ...condition }];
+      const status = { readyReplicas: 1, unavailableReplicas, conditions };
+      const runner = there("Deployment", "cache-runner", { spec: { replicas: 1 }, status });
+      const [finding] = await about(clusterWith(deployed("cache"), runner, leads), "operator cache");
+      return finding;
+    };
+    const progressing = { status: "True", reason: "ReplicaSetUpdated" };
+
+    for (const [what, condition] of [
+      ["that it failed", { status: "False", reason: "ProgressDeadlineExceeded", lastUpdateTime: at(5) }],
+      ["that it has made no progress for a minute", { ...progressing, lastUpdateTime: at(70) }],
+    ] as const) {
+      it(what, async () => {
+        const { state, seen, remedy } = (await rollOut(condition, 1)) ?? {};
+        assert.equal(state, "warning");
+        assert.equal(seen, "1 ready, led by cache-runner-1, but its roll-out does not end: It is waited for");
+        assert.match(
+          remedy ?? "",
+          /^See why: kubectl -n argosy describe deployments,pods .* pulumi up --refresh\.$/,
+        );
+      });
+    }
+
+    for (const [what, condition, unavailable] of [
+      ["nothing while it makes progress", { ...progressing, lastUpdateTime: at(50) }, 1],
+      ["nothing if all pods are available", { ...progressing, lastUpdateTime: at(70) }, undefined],
+      [
+        "nothing if it is over",
+        { status: "True", reason: "NewReplicaSetAvailable", lastUpdateTime: at(70) },
+        1,
+      ],
+    ] as const) {
+      it(what, async () => {
+        const { state, seen } = (await rollOut(condition, unavailable)) ?? {};
+        assert.deepEqual([state, seen], ["ok", "1 ready, led by cache-runner-1"]);
+      });
+    }
+  });
+});
