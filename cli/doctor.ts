@@ -20,11 +20,9 @@ export interface DoctorOptions extends ClusterOptions, HandlersOptions {
  * @returns the exit code: 3 if there is a problem. A missing part that not everybody needs is a warning, and does not count
  */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  const findings = [
-    ...(await examineMachine()),
-    ...examineHandlers(options),
-    ...(await clusterFindings(options)),
-  ];
+  const machine = await examineMachine();
+  const handlers = examineHandlers(options);
+  const findings = [...machine, ...handlers.findings, ...(await clusterFindings(options, handlers.names))];
   const style = styleFor(process.stdout);
   for (const finding of findings) {
     print(options.json ? JSON.stringify(finding) : formatFinding(finding, style));
@@ -33,10 +31,10 @@ export async function doctor(options: DoctorOptions): Promise<number> {
 }
 
 /** The findings about the cluster. A cluster that the user names must exist. The cluster of the current context need not. */
-async function clusterFindings(options: DoctorOptions): Promise<Finding[]> {
+async function clusterFindings(options: DoctorOptions, program: readonly string[]): Promise<Finding[]> {
   const isNamed = options.context !== undefined || options.kubeconfig !== undefined;
   try {
-    return await withCluster(options, (client) => examineCluster(client));
+    return await withCluster(options, (client) => examineCluster(client, program));
   } catch (error) {
     if (!(error instanceof KubeconfigError || error instanceof CommandError)) throw error;
     const remedy =

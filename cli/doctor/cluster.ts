@@ -8,7 +8,7 @@ import { conditionsIn, formatName, type ObjectName } from "../../runtime/kuberne
 import { finalizersOf } from "../../runtime/names";
 import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
-import type { InstalledOperator, UnreadableOperator } from "../inspect/readInstalled";
+import { AFTER_DELETION, type InstalledOperator, type UnreadableOperator } from "../inspect/readInstalled";
 import { type RunnerProblem, runnerOf, whyNoneReady, whyNotRolledOut } from "../inspect/runner";
 import { writtenAs } from "../objectName";
 import { referenceTo } from "../objectReference";
@@ -20,11 +20,18 @@ const HELD_MS = 60_000;
 
 /**
  * The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read.
+ * @param program the names of the program's operators
  */
-export async function examineCluster(client: KubernetesClient, now = new Date()): Promise<Finding[]> {
+export async function examineCluster(
+  client: KubernetesClient,
+  program: readonly string[],
+  now = new Date(),
+): Promise<Finding[]> {
   const { gitVersion } = await client.read<{ gitVersion: string }>("/version");
   const found = await readable("operators", () => installedOperators(client));
   const { operators, unreadable } = isFinding(found) ? { operators: [], unreadable: [] } : found;
+  const installed = [...operators, ...unreadable].map(({ name }) => name);
+  const absent = program.filter((name) => !installed.includes(name));
   return [
     fine("Kubernetes", gitVersion),
     await checkArgo(
@@ -37,12 +44,13 @@ export async function examineCluster(client: KubernetesClient, now = new Date())
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
     ...unreadable.map(examineUnreadable),
     ...(isFinding(found) ? [found] : []),
-    ...(!isFinding(found) && operators.length + unreadable.length === 0
+    ...(installed.length > 0 ? absent.map(notDeployed) : []),
+    ...(!isFinding(found) && installed.length === 0
       ? [
           warning(
             "operators",
             "none is installed",
-            `Deploy them with pulumi up (this is Argosy ${ARGOSY_VERSION}).`,
+            `Deploy them with pulumi up (this is Argosy ${ARGOSY_VERSION}). ${AFTER_DELETION}`,
           ),
         ]
       : []),
@@ -85,7 +93,7 @@ async function checkArgo(
   return warning(
     what,
     `is not installed, so ${without}`,
-    'Set it to "install" in the platform, if you want it.',
+    `Set it to "install" in the platform, if you want it. ${AFTER_DELETION}`,
   );
 }
 
@@ -120,6 +128,13 @@ async function examineOperator(
 function examineUnreadable({ name, home, argosyVersion, complaint, remedy }: UnreadableOperator): Finding {
   const finding = missing(`operator ${name}`, `is in the namespace ${home}. It was ${complaint}`, remedy);
   return { ...finding, operator: name, argosyVersion };
+}
+
+/** An operator of the program that the cluster does not have. Perhaps it is not deployed there yet, or is not meant to be. */
+function notDeployed(name: string): Finding {
+  const seen = "is in the program, and was not found in this cluster";
+  const remedy = `Deploy it with pulumi up, if this cluster should have it. ${AFTER_DELETION}`;
+  return { ...warning(`operator ${name}`, seen, remedy), operator: name };
 }
 
 async function checkRunner(

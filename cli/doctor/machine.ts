@@ -95,20 +95,23 @@ function checkControlPlane(): Finding {
   );
 }
 
-/** Checks whether the operators of a program are valid, and whether their handlers can run here. */
-export function examineHandlers(options: HandlersOptions): Finding[] {
+/**
+ * Checks whether the operators of a program are valid, and whether their handlers can run here.
+ * @returns the findings, and the names of the operators if all of them are valid
+ */
+export function examineHandlers(options: HandlersOptions): { findings: Finding[]; names: string[] } {
   let folder: string;
   try {
     folder = findHandlers(options);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const [seen = ""] = error.message.split(". ");
-    return [
-      warning("operators", seen, "Create a program with argosy init, or name its folder with --project."),
-    ];
+    const remedy = "Create a program with argosy init, or name its folder with --project.";
+    return { findings: [warning("operators", seen, remedy)], names: [] };
   }
   try {
     const operators = loadOperators(folder);
+    const names = operators.map(({ name }) => name);
     const broken = operators.flatMap((operator) => {
       try {
         checkCommand(operator);
@@ -119,11 +122,12 @@ export function examineHandlers(options: HandlersOptions): Finding[] {
         );
       }
     });
-    return [fine("operators", operators.map(({ name }) => name).join(", ")), ...broken];
+    return { findings: [fine("operators", names.join(", ")), ...broken], names };
   } catch (error) {
-    return problemsIn(error).map((seen) =>
+    const findings = problemsIn(error).map((seen) =>
       missing("operators", seen, "Correct the file. argosy test reports the same problem."),
     );
+    return { findings, names: [] };
   }
 }
 

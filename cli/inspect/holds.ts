@@ -10,6 +10,7 @@ import {
 } from "../../runtime/names";
 import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
+import { AFTER_DELETION } from "./readInstalled";
 
 /** A finalizer that keeps an object that is being deleted. */
 export interface Hold {
@@ -75,7 +76,7 @@ export function holdsOf(known: Known): Hold[] {
         finalizer,
         by,
         waitsFor: `the operator ${operator}, which must release it, is not installed in this cluster`,
-        remedy: `Deploy ${operator} again, or add its name to formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}`,
+        remedy: `Deploy ${operator} again, or add its name to formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}. ${AFTER_DELETION}`,
       };
     }
     if (finalizer === "foregroundDeletion" || finalizer === "orphan") {

@@ -51,6 +51,12 @@ const NEEDED_OF_KIND = {
   namespaced: "a boolean",
 } as const;
 
+/**
+ * What to do if the cluster has not what was deployed to it. Pulumi believes its own state, and does not see what others deleted,
+ * unless it refreshes.
+ */
+export const AFTER_DELETION = "If somebody deleted what was deployed before, run pulumi up --refresh.";
+
 /** Reads the ConfigMap of an operator's definition, which another version of Argosy may have written. */
 export function readInstalled({ metadata, data }: KubernetesObject): InstalledOperator | UnreadableOperator {
   const { name, namespace: home = "", labels = {} } = metadata;
@@ -66,7 +72,7 @@ export function readInstalled({ metadata, data }: KubernetesObject): InstalledOp
     argosyVersion,
     complaint: `deployed by ${by}, and this command, of Argosy ${ARGOSY_VERSION}, cannot read its definition: ${flaws.join(", and ")}`,
     remedy: isOurs
-      ? "Deploy the operator again with pulumi up."
+      ? "Deploy the operator again with pulumi up --refresh."
       : `Use the command of that version: npx ${PACKAGE_NAME}@${argosyVersion}`,
   };
 }

@@ -230,7 +230,7 @@ describe("the commands that look at a cluster", function () {
     const client = bench.api.client;
     const later = new Date(Date.now() + 120_000);
     const of = async (now?: Date) =>
-      (await examineCluster(client, now)).filter(({ what }) => what === "operator inspected");
+      (await examineCluster(client, [], now)).filter(({ what }) => what === "operator inspected");
     const [runner] = await of();
     assert.equal(runner?.state, "missing");
     assert.match(runner?.seen ?? "", /has no Deployment inspected-runner in /);
@@ -263,7 +263,7 @@ describe("the commands that look at a cluster", function () {
     };
     await bench.api.apply(runner);
     try {
-      const found = await examineCluster(bench.api.client);
+      const found = await examineCluster(bench.api.client, []);
       const { state, seen, remedy } = found.find(({ what }) => what === "operator inspected") ?? {};
       assert.deepEqual([state, seen], ["warning", "is scaled to zero"]);
       assert.equal(

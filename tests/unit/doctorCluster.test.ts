@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { examineCluster } from "../../cli/doctor/cluster";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
@@ -31,8 +32,51 @@ function clusterWith(...objects: readonly KubernetesObject[]): KubernetesClient 
 }
 
 describe("argosy doctor in a cluster", () => {
-  const about = async (cluster: KubernetesClient, what: string) =>
-    (await examineCluster(cluster, NOW)).filter((each) => each.what === what);
+  const about = async (cluster: KubernetesClient, what: string, program: readonly string[] = []) =>
+    (await examineCluster(cluster, program, NOW)).filter((each) => each.what === what);
+
+  it("names each operator of the program that the cluster does not have, which is no problem", async () => {
+    const cluster = clusterWith(deployed("cache"));
+    const found = await examineCluster(cluster, ["cache", "press"], NOW);
+    assert.deepEqual(
+      found.filter(({ what }) => what === "operator press"),
+      [
+        {
+          what: "operator press",
+          state: "warning",
+          seen: "is in the program, and was not found in this cluster",
+          remedy:
+            "Deploy it with pulumi up, if this cluster should have it. If somebody deleted what was deployed before, run pulumi up --refresh.",
+          operator: "press",
+        },
+      ],
+    );
+    assert.equal(found.filter(({ what }) => what === "operator cache").length, 1);
+    // One whose definition cannot be read is there.
+    const strange = there("ConfigMap", "press", { data: {} });
+    const [unread, ...others] = await about(clusterWith(deployed("cache"), strange), "operator press", [
+      "press",
+    ]);
+    assert.deepEqual([unread?.state, others], ["missing", []]);
+  });
+
+  it("says once that the cluster has no operators, and both remedies", async () => {
+    const found = await examineCluster(clusterWith(), ["cache", "press"], NOW);
+    assert.deepEqual(
+      found.filter(({ what }) => what.startsWith("operator")).map(({ seen }) => seen),
+      ["none is installed"],
+    );
+    const [{ remedy } = {}] = found.filter(({ what }) => what === "operators");
+    assert.match(remedy ?? "", /^Deploy them with pulumi up .*\. If somebody .*, run pulumi up --refresh\.$/);
+  });
+
+  it("says nothing of operators that it may not see", async () => {
+    const refused = async () => {
+      throw new ApiError(403, { message: "you may not" }, "GET");
+    };
+    const cluster = { ...clusterWith(), listAll: refused } as unknown as KubernetesClient;
+    assert.deepEqual(await about(cluster, "operator press", ["press"]), []);
+  });
 
   describe("says of the roll-out of a runner, of which a former pod leads,", () => {
     const leads = there("Lease", "argosy-argosy.cache", {

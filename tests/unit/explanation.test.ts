@@ -250,7 +250,7 @@ describe("an explanation", () => {
       "has no operator",
       { object: object({}, []), operators: [] },
       /No operator for Memcached is installed/,
-      /^Deploy one with pulumi up, .*$/,
+      /^Deploy one with pulumi up, .*\. If somebody deleted what was deployed before, run pulumi up --refresh\.$/,
     ],
     [
       "has an operator that cannot be read",

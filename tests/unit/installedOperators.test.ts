@@ -113,7 +113,7 @@ describe("the installed operators", () => {
       configMap("shop", ARGOSY_VERSION, written("shop")),
       configMap("own", ARGOSY_VERSION, {}),
     );
-    const found = (await examineCluster(cluster)).filter((each) => each.operator !== undefined);
+    const found = (await examineCluster(cluster, [])).filter((each) => each.operator !== undefined);
     const facts = found.map(({ operator: name, installation, argosyVersion, state }) => [
       name,
       installation,
@@ -132,7 +132,7 @@ describe("the installed operators", () => {
     );
     assert.match(
       lines[2] ?? "",
-      /cannot read its definition: [^\n]*\n {4}Deploy the operator again with pulumi up\.$/,
+      /cannot read its definition: [^\n]*\n {4}Deploy the operator again with pulumi up --refresh\.$/,
     );
   });
 });
