@@ -5,17 +5,17 @@ import path from "node:path";
 import { formatStream } from "../../cli/render/output";
 import { addFiles, removeFolder } from "./operatorFolder";
 import { runStack } from "./support/program";
-import { copyProject } from "./support/projectCopy";
+import { copyProgram } from "./support/projectCopy";
 import { type Ended, renderHere } from "./support/renderHere";
 
 const FROM_SOURCES = "--conditions=@argosy-dev/source";
 const USAGE_EXIT_CODE = 2;
 
-/** The command in a copy of the project beside it. */
+/** The command in a folder of its own, with the program of this project. */
 describe("the command render", () => {
   let copy: string;
   before(() => {
-    copy = copyProject();
+    copy = copyProgram();
   });
   after(() => removeFolder(copy));
 

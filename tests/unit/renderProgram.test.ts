@@ -32,8 +32,8 @@ describe("a program of a user's own is rendered", () => {
 
   /** In a process of its own, as it is typed. */
   function renderAlone(folder: string, ...args: string[]): Ended {
-    const tsx = path.join(ROOT, "node_modules/tsx/dist/cjs/index.cjs");
-    const command = ["-r", tsx, path.join(ROOT, "cli/argosy.ts"), "render", ...args];
+    const [typescript, argosy] = ["cli/typescript.cjs", "cli/argosy.ts"].map((file) => path.join(ROOT, file));
+    const command = ["--require", String(typescript), String(argosy), "render", ...args];
     return spawnSync(process.execPath, command, { cwd: folder, encoding: "utf8" });
   }
 
@@ -50,11 +50,11 @@ describe("a program of a user's own is rendered", () => {
     assertValue("top", await renderHere(programOf({ "index.ts": IMPORT + typed + configMap("value") })));
   });
 
-  it("apart from everything that it prints", () => {
+  it("apart from everything that it prints", async () => {
     const methods = ["log", "info", "debug", "dir", "table", "group"];
     const prints = methods.map((method) => `console.${method}("by ${method}");\n`).join("");
-    const program = `${IMPORT}${prints}process.stdout.write("by itself\\n");\n${configMap("1")}`;
-    const { stderr, ...ended } = renderAlone(programOf({ "index.ts": program }));
+    const program = `${IMPORT}${prints}console.groupEnd();\nprocess.stdout.write("by itself\\n");\n${configMap("1")}`;
+    const { stderr, ...ended } = await renderHere(programOf({ "index.ts": program }));
     assertValue('"1"', { ...ended, stderr: "" });
     for (const method of [...methods, "itself"]) assert.match(stderr, new RegExp(`by ${method}`));
   });

@@ -6,6 +6,8 @@ import { removeFolder, writeFolder } from "./operatorFolder";
 
 /** Generous: a run takes some seconds on a quiet machine. */
 const TIMEOUT_MS = 300_000;
+const TYPESCRIPT = "--require=./cli/typescript.cjs";
+const REPORTER = "--reporter=./tests/reporter.ts";
 
 describe("the reporter of the tests", function () {
   this.timeout(TIMEOUT_MS);
@@ -29,45 +31,38 @@ describe("the reporter of the tests", function () {
   });
   after(() => removeFolder(folder));
 
-  /** @param env further variables */
-  function run(options: string[], names: string[], env: NodeJS.ProcessEnv = {}) {
-    const requires = ["tsx/cjs", "./tests/support/leftRunning.ts"].map((name) => `--require=${name}`);
+  /**
+   * Runs Node in the project's folder.
+   * @param env further variables
+   */
+  function node(args: readonly string[], names: readonly string[], env: NodeJS.ProcessEnv = {}) {
     const files = names.map((name) => path.join(folder, `${name}.test.js`));
-    const mocha = ["node_modules/mocha/bin/mocha.js", "--no-config", ...requires];
-    const { stdout, status } = spawnSync(
-      process.execPath,
-      [...mocha, "--reporter=./tests/reporter.ts", ...options, ...files],
-      {
-        cwd: PACKAGE_FOLDER,
-        encoding: "utf8",
-        timeout: TIMEOUT_MS,
-        env: { ...process.env, ...env },
-      },
-    );
-    return { stdout, status, last: stdout.trimEnd().split("\n").at(-1) };
+    const { stdout, status } = spawnSync(process.execPath, [...args, ...files], {
+      cwd: PACKAGE_FOLDER,
+      encoding: "utf8",
+      timeout: TIMEOUT_MS,
+      env: { ...process.env, ...env },
+    });
+    return { stdout, status, lines: stdout.trimEnd().split("\n") };
   }
 
   function assertFailure(stdout: string): void {
-    assert.match(stdout, /1\) \S*broken\.test\.js\n\s+a suite\n\s+is broken:/);
+    assert.match(stdout, /\d\) \S*broken\.test\.js\n\s+a suite\n\s+is broken:/);
     assert.match(stdout, /Error: no power/);
     assert.equal(stdout.match(/Error: no disk/g)?.length, 1);
   }
 
-  it("reports files that run one after the other: a failure whole and with its file, the result last", () => {
-    const { stdout, status, last } = run([], ["fine", "broken"]);
-    assert.deepEqual([status, last], [1, "1 passed, 1 failed, 1 skipped"]);
-    assertFailure(stdout);
-  });
-
   describe("of files that run side by side", () => {
     const files = ["fine", "broken", "lingers", "unloadable", "ends"];
-    let result: ReturnType<typeof run>;
+    let result: ReturnType<typeof node>;
     before(() => {
-      result = run(["--parallel", "--jobs=2"], files, { ARGOSY_TEST_LINGER_MS: "1000" });
+      const mocha = ["node_modules/mocha/bin/mocha.js", "--no-config", "--parallel", "--jobs=2"];
+      const options = [TYPESCRIPT, "--require=./tests/support/leftRunning.ts", REPORTER];
+      result = node([...mocha, ...options], files, { ARGOSY_TEST_LINGER_MS: "1000" });
     });
 
     it("reports a failure whole and with its file, the result last", () => {
-      assert.deepEqual([result.status, result.last], [4, "2 passed, 4 failed, 1 skipped"]);
+      assert.deepEqual([result.status, result.lines.at(-1)], [4, "2 passed, 4 failed, 1 skipped"]);
       assertFailure(result.stdout);
     });
 
@@ -85,28 +80,23 @@ describe("the reporter of the tests", function () {
     });
   });
 
-  it("gives which tests failed and why: what they printed may be minutes ago, so it is said again, last", () => {
-    const names = ["fine", "broken"].map((name) => path.join(folder, `${name}.test.js`));
-    const reporter = { MOCHA_OPTIONS: "--require=tsx/cjs --reporter=./tests/reporter.ts" };
-    const { stdout } = spawnSync(process.execPath, ["--import=tsx", path.join(folder, "run.cjs"), ...names], {
-      cwd: PACKAGE_FOLDER,
-      encoding: "utf8",
-      timeout: TIMEOUT_MS,
-      env: { ...process.env, ...reporter },
+  it("reports files that run one after the other: a failure whole and with its file, and again last, where it is seen", () => {
+    const { stdout, lines } = node([TYPESCRIPT, path.join(folder, "run.cjs")], ["fine", "broken"], {
+      MOCHA_OPTIONS: `${TYPESCRIPT} ${REPORTER}`,
     });
-    const [failure, numbers] = stdout.trimEnd().split("\n").slice(-2);
+    assertFailure(stdout);
+    const [failure, numbers] = lines.slice(-2);
     assert.match(failure ?? "", /^failed: \S*broken\.test\.js > a suite > is broken: no disk$/);
     assert.equal(numbers, "1 passed, 1 failed, 1 skipped");
     assert.deepEqual(stdout.match(/^\d+ passed, .*$/gm), [numbers]);
   });
 
   it("has the last word in `npm test`, once, with the numbers of all tests", () => {
-    const args = ["--conditions=@argosy-dev/source", "tools/bootstrap.mjs", "test"];
     const files = ["tests/unit/json.test.ts", "tests/unit/lines.test.ts"];
-    const { stdout, status } = spawnSync(process.execPath, [...args, ...files], {
-      cwd: PACKAGE_FOLDER,
-      encoding: "utf8",
-    });
+    const { stdout, status } = node(
+      ["--conditions=@argosy-dev/source", "tools/bootstrap.mjs", "test", ...files],
+      [],
+    );
     assert.equal(status, 0, stdout);
     const results = stdout.match(/^\d+ passed, \d+ failed, \d+ skipped$/gm) ?? [];
     assert.equal(results.length, 1, stdout);

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -11,17 +11,38 @@ export const PROJECT = path.resolve(__dirname, "../../..");
  * own operators.
  */
 export function copyProject(): string {
-  const copy = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-project-")));
+  const copy = newFolder();
   // Without `recursive`, Node 22.20 refuses a link to a folder.
   const asItIs = { recursive: true, verbatimSymlinks: true };
   for (const file of projectFiles()) cpSync(path.join(PROJECT, file), path.join(copy, file), asItIs);
   rmSync(path.join(copy, "handlers"), { recursive: true, force: true });
-  cpSync(path.join(PROJECT, "tests/program/handlers"), path.join(copy, "handlers"), {
-    recursive: true,
-    dereference: true,
-  });
+  copyHandlers(copy);
   symlinkSync(path.join(PROJECT, "node_modules"), path.join(copy, "node_modules"));
   return copy;
+}
+
+/**
+ * The same with only the files that a program's author edits. All others are links, so that their code is that of this project:
+ * to compile it again for each copy would take longer than the tests.
+ */
+export function copyProgram(): string {
+  const copy = newFolder();
+  for (const name of readdirSync(PROJECT)) {
+    const [file, target] = [path.join(PROJECT, name), path.join(copy, name)];
+    if (name === "index.ts" || /^Pulumi.*yaml$/.test(name)) cpSync(file, target);
+    else if (name !== "handlers" && name !== ".git") symlinkSync(file, target);
+  }
+  copyHandlers(copy);
+  return copy;
+}
+
+function newFolder(): string {
+  return realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-project-")));
+}
+
+function copyHandlers(copy: string): void {
+  const handlers = path.join(PROJECT, "tests/program/handlers");
+  cpSync(handlers, path.join(copy, "handlers"), { recursive: true, dereference: true });
 }
 
 /** The files that git knows or would add. */
