@@ -85,8 +85,10 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     happened:
       "Somebody suspended the Workflow of the object's run, and all other runs of the object wait until this one has ended " +
       "(execution: pod).",
-    look: "The message names the Workflow. Argo's UI has the buttons Resume and Terminate for it.",
-    remedy: "Resume or terminate the Workflow. The next resync tries the object again.",
+    look: "The message names the Workflow and the command that resumes it. Argo's UI has the button Resume for it.",
+    remedy:
+      "Resume the Workflow, or delete it if this run shall not go on. To terminate it does not help: Argo ends no Workflow " +
+      "while it is suspended. The next resync tries the object again.",
   },
   RunOverdue: {
     happened:

@@ -84,7 +84,7 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
     assert.deepEqual([ready.status, ready.reason], ["False", "RunSuspended"]);
     // Without the instance id, the command refuses the Workflow.
     const remedy = `argo -n ${bench.operator.runnerNamespace} --instanceid ${INSTANCE_ID} resume run-held`;
-    assert.ok(ready.message.includes(remedy), ready.message);
+    assert.ok(ready.message.endsWith(`: ${remedy} (run run-held)`), ready.message);
     assert.ok(
       told.some((line) => line.startsWith(`${bench.namespace}/held: `)),
       told.join("\n"),

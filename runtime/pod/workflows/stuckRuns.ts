@@ -6,7 +6,10 @@ import { type KubernetesObject, writtenAt } from "../../kubernetes/objects";
 /** By how much a run may outlast its time until it counts as overdue, in milliseconds: the controller may be away. */
 const GRACE_MS = 5 * 60_000;
 
-/** Whether somebody has suspended a run: the Workflow controller does nothing more for it. */
+/**
+ * Whether somebody has suspended a run: the Workflow controller does nothing more for it. If somebody terminates the run as well, the
+ * controller does not end it either, until it is resumed (argo-workflows, workflow/controller/operator.go, operate, ShouldSuspend).
+ */
 export function isSuspended(run: KubernetesObject): boolean {
   return specOf(run).suspend === true;
 }
@@ -47,7 +50,7 @@ export function whyStuck(run: KubernetesObject, now: number): ReconcileFailure |
       : "all other runs of the object";
     const instanceId = labels?.[WORKFLOW_LABELS.instanceId];
     const argo = `argo -n ${namespace}${instanceId ? ` --instanceid ${instanceId}` : ""}`;
-    const message = `Workflow ${name} is suspended, and ${others} wait for it: ${argo} resume ${name}, or terminate it`;
+    const message = `Workflow ${name} is suspended, and ${others} wait for it: ${argo} resume ${name}`;
     return new ReconcileFailure("RunSuspended", message);
   }
   if (isOverdue(run, now)) {
