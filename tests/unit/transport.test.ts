@@ -273,7 +273,7 @@ describe("HttpTransport", () => {
   it("refuses what waits when it is closed", async () => {
     api.answer = () => {};
     const ends = Array.from({ length: 100 }, () =>
-      transport.send(PODS).then(
+      transport.send({ ...PODS, class: "work" }).then(
         () => "done",
         (error: Error) => error.message,
       ),
