@@ -11,6 +11,7 @@ import { notingUnseen } from "../preflight/unseen";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 import { makesIn } from "./made";
+import type { Note } from "./notes";
 import { isWholeProgram, onceForEachRun } from "./thisRun";
 
 /** How long an `up` waits for an answer: without one it may delete what it should not. */
@@ -96,6 +97,18 @@ export function afterCheck(
   const { dependsOn: all = [] } = pulumi.mergeOptions(given, { dependsOn: [...resources] });
   const dependsOn = check.then(() => all) as unknown as pulumi.Input<pulumi.Resource[]>;
   return { ...opts, dependsOn };
+}
+
+/**
+ * Logs notes on a component once a check has succeeded: a refused program says only why. The notes are about no resource, because
+ * Pulumi cannot deliver a message about a resource that is never registered. After such a message it delivers none, not even its own
+ * error.
+ */
+export function sayAfter(check: Promise<void>, component: string, notes: readonly Note[]): void {
+  const say = () => {
+    for (const { severity, text } of notes) void pulumi.log[severity](`${component}: ${text}`);
+  };
+  void check.then(say, () => {});
 }
 
 /** This program as one word, which is Pulumi's own name of its stack: "organization/project/stack". */

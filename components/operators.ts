@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { announce } from "../definition/announcement";
 import { ArgoPlatform, platformKey } from "./argoPlatform";
 import type { OperatorsArgs } from "./arguments";
-import { afterCheck } from "./checkInCluster";
+import { afterCheck, sayAfter } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
 import { clusterOf } from "./cluster";
 import { DeployedOperator } from "./deployedOperator";
@@ -72,9 +72,7 @@ export class Operators extends pulumi.ComponentResource {
     super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
     claim(cluster, claimsOf(plan), this);
     warnOfSdk();
-    for (const { severity, text } of notesOn(operators, platform)) {
-      void pulumi.log[severity](`${component}: ${text}`, this);
-    }
+    sayAfter(check, component, notesOn(operators, platform));
     const child = { parent: this };
     this.argoPlatform = toMake && new ArgoPlatform(`${name}-platform`, toMake, child);
     const ground = this.argoPlatform ?? made ?? claimant(cluster, platformKey(platform.namespace));

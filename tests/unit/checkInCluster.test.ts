@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { resetOptions } from "@pulumi/pulumi/runtime/settings";
 import { checkInCluster } from "../../components/checkInCluster";
 import type { Cluster } from "../../components/cluster";
+import { Operators } from "../../components/operators";
 import { NOTHING } from "../../preflight/lookInCluster";
-import { logged } from "./support/componentRuns";
+import { removeFolder } from "./operatorFolder";
+import { logged, refused } from "./support/componentRuns";
+import { found } from "./support/fakeLook";
 import { run } from "./support/program";
+import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
 import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
 
 const NAMESPACES = "/api/v1/namespaces";
@@ -63,6 +67,29 @@ describe("the check of a component in its cluster", function () {
       run(check),
       /It: pulumi up would delete the namespace argosy that this stack created, /,
     );
+  });
+
+  describe("of operators", () => {
+    let sample: SampleProgram;
+    before(() => {
+      sample = sampleProgram(EVERY_FORM);
+    });
+    after(() => removeFolder(sample.root));
+
+    const operators = () =>
+      void new Operators("shop", {
+        handlers: sample.definitions,
+        cluster: { kubeconfig: api.kubeconfig() },
+      });
+
+    it("refuses them with one error and no other message, which Pulumi could not deliver", async () => {
+      const name = "argosy-installation-argosy";
+      const theirs = found({ name, annotations: { "argosy.dev/program": "acme/shop/old" } });
+      api.answer = ({ path }, response) =>
+        path.endsWith(`/clusterroles/${name}`) ? json(response, theirs) : refuse(response, 404);
+      const belongs = /^Operators "shop": installation is "argosy", which in this cluster belongs to/;
+      assert.equal(await logged(() => refused(operators, belongs)), "");
+    });
   });
 });
 

@@ -116,7 +116,7 @@ describe("the components and the cluster", function () {
       run(() => void operators({}, { provider: new k8s.Provider("own", { kubeconfig: "{}" }) })),
     );
     assert.equal(lines.match(/nothing is checked in the cluster/g)?.length, 1);
-    // A message about the component, which is registered after the check.
+    // A message that comes after the check.
     assert.match(lines, /the operator gear gets rights in the whole cluster/);
   });
 

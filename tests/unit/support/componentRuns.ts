@@ -4,7 +4,7 @@ import { type Registration, type Run, run } from "./program";
 
 /**
  * What Pulumi logs while something runs. As in Pulumi (sdk/nodejs/log/index.ts), messages come one after another, and one
- * about a resource comes when that is registered.
+ * about a resource comes when that is registered. If it never is, Pulumi delivers neither this message nor any later one.
  */
 export async function logged(act: () => Promise<unknown>): Promise<string> {
   const lines: string[] = [];
@@ -13,12 +13,12 @@ export async function logged(act: () => Promise<unknown>): Promise<string> {
   const keep = (line: string, resource?: pulumi.Resource) => {
     const urn = resource?.urn as unknown as { promise(): Promise<string> } | undefined;
     last = Promise.all([last, urn?.promise()]).then(() => lines.push(line));
-    return last;
+    return last.catch(() => lines.push(`failed to deliver: ${line}`));
   };
   Object.assign(pulumi.log, { info: keep, warn: keep });
   try {
     await act();
-    await last;
+    await last.catch(() => {});
   } finally {
     Object.assign(pulumi.log, { info, warn });
   }
