@@ -1,6 +1,9 @@
+import { definitionFile, overridesOf } from "../definition/definitionFile";
+import { displayPath } from "../definition/problems";
 import { checkCustomResources, type ExpectedCustomResource } from "../preflight/checkCustomResources";
 import { checkImageVolumes, type ImageVolumesNeed } from "../preflight/checkImageVolumes";
 import { checkInstallation } from "../preflight/checkInstallation";
+import { checkNamespaces, type NeededNamespace } from "../preflight/checkNamespaces";
 import { checkOperatorNames } from "../preflight/checkOperatorNames";
 import { together } from "../preflight/lookInCluster";
 import type { Operator } from "../runtime/program";
@@ -9,6 +12,7 @@ import type { Cluster } from "./cluster";
 import { installationNameOf } from "./manifests/installation";
 import { isTakenBack } from "./manifests/metadata";
 import { runnerNameOf } from "./manifests/names";
+import { namespacesFor } from "./manifests/outside/options";
 import type { OperatorsManifests } from "./operatorsManifests";
 import type { OperatorsPlan } from "./operatorsPlan";
 
@@ -24,12 +28,13 @@ export function checkOperatorsInCluster(
   const { component, installation, operators, platform } = plan;
   const { namespace } = platform;
   const accounts = { namespace, accountOf: runnerNameOf };
-  return checkInCluster(component, cluster, async (look, { program }) =>
+  return checkInCluster(component, cluster, async (look, { program, makes }) =>
     together(
       await Promise.all([
         checkInstallation(look, { installation, clusterRole: installationNameOf(installation), program }),
         checkOperatorNames(look, { operators, program, ...accounts, clusterRoleOf: installationNameOf }),
         checkCustomResources(look, { customResources: customResourcesOf(sets), program, ...accounts }),
+        checkNamespaces(look, { namespaces: operators.flatMap(namespacesOf), makes }),
         checkImageVolumes(look, imageVolumesNeed(operators)),
       ]),
     ),
@@ -40,6 +45,21 @@ function customResourcesOf({ operators }: OperatorsManifests): ExpectedCustomRes
   return operators.flatMap(({ operator, manifests: { crd } }) =>
     crd ? [{ operator, crd: crd.metadata.name, takesExisting: isTakenBack(crd) }] : [],
   );
+}
+
+/** The namespaces that an operator names. It gets a Role in each. */
+function namespacesOf({ name, folder, overridden, namespaces, uses, on = [] }: Operator): NeededNamespace[] {
+  const file = displayPath(definitionFile(folder));
+  const list = overridden.includes("namespaces") ? overridesOf(name) : file;
+  const listed = namespaces === "all" ? [] : namespaces;
+  const others = [
+    ...Object.values(uses).flatMap(({ namespace = [] }) => namespace),
+    ...on.flatMap(namespacesFor),
+  ];
+  return [
+    ...listed.map((namespace) => ({ namespace, place: list })),
+    ...others.map((namespace) => ({ namespace, place: file })),
+  ];
 }
 
 /** Files that come from images are mounted as image volumes. */

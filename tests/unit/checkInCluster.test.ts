@@ -90,6 +90,15 @@ describe("the check of a component in its cluster", function () {
       const belongs = /^Operators "shop": installation is "argosy", which in this cluster belongs to/;
       assert.equal(await logged(() => refused(operators, belongs)), "");
     });
+
+    it("warns of the namespaces that their files name and the cluster does not have", async () => {
+      api.answer = ({ path }, response) =>
+        path === `${NAMESPACES}/team-a` ? json(response, found()) : refuse(response, 404);
+      const lines = await logged(() => run(operators));
+      const warnings = lines.match(/^Operators "shop": these namespaces are not in the cluster: .*$/gm);
+      assert.equal(warnings?.length, 1, lines);
+      assert.match(warnings?.[0] ?? "", /cluster: team-b \(\S+\/press\/operator\.yaml\)\. /);
+    });
   });
 });
 

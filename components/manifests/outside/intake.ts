@@ -18,7 +18,7 @@ import { labelsOf, type ManifestSet } from "../metadata";
 import { outsideNames, sensorPodLabels } from "../names";
 import { accountAnnotations, READ_ONLY } from "../pods";
 import { transformed } from "../transform";
-import type { OperatorOutsideEvent, OutsideOptions } from "./options";
+import { namespacesFor, type OperatorOutsideEvent, type OutsideOptions } from "./options";
 
 /**
  * The intake: the engine, with the command to make custom resources of events. Its account may create these kinds in the
@@ -165,9 +165,9 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
   const grant = (namespace: string | undefined, rules: readonly PolicyRule[]): ManifestSet =>
     buildGrant("intake", { name, namespace, labels, rules, account });
   const inCluster = events.filter(({ operator }) => !operator.customResource.namespaced);
-  const namespaces = new Set(events.flatMap(namespacesOf));
+  const namespaces = new Set(events.flatMap(({ event }) => namespacesFor(event)));
   const rulesIn = (namespace: string): PolicyRule[] => [
-    ...createRules(events.filter((event) => namespacesOf(event).includes(namespace))),
+    ...createRules(events.filter(({ event }) => namespacesFor(event).includes(namespace))),
     ...(namespace === NAMESPACE_OF_WARNINGS ? [WARN] : []),
   ];
   const chosen = events.flatMap(({ event: { namespace } }) =>
@@ -198,11 +198,6 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
 }
 
 const WARN: PolicyRule = { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] };
-
-function namespacesOf({ event: { namespace } }: OperatorOutsideEvent): readonly string[] {
-  if (namespace === undefined) return [];
-  return typeof namespace === "string" ? [namespace] : namespace.allowed;
-}
 
 /** The rights to create these kinds, and to read existing objects of them. */
 function createRules(events: readonly OperatorOutsideEvent[]): PolicyRule[] {

@@ -29,3 +29,9 @@ export function outsideEventsOf(operators: readonly Operator[]): OperatorOutside
     (operator.on ?? []).map((event) => ({ operator, event, subject: jointName(operator.name, event.name) })),
   );
 }
+
+/** The namespaces in which an event may become an object. Empty for a kind without namespaces. */
+export function namespacesFor({ namespace }: OutsideEvent): readonly string[] {
+  if (namespace === undefined) return [];
+  return typeof namespace === "string" ? [namespace] : namespace.allowed;
+}
