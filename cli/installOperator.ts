@@ -3,6 +3,7 @@ import { buildHandlerRoles, buildRoles, type RunnerAccount } from "../components
 import { tokenRule } from "../components/manifests/operator/rules";
 import { buildMemoryDefinition } from "../components/manifests/platform/memories";
 import { displayPath } from "../definition/problems";
+import { makerOf } from "../preflight/makers";
 import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator, PolicyRule } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
@@ -208,9 +209,12 @@ async function apply(client: KubernetesClient, manifest: Manifest): Promise<void
   } catch (error) {
     if (!isApiError(error, 409)) throw error;
     const { name, namespace } = metadata;
-    if (isOfPulumi(await client.get(builtIn(apiVersion, kind), { name, namespace }))) {
+    const found = await client.get(builtIn(apiVersion, kind), { name, namespace }).catch(() => undefined);
+    const program = found && makerOf(found);
+    if (program !== undefined || (kind !== CRD.kind && isOfPulumi(found))) {
+      const which = program === undefined ? "a Pulumi program" : `the Pulumi stack ${program}`;
       throw new CommandError(
-        `${kind} ${name} belongs to a Pulumi program, and this working tree changes it. Apply the change with pulumi up, ` +
+        `${kind} ${name} belongs to ${which}, and this working tree changes it. Apply the change with pulumi up, ` +
           `or try it on the embedded control plane, with argosy dev without --context. ${error.message}`,
       );
     }

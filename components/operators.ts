@@ -68,7 +68,7 @@ export class Operators extends pulumi.ComponentResource {
     announce({ used: operators });
     const sets = withReadableErrors(() => buildOperators(plan));
     const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
-    const check = checkOperatorsInCluster(plan, sets, cluster);
+    const check = checkOperatorsInCluster(plan, sets, cluster, opts.dependsOn !== undefined);
     super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
     claim(cluster, claimsOf(plan), this);
     warnOfSdk();

@@ -24,17 +24,22 @@ export function checkOperatorsInCluster(
   plan: OperatorsPlan,
   sets: OperatorsManifests,
   cluster: Cluster,
+  isAfterOthers: boolean,
 ): Promise<void> {
   const { component, installation, operators, platform } = plan;
   const { namespace } = platform;
   const accounts = { namespace, accountOf: runnerNameOf };
-  return checkInCluster(component, cluster, async (look, { program, makes }) =>
+  // The platform creates its own namespace. What the operators come after may create the others.
+  const needed = isAfterOthers
+    ? []
+    : operators.flatMap(namespacesOf).filter((each) => each.namespace !== namespace);
+  return checkInCluster(component, cluster, async (look, { program }) =>
     together(
       await Promise.all([
         checkInstallation(look, { installation, clusterRole: installationNameOf(installation), program }),
         checkOperatorNames(look, { operators, program, ...accounts, clusterRoleOf: installationNameOf }),
         checkCustomResources(look, { customResources: customResourcesOf(sets), program, ...accounts }),
-        checkNamespaces(look, { namespaces: operators.flatMap(namespacesOf), makes }),
+        checkNamespaces(look, needed),
         checkImageVolumes(look, imageVolumesNeed(operators)),
       ]),
     ),

@@ -18,8 +18,8 @@ export interface LocalOperator {
  * so that only one of both reconciles.
  *
  * @param isOfStack whether a stack says to which installation the operator belongs
- * @throws ClusterNotReadyError if the deployed operator holds no Lease, because it runs in pods; CommandError if its definition cannot be
- *   read, or if several installations have the operator, and none of them is meant
+ * @throws ClusterNotReadyError if the deployed operator holds no Lease, because it runs in pods, or if it is of another installation than
+ *   the stack; CommandError if its definition cannot be read, or if several installations have the operator, and none of them is meant
  */
 export function inPlaceOfDeployed(
   operator: Operator,
@@ -29,13 +29,20 @@ export function inPlaceOfDeployed(
   const { name } = operator;
   const same = sameOperators(operator, operators);
   const found = same.find((each) => identityOf(each) === identityOf(operator));
+  const [other] = same;
+  if (!found && other && isOfStack && !operator.watch)
+    throw new ClusterNotReadyError(
+      `${name} is deployed to this cluster by the installation ${other.installation}, and the stack is of the installation ` +
+        `${operator.installation}. Both would reconcile the same objects. Name a stack of ${other.installation} with --stack, or ` +
+        "another cluster.",
+    );
   if (!found && !isOfStack && same.length > 1) {
     const names = same.map((each) => each.installation).join(", ");
     throw new CommandError(
       `${name} is deployed more than once, in the installations ${names}. Name a stack of one of them with --stack.`,
     );
   }
-  const deployed = found ?? (isOfStack ? undefined : same[0]);
+  const deployed = found ?? (isOfStack ? undefined : other);
   const unread = unreadable.find((each) => each.name === name);
   if (!deployed && unread) throw unreadableError(unread);
   if (deployed?.execution === "pod")

@@ -111,9 +111,7 @@ export class Workshop {
     if (last) throw last;
     const others = this.engines.size === 0 ? "No operator is running yet." : "The others are running.";
     if (errors.length > 0)
-      this.options.onNotice(
-        `${others} An operator with a mistake is started as soon as the mistake is corrected.`,
-      );
+      this.options.onNotice(`${others} The rest is started as soon as nothing keeps it from starting.`);
     this.tryAgain();
   }
 
@@ -188,7 +186,7 @@ export class Workshop {
     try {
       await this.start(operator);
     } catch (error) {
-      // An author who edits the watched kind does not want the previous kind. What is in the way was so for the previous definition.
+      // An author who edits the watched kind does not want the previous kind. The previous definition would be blocked too.
       if (!before || error instanceof ClusterNotReadyError) throw error;
       this.options.onError(error as Error);
       this.options.onNotice(

@@ -87,8 +87,8 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "(execution: pod).",
     look: "The message names the Workflow and the command that resumes it. Argo's UI has the button Resume for it.",
     remedy:
-      "Resume the Workflow, or delete it if this run shall not go on. To terminate it does not help: Argo ends no Workflow " +
-      "while it is suspended. The next resync tries the object again.",
+      "Resume the Workflow. If this run should not continue, delete the Workflow, and the next resync tries the object again. " +
+      "Terminating it does not help: Argo does not end a suspended Workflow.",
   },
   RunOverdue: {
     happened:

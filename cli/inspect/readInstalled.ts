@@ -52,7 +52,7 @@ const NEEDED_OF_KIND = {
 } as const;
 
 /**
- * What to do if the cluster has not what was deployed to it. Pulumi believes its own state, and does not see what others deleted,
+ * What to do if the cluster lacks what was deployed to it. Pulumi believes its own state, and does not see what others deleted,
  * unless it refreshes.
  */
 export const AFTER_DELETION = "If somebody deleted what was deployed before, run pulumi up --refresh.";

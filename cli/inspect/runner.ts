@@ -87,7 +87,10 @@ export function whyNotRolledOut(
   if (status !== "False" && !(lastUpdateTime && isOld(lastUpdateTime))) return undefined;
   return {
     isWarning: true,
-    seen: `its roll-out does not end: ${message.replace(/\.$/, "")}`,
+    seen:
+      status === "False"
+        ? `its roll-out has failed: ${message.replace(/\.$/, "")}`
+        : "its roll-out has made no progress for a minute",
     remedy: `See why: ${describe(operator)}. If somebody has changed the Deployment by hand, run pulumi up --refresh.`,
   };
 }

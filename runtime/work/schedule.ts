@@ -160,8 +160,8 @@ export class Schedule {
   /** The work on a key has ended. */
   finish(key: string, ended: WorkResult): void {
     const entry = this.entry(key);
-    // A failure of the work on an object that is gone does not matter to a new object of its name.
-    const result: WorkResult = entry.isForgotten && ended.kind === "failed" ? { kind: "done" } : ended;
+    // The outcome of the work on an object that is gone does not matter to a new object of its name.
+    const result: WorkResult = entry.isForgotten && ended.kind !== "again" ? { kind: "done" } : ended;
     entry.isForgotten = false;
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import * as k8s from "@pulumi/kubernetes";
+import type { ComponentResourceOptions } from "@pulumi/pulumi";
 import { resetOptions } from "@pulumi/pulumi/runtime/settings";
 import { checkInCluster } from "../../components/checkInCluster";
 import type { Cluster } from "../../components/cluster";
@@ -76,11 +78,10 @@ describe("the check of a component in its cluster", function () {
     });
     after(() => removeFolder(sample.root));
 
-    const operators = () =>
-      void new Operators("shop", {
-        handlers: sample.definitions,
-        cluster: { kubeconfig: api.kubeconfig() },
-      });
+    const operators = (options: ComponentResourceOptions = {}) => {
+      const cluster = { kubeconfig: api.kubeconfig() };
+      new Operators("shop", { handlers: sample.definitions, cluster }, options);
+    };
 
     it("refuses them with one error and no other message, which Pulumi could not deliver", async () => {
       const name = "argosy-installation-argosy";
@@ -88,16 +89,23 @@ describe("the check of a component in its cluster", function () {
       api.answer = ({ path }, response) =>
         path.endsWith(`/clusterroles/${name}`) ? json(response, theirs) : refuse(response, 404);
       const belongs = /^Operators "shop": installation is "argosy", which in this cluster belongs to/;
-      assert.equal(await logged(() => refused(operators, belongs)), "");
+      assert.equal(await logged(() => refused(() => operators(), belongs)), "");
     });
 
     it("warns of the namespaces that their files name and the cluster does not have", async () => {
       api.answer = ({ path }, response) =>
         path === `${NAMESPACES}/team-a` ? json(response, found()) : refuse(response, 404);
-      const lines = await logged(() => run(operators));
+      const lines = await logged(() => run(() => operators()));
       const warnings = lines.match(/^Operators "shop": these namespaces are not in the cluster: .*$/gm);
       assert.equal(warnings?.length, 1, lines);
       assert.match(warnings?.[0] ?? "", /cluster: team-b \(\S+\/press\/operator\.yaml\)\. /);
+    });
+
+    it("does not warn if the operators come after something that may create the namespaces", async () => {
+      api.answer = (_, response) => refuse(response, 404);
+      const namespace = () => new k8s.core.v1.Namespace("team-b", { metadata: { name: "team-b" } });
+      const lines = await logged(() => run(() => operators({ dependsOn: namespace() })));
+      assert.doesNotMatch(lines, /these namespaces/);
     });
   });
 });

@@ -180,7 +180,7 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(running(), []);
     assert.deepEqual(told, [
       "the cluster does not serve the kind",
-      "No operator is running yet. An operator with a mistake is started as soon as the mistake is corrected.",
+      "No operator is running yet. The rest is started as soon as nothing keeps it from starting.",
     ]);
     refusals.clear();
     await eventually(() => assert.deepEqual(running(), ["one"]));

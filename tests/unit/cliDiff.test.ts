@@ -281,6 +281,11 @@ describe("the operator that a preview is made of", () => {
       () => place(installed("shop"), installed("other")),
       /installations shop, other\. .*--stack/,
     );
+    assert.throws(
+      () => placed(true, installed("shop")),
+      /by the installation shop, .* is of the installation argosy\./,
+    );
+    assert.deepEqual(placed(true, installed("shop"), installed("argosy")), ["argosy", "argosy-home"]);
   });
 
   it("is not run by argosy dev beside pods that do not wait for it", () => {

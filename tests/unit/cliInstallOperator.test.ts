@@ -30,29 +30,29 @@ describe("the installation of an operator", () => {
     });
   }
 
-  it("says of a CRD that a Pulumi program deployed how an edit of it is applied, and not how to take it over", async () => {
+  it("says of a CRD that a stack deployed how an edit of it is applied, and not how to take it over", async () => {
     const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
     const operator = loadDefinition(path.join(root, "widget"), widgetDefinition);
     const refusal = 'Apply failed with 1 conflict: conflict with "them"';
-    const saidOf = async (manager: string) => {
+    const saidOf = async (annotations: Record<string, string>) => {
       const client = {
         apply: async (_: unknown, { kind }: Manifest) => {
           if (kind === "CustomResourceDefinition") throw new ApiError(409, { message: refusal }, "PATCH");
         },
-        get: async () => ({ metadata: { managedFields: [{ manager, operation: "Apply" }] } }),
+        get: async () => ({ metadata: { annotations } }),
       } as unknown as KubernetesClient;
       const account = { namespace: "argosy", serviceAccountName: "widget" };
       const error = await installOperator({ client, operator, account }).catch((thrown: Error) => thrown);
       return error?.message ?? "";
     };
-    const ofStack = await saidOf("pulumi-kubernetes-15ff3607");
+    const ofStack = await saidOf({ "argosy.dev/program": "acme/shop/prod" });
     assert.equal(
       ofStack,
-      "CustomResourceDefinition widgets.shop.example.com belongs to a Pulumi program, and this working tree changes it. " +
+      "CustomResourceDefinition widgets.shop.example.com belongs to the Pulumi stack acme/shop/prod, and this working tree changes it. " +
         "Apply the change with pulumi up, or try it on the embedded control plane, with argosy dev without --context. " +
         refusal,
     );
-    assert.match(await saidOf("kubectl"), /was created by others\. Use another cluster\. .*patchForce/);
+    assert.match(await saidOf({}), /was created by others\. Use another cluster\. .*patchForce/);
     removeFolder(root);
   });
 

@@ -91,14 +91,22 @@ describe("argosy doctor in a cluster", () => {
     };
     const progressing = { status: "True", reason: "ReplicaSetUpdated" };
 
-    for (const [what, condition] of [
-      ["that it failed", { status: "False", reason: "ProgressDeadlineExceeded", lastUpdateTime: at(5) }],
-      ["that it has made no progress for a minute", { ...progressing, lastUpdateTime: at(70) }],
+    for (const [what, condition, says] of [
+      [
+        "that it failed",
+        { status: "False", reason: "ProgressDeadlineExceeded", lastUpdateTime: at(5) },
+        "has failed: It is waited for",
+      ],
+      [
+        "that it has made no progress for a minute",
+        { ...progressing, lastUpdateTime: at(70) },
+        "has made no progress for a minute",
+      ],
     ] as const) {
       it(what, async () => {
         const { state, seen, remedy } = (await rollOut(condition, 1)) ?? {};
         assert.equal(state, "warning");
-        assert.equal(seen, "1 ready, led by cache-runner-1, but its roll-out does not end: It is waited for");
+        assert.equal(seen, `1 ready, led by cache-runner-1, but its roll-out ${says}`);
         assert.match(
           remedy ?? "",
           /^See why: kubectl -n argosy describe deployments,pods .* pulumi up --refresh\.$/,
