@@ -195,6 +195,8 @@ describe("the engine changes a child that exists by the update policy of its kin
   it("recreate: a Job whose template has changed is deleted and created again", async () => {
     const object = await bench.applyObject("recreated", answering(job("recreated", "example.com/one:1")));
     const { uid } = (await eventually(() => bench.api.get(jobHere("recreated")))).metadata;
+    // Kubernetes' Job controller knows Jobs by their names: it may wait minutes for the pod of one that went too soon.
+    await bench.ready(object);
     await bench.applyObject("recreated", answering(job("recreated", "example.com/two:1")));
     const found = await eventually(async () => {
       const again = await bench.api.get(jobHere("recreated"));
