@@ -100,9 +100,9 @@ export function afterCheck(
 }
 
 /**
- * Logs notes on a component once a check has succeeded: for a refused program only the reason is logged. The notes are about no resource, because
- * Pulumi cannot deliver a message about a resource that is never registered. After such a message it delivers none, not even its own
- * error.
+ * Logs notes on a component once a check has succeeded: for a refused program only the reason is logged. The notes are about no
+ * resource, because Pulumi cannot deliver a message about a resource that is never registered. After such a message it delivers
+ * none, not even its own error.
  */
 export function sayAfter(check: Promise<void>, component: string, notes: readonly Note[]): void {
   const say = () => {

@@ -184,8 +184,8 @@ export class Schedule {
   }
 
   /**
-   * The object of a key is gone: the key no longer waits, and its failures are forgotten. Work on it ends by itself, and fails without
-   * a consequence.
+   * The object of a key is gone: the key no longer waits, and its failures are forgotten. Work on it ends by itself. If that
+   * work fails, the failure is forgotten too.
    */
   forget(key: string): void {
     const entry = this.entries.get(key);
