@@ -6,47 +6,48 @@ import { resourcesOf } from "../resources";
 import { transformed } from "../transform";
 import { dependencyOf, type EventPathOptions } from "./options";
 
-/** The parts that every EventSource and every Sensor has, whatever its events are. */
+/** How the two kinds differ, whatever their events are. */
+interface Kind {
+  /** The name of their pods' options. */
+  readonly pods: "eventSource" | "sensor";
+  /** The label by which the keeper finds their pods. */
+  readonly component: Exclude<EventPathPart, "event-bus">;
+  readonly account: "sourceAccount" | "sensorAccount";
+  /** The conditions that Pulumi awaits. */
+  readonly conditions: readonly string[];
+}
+
+const KINDS: Readonly<Record<"EventSource" | "Sensor", Kind>> = {
+  EventSource: {
+    pods: "eventSource",
+    component: "event-source",
+    account: "sourceAccount",
+    conditions: ["SourcesProvided", "Deployed"],
+  },
+  Sensor: {
+    pods: "sensor",
+    component: "sensor",
+    account: "sensorAccount",
+    conditions: ["DependenciesProvided", "TriggersProvided", "Deployed"],
+  },
+};
 
 /** @see buildArgoEventSource */
 export interface EventSourceParts {
   /** The transform that may change it. */
   readonly part: "eventSource" | "outsideEventSource";
   readonly name: string;
-  readonly podAnnotations?: Readonly<Record<string, string>>;
+  readonly podAnnotations?: Annotations;
   /** Its events, by their types, and the ports on which it listens. */
   readonly events: Readonly<Record<string, unknown>>;
 }
 
-/** An EventSource of these events. It has one replica, so that nothing is elected. */
-export function buildArgoEventSource(parts: EventSourceParts, options: EventPathOptions): Manifest {
-  const { part, name, podAnnotations, events } = parts;
-  const { eventBus, sourceAccount } = eventPathNames(options.name);
-  return transformed(
-    part,
-    {
-      apiVersion: "argoproj.io/v1alpha1",
-      kind: "EventSource",
-      metadata: {
-        name,
-        namespace: options.platform.namespace,
-        labels: labelsOf(options.name, "event-source"),
-        annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
-      },
-      spec: {
-        eventBusName: eventBus,
-        replicas: 1,
-        template: podTemplate(options, {
-          part: "eventSource",
-          component: "event-source",
-          serviceAccountName: sourceAccount,
-          ...(podAnnotations && { annotations: podAnnotations }),
-        }),
-        ...events,
-      },
-    },
-    options,
-  );
+/** An EventSource of these events. */
+export function buildArgoEventSource(
+  { part, name, podAnnotations, events }: EventSourceParts,
+  options: EventPathOptions,
+): Manifest {
+  return transformed(part, build("EventSource", name, events, options, podAnnotations), options);
 }
 
 /** @see buildArgoSensor */
@@ -58,43 +59,41 @@ export interface SensorParts {
   readonly triggers: readonly Trigger[];
 }
 
-/** A Sensor with these dependencies and triggers. It has one replica, so that nothing is elected. */
-export function buildArgoSensor(parts: SensorParts, options: EventPathOptions): Manifest {
-  const { part, name, dependencies, triggers } = parts;
-  const { eventBus, sensorAccount } = eventPathNames(options.name);
-  return transformed(
-    part,
-    {
-      apiVersion: "argoproj.io/v1alpha1",
-      kind: "Sensor",
-      metadata: {
-        name,
-        namespace: options.platform.namespace,
-        labels: labelsOf(options.name, "sensor"),
-        annotations: { ...awaited("DependenciesProvided", "TriggersProvided", "Deployed"), ...TAKEN_BACK },
-      },
-      spec: {
-        eventBusName: eventBus,
-        replicas: 1,
-        template: podTemplate(options, {
-          part: "sensor",
-          component: "sensor",
-          serviceAccountName: sensorAccount,
-        }),
-        dependencies,
-        triggers,
-      },
-    },
-    options,
-  );
+/** A Sensor with these dependencies and triggers. */
+export function buildArgoSensor(
+  { part, name, dependencies, triggers }: SensorParts,
+  options: EventPathOptions,
+): Manifest {
+  return transformed(part, build("Sensor", name, { dependencies, triggers }, options), options);
 }
 
-/** The differences between the pods of an EventSource and of a Sensor. */
-interface EventPathPod {
-  readonly part: "eventSource" | "sensor";
-  readonly component: Exclude<EventPathPart, "event-bus">;
-  readonly serviceAccountName: string;
-  readonly annotations?: Readonly<Record<string, string>>;
+type Annotations = Readonly<Record<string, string>>;
+
+/** It has one replica, so that nothing is elected. */
+function build(
+  kind: keyof typeof KINDS,
+  name: string,
+  spec: Readonly<Record<string, unknown>>,
+  options: EventPathOptions,
+  podAnnotations?: Annotations,
+): Manifest {
+  const { component, conditions } = KINDS[kind];
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind,
+    metadata: {
+      name,
+      namespace: options.platform.namespace,
+      labels: labelsOf(options.name, component),
+      annotations: { ...awaited(...conditions), ...TAKEN_BACK },
+    },
+    spec: {
+      eventBusName: eventPathNames(options.name).eventBus,
+      replicas: 1,
+      template: podTemplate(kind, options, podAnnotations),
+      ...spec,
+    },
+  };
 }
 
 /**
@@ -102,15 +101,15 @@ interface EventPathPod {
  * emptyDir at /tmp for the log of the leader election, and the bus's password as a volume
  * (pkg/reconciler/eventsource/resource.go, pkg/reconciler/sensor/resource.go). So the root may stay read-only.
  */
-function podTemplate(options: EventPathOptions, pod: EventPathPod) {
-  const { part, component, serviceAccountName, annotations } = pod;
+function podTemplate(kind: keyof typeof KINDS, options: EventPathOptions, annotations?: Annotations) {
+  const { pods, component, account } = KINDS[kind];
   const labels = labelsOf(options.name, component);
   return {
-    metadata: podMetadata(part, { labels, ...(annotations && { annotations }) }, options),
-    serviceAccountName,
+    metadata: podMetadata(pods, { labels, ...(annotations && { annotations }) }, options),
+    serviceAccountName: eventPathNames(options.name)[account],
     securityContext: POD_SECURITY,
-    ...placementFields(part, options),
-    container: { securityContext: CONTAINER_SECURITY, resources: resourcesOf(part, options) },
+    ...placementFields(pods, options),
+    container: { securityContext: CONTAINER_SECURITY, resources: resourcesOf(pods, options) },
   };
 }
 
