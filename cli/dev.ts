@@ -26,11 +26,11 @@ import { installedOperatorsSeen } from "./inspect/installed";
 import { untilAborted } from "./interruption";
 import { withLoginRemedy } from "./loginRemedy";
 import { startMetricsServer } from "./metricsServer";
-import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
+import { type Cluster, type ClusterOptions, openCluster, withClient } from "./openCluster";
 import { findProject } from "./project";
 import { formatLog, formatReconcile } from "./reconcileLine";
 import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
-import { type OtherHandler, runOperator, withClient } from "./runOperator";
+import { type OtherHandler, runOperator } from "./runOperator";
 import { print, progress, styleFor } from "./terminal";
 
 /** @see dev */

@@ -72,11 +72,19 @@ const ANSWER_MS = 10_000;
 
 /** Resolves when the cluster has answered. @throws ApiError, ApiUnreachableError; Error if there is no answer for 10 s */
 export async function awaitAnswer(connection: ClusterConnection): Promise<void> {
+  const answer = await withClient(connection, (client) => within(ANSWER_MS, client.read("/version")));
+  if (answer === undefined)
+    throw new Error(`${connection.server} has not answered for ${ANSWER_MS / 1000} s`);
+}
+
+/** Does something with a client of its own. */
+export async function withClient<T>(
+  connection: ClusterConnection,
+  action: (client: KubernetesClient) => Promise<T>,
+): Promise<T> {
   const client = new KubernetesClient(connection);
   try {
-    const answer = await within(ANSWER_MS, client.read("/version"));
-    if (answer === undefined)
-      throw new Error(`${connection.server} has not answered for ${ANSWER_MS / 1000} s`);
+    return await action(client);
   } finally {
     client.close();
   }

@@ -6,7 +6,6 @@ import { Engine } from "../runtime/engine/engine";
 import type { EngineOptions } from "../runtime/engine/engineOptions";
 import type { HandlerQuestion } from "../runtime/handler/contract";
 import type { HandlerTransport } from "../runtime/handler/handlerTransport";
-import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { handlerAccountOf } from "../runtime/pod/handlerContainer/handlerToken";
 import type { ReconcileReport } from "../runtime/reconcile/report";
@@ -21,6 +20,7 @@ import { installOperator, rolesInForce, rulesInForce } from "./installOperator";
 import { localHandler } from "./localHandler";
 import { withLoginRemedy } from "./loginRemedy";
 import { ObservedTransport } from "./observedTransport";
+import { withClient } from "./openCluster";
 import { connectionAs } from "./serviceAccountToken";
 
 /** @see runOperator */
@@ -177,18 +177,5 @@ async function startController(controller: Engine, signal: AbortSignal | undefin
     throw error;
   } finally {
     signal?.removeEventListener("abort", stop);
-  }
-}
-
-/** Does something with a client of its own. */
-export async function withClient<T>(
-  connection: ClusterConnection,
-  action: (client: KubernetesClient) => Promise<T>,
-): Promise<T> {
-  const client = new KubernetesClient(connection);
-  try {
-    return await action(client);
-  } finally {
-    client.close();
   }
 }

@@ -107,8 +107,8 @@ async function createCluster(
     end: () => {
       child.off("exit", onExit);
       // Once the child has been reaped, its number may be another process's.
-      const isOver = child.exitCode !== null || child.signalCode !== null;
-      if (child.pid !== undefined && !isOver && isRunning(child.pid)) process.kill(-child.pid, "SIGKILL");
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+        process.kill(-child.pid, "SIGKILL");
     },
   };
 }

@@ -1,6 +1,6 @@
-import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { type ClusterOptions, openUsersCluster } from "../openCluster";
+import { type ClusterOptions, openUsersCluster, withClient } from "../openCluster";
 
 /** Runs an action with an existing cluster: that of the options, or else that of the current context. */
 export async function withCluster<T>(
@@ -8,10 +8,5 @@ export async function withCluster<T>(
   action: (client: KubernetesClient, connection: ClusterConnection) => Promise<T>,
 ): Promise<T> {
   const { connection } = await openUsersCluster(options);
-  const client = new KubernetesClient(connection);
-  try {
-    return await action(client, connection);
-  } finally {
-    client.close();
-  }
+  return withClient(connection, (client) => action(client, connection));
 }
