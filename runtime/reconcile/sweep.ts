@@ -70,19 +70,19 @@ export class Sweep {
     changes: ChildChange[],
   ): Promise<ReadonlyMap<string, ReconcileFailure>> {
     const { children } = this.options;
-    const kept = new Map<string, ReconcileFailure>();
+    const failures = new Map<string, ReconcileFailure>();
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.learn(client, kind, object, {
-        onUngranted: (failure) => kept.set(kind, failure),
+        onUngranted: (failure) => failures.set(kind, failure),
       });
       if (!resource) continue;
       const left = children
         .of(object.metadata.uid)
         .filter((child) => isSameKind(kindKey(child.resource), kind) && !child.deleting);
-      const { ungranted } = await deleteEach(client, this.doomed(client, left), changes);
-      if (ungranted) kept.set(kind, kindNotGranted(resource));
+      const kept = await deleteEach(client, this.doomed(client, left), changes);
+      if (kept) failures.set(kind, kindNotGranted(resource));
     }
-    return kept;
+    return failures;
   }
 
   /**
@@ -126,8 +126,8 @@ export class Sweep {
       .filter(({ namespace, deleting }) => !deleting && isFar(namespace));
     doomed.push(...this.doomed(client, far));
     const kept = await deleteEach(client, doomed, changes);
-    if (kept.ungranted) {
-      const { resource, namespace } = kept.ungranted;
+    if (kept) {
+      const { resource, namespace } = kept.child;
       const where = operator.namespaces === "all" ? undefined : namespace;
       ungranted ??= kindNotGranted(resource, where, this.isDeclared(kindKey(resource)));
     }
@@ -161,8 +161,8 @@ export class Sweep {
     const left = children.of(uid).filter(({ deleting, facts }) => {
       return !deleting && formatName(facts.owner) === formatName(object.metadata);
     });
-    const { failure } = await deleteEach(client, this.doomed(client, left), changes);
-    if (failure) throw failure;
+    const kept = await deleteEach(client, this.doomed(client, left), changes);
+    if (kept) throw kept.failure;
   }
 
   private doomed(client: KubernetesClient, children: readonly Child[]): Doomed[] {
@@ -273,24 +273,25 @@ interface Doomed {
   readonly remove: () => Promise<ChildChange | undefined>;
 }
 
-/** The first child that may not be deleted, because the runner has no right to. Both or neither. */
-interface Ungranted {
-  readonly ungranted?: Doomed;
-  readonly failure?: ReconcileFailure;
+/** A child that may not be deleted, because the runner has no right to. */
+interface Kept {
+  readonly child: Doomed;
+  readonly failure: ReconcileFailure;
 }
 
 /**
  * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
  * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
  * @param changes gets each deletion when it is done
+ * @returns the first one that may not be deleted. Undefined if there is none
  * @throws the first refusal for another reason than a missing right, after the others were deleted, and any other error at once
  */
 async function deleteEach(
   client: KubernetesClient,
   children: readonly Doomed[],
   changes: ChildChange[],
-): Promise<Ungranted> {
-  let kept: Ungranted = {};
+): Promise<Kept | undefined> {
+  let kept: Kept | undefined;
   let refusal: ReconcileFailure | undefined;
   for (const child of children) {
     try {
@@ -300,7 +301,7 @@ async function deleteEach(
       if (!(error instanceof ReconcileFailure)) throw error;
       if (!isRightMissing(error)) refusal ??= error;
       else if (child.namespace === undefined || !(await isGoing(client, child.namespace)))
-        kept = kept.ungranted ? kept : { ungranted: child, failure: error };
+        kept ??= { child, failure: error };
     }
   }
   if (refusal) throw refusal;
