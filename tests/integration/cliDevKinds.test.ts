@@ -6,13 +6,18 @@ import { cacheDirectory } from "../../cli/controlPlane/cache";
 import { loadOperator } from "../../definition/loadOperator";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
-import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
 import { eventually } from "../support/eventually";
 import { isAlive } from "../unit/support/handlers";
 import { CommandProcess } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
-import { configMap, customResourceDefinition, inNamespace, OPEN_SCHEMA } from "./support/manifests";
+import {
+  configMap,
+  customResourceDefinition,
+  deployedDefinition,
+  inNamespace,
+  OPEN_SCHEMA,
+} from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { conditionOf, statusOf } from "./support/useOperator";
 
@@ -76,16 +81,8 @@ describe("argosy dev: kinds that the cluster does not serve", function () {
   }
 
   /** The definition of an operator in this folder as a program would have deployed it to run in pods. */
-  const deployed = (of: string): Manifest => ({
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: {
-      name: "podded-definition",
-      namespace,
-      labels: { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" },
-    },
-    data: { [DEFINITION_FILE]: definitionFileContent({ ...loadOperator(of), execution: "pod" }) },
-  });
+  const deployed = (of: string): Manifest =>
+    deployedDefinition({ ...loadOperator(of), execution: "pod" }, namespace);
 
   const object = (kind: string, name: string, spec: JsonObject = {}): Manifest => ({
     apiVersion: `${GROUP}/v1`,

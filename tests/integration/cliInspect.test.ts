@@ -3,11 +3,10 @@ import { main } from "../../cli/argosy";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { buildRecordedRun } from "../../runtime/argo/recordedRun";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
 import { eventually } from "../support/eventually";
 import { captured } from "../unit/support/captured";
 import { announceArgo, INSTANCE_ID } from "./support/argo";
-import { configMap, inNamespace } from "./support/manifests";
+import { configMap, deployedDefinition, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -21,16 +20,7 @@ describe("the commands that look at a cluster", function () {
   before(async () => {
     kubeconfig = await askForCluster();
     const { operator, runnerNamespace: namespace } = bench.operator;
-    await bench.api.apply({
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: {
-        name: "inspected-definition",
-        namespace,
-        labels: { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" },
-      },
-      data: { [DEFINITION_FILE]: definitionFileContent(operator) },
-    });
+    await bench.api.apply(deployedDefinition(operator, namespace));
   });
 
   /** Runs a command against the control plane. */

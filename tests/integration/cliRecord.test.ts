@@ -8,12 +8,11 @@ import { main } from "../../cli/argosy";
 import { buildRecordedRun } from "../../runtime/argo/recordedRun";
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";
 import { captured } from "../unit/support/captured";
 import { announceArgo } from "./support/argo";
-import { configMap, deployment, inNamespace } from "./support/manifests";
+import { configMap, deployedDefinition, deployment, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -62,12 +61,7 @@ describe("argosy record", function () {
   before(async () => {
     kubeconfig = await askForCluster();
     const { operator, runnerNamespace: namespace } = bench.operator;
-    const labels = { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" };
-    await bench.api.apply({
-      ...{ apiVersion: "v1", kind: "ConfigMap" },
-      metadata: { name: "recorded-definition", namespace, labels },
-      data: { [DEFINITION_FILE]: definitionFileContent(operator) },
-    });
+    await bench.api.apply(deployedDefinition(operator, namespace));
     await bench.api.apply({
       ...{ apiVersion: "v1", kind: "Secret" },
       metadata: { name: "recorded-token", namespace },

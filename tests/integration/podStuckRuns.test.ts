@@ -3,7 +3,7 @@ import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manife
 import { WORKFLOW_TASK_RESULTS, WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
-import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../runtime/pod/resync/resyncOnce";
+import type { ResyncOptions, ResyncResult } from "../../runtime/pod/resync/resyncOnce";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
 import { INSTANCE_ID, submit } from "./support/argo";
@@ -44,14 +44,8 @@ describe("a resync of the form pod, of objects whose runs do not end", () => {
   const inAnHour = () => Object.assign(bench.client.with({}), { now: () => Date.now() + 3_600_000 });
 
   const resync = (more: Partial<ResyncOptions> = {}): Promise<ResyncResult> =>
-    resyncOnce({
+    bench.resync({
       operator: { ...bench.operator.operator, namespaces: [bench.namespace], concurrency: 1 },
-      client: bench.client,
-      namespace: bench.operator.runnerNamespace,
-      instanceId: INSTANCE_ID,
-      instance: "resync-pod",
-      lookMs: 50,
-      withinMs: 300,
       onError: (what, { message }) => void told.push(`${what}: ${message}`),
       onNotice: (what, message) => void told.push(`${what}: ${message}`),
       ...more,

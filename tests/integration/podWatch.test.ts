@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
-import { resyncOnce } from "../../runtime/pod/resync/resyncOnce";
 import { eventually } from "../support/eventually";
-import { INSTANCE_ID, submit } from "./support/argo";
+import { submit } from "./support/argo";
 import { configMap, deployment, inNamespace, namespace as namespaceOf } from "./support/manifests";
 import { type PodBench, usePods } from "./support/podRun";
 import { saying } from "./support/useWatching";
@@ -81,17 +80,6 @@ describe("an operator that watches a kind that others own, in the form pod", fun
     });
     return looked.find((each) => each.name === name)?.need;
   }
-
-  const resync = () =>
-    resyncOnce({
-      operator: bench.operator.operator,
-      client: bench.client,
-      namespace: bench.operator.runnerNamespace,
-      instanceId: INSTANCE_ID,
-      instance: "resync-pod",
-      lookMs: 50,
-      withinMs: 300,
-    });
 
   const memoryOf = (object: KubernetesObject) => bench.api.get(bench.operator.memoryOf(object));
 
@@ -188,7 +176,7 @@ describe("an operator that watches a kind that others own, in the form pod", fun
       },
     );
     await bench.api.patch(bench.workflow("silent"), { status: { phase: "Failed", message: "no node" } });
-    await resync();
+    await bench.resync();
     const [ready] = conditionsIn((await memoryOf(object))["status"]);
     assert.deepEqual([ready?.status, ready?.reason], ["False", "RunFailed"]);
   });
@@ -199,8 +187,8 @@ describe("an operator that watches a kind that others own, in the form pod", fun
     const labels = { "argosy.dev/object-uid": uid };
     await submit(bench.operator, "held", { namespace: first, name, uid }, labels);
     await bench.api.patch(bench.workflow("held"), { spec: { suspend: true }, status: { phase: "Running" } });
-    await resync();
-    await resync();
+    await bench.resync();
+    await bench.resync();
     const [ready] = conditionsIn((await memoryOf(object))["status"]);
     assert.deepEqual([ready?.status, ready?.reason], ["False", "RunSuspended"]);
     const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, first);

@@ -32,8 +32,8 @@ export async function killApiServer({ directory, server }: Place): Promise<void>
 }
 
 /**
- * Starts the API server again with the same arguments, unless it is running, and resolves when it is ready. Controllers and other watchers retry with a
- * growing delay, as in any cluster: after an outage of many seconds they take up to a minute to notice.
+ * Starts the API server again with the same arguments, unless it is running, and resolves when it is ready. Controllers and other
+ * watchers retry with a growing delay, as in any cluster: after an outage of many seconds they take up to a minute to notice.
  *
  * @throws if it ends or is not ready within a minute: its last words
  */

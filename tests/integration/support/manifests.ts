@@ -1,4 +1,6 @@
+import type { Operator } from "../../../runtime/definition/definition";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
 
 /** Fields of a manifest's metadata beside its name. */
 export type Metadata = Partial<Manifest["metadata"]>;
@@ -79,6 +81,17 @@ export function namespace(name: string): Manifest {
 /** The same manifest in a namespace. */
 export function inNamespace(manifest: Manifest, namespace: string): Manifest {
   return { ...manifest, metadata: { ...manifest.metadata, namespace } };
+}
+
+/** The definition of an operator, as a program deploys it to the namespace of its runner. */
+export function deployedDefinition(operator: Operator, namespace: string): Manifest {
+  const labels = { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: `${operator.name}-definition`, namespace, labels },
+    data: { [DEFINITION_FILE]: definitionFileContent(operator) },
+  };
 }
 
 function podSpec(image = "example.com/worker:1"): JsonObject {

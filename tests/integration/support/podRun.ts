@@ -3,11 +3,12 @@ import { WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { Condition, Manifest } from "../../../runtime/kubernetes/objects";
+import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../../runtime/pod/resync/resyncOnce";
 import { type RunOnceOptions, runOnce } from "../../../runtime/pod/run/runOnce";
 import type { RunOutcome } from "../../../runtime/pod/run/runOutcome";
 import type { Reference } from "../../../tools/objects";
 import type { Api } from "./api";
-import { allowRunner, announceArgo } from "./argo";
+import { allowRunner, announceArgo, INSTANCE_ID } from "./argo";
 import { announceKind, sharedCluster } from "./cluster";
 import {
   customResourceDefinitionOf,
@@ -59,6 +60,21 @@ export class PodBench {
       namespace: runnerNamespace,
       workflow,
       instance: `${workflow}-pod`,
+      ...more,
+    });
+  }
+
+  /** Does what the pod of a resync does. */
+  resync(more: Partial<ResyncOptions> = {}): Promise<ResyncResult> {
+    const { operator, runnerNamespace } = this.operator;
+    return resyncOnce({
+      operator,
+      client: this.client,
+      namespace: runnerNamespace,
+      instanceId: INSTANCE_ID,
+      instance: "resync-pod",
+      lookMs: 50,
+      withinMs: 300,
       ...more,
     });
   }

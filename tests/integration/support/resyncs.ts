@@ -2,8 +2,8 @@ import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../../components/man
 import { WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { Operator, UpdatePolicy } from "../../../runtime/definition/definition";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../../runtime/pod/resync/resyncOnce";
-import { INSTANCE_ID, submit } from "./argo";
+import type { ResyncOptions, ResyncResult } from "../../../runtime/pod/resync/resyncOnce";
+import { submit } from "./argo";
 import { PodBench, usePods } from "./podRun";
 
 /** The resyncs of an operator that has a pod for each run, without pods and without Argo. */
@@ -13,16 +13,9 @@ export class ResyncBench extends PodBench {
     return { ...this.operator.operator, namespaces: [this.namespace], resyncSeconds: Number.NaN };
   }
 
-  /** What the pod of a resync does. */
-  resync(more: Partial<ResyncOptions> = {}): Promise<ResyncResult> {
-    return resyncOnce({
+  override resync(more: Partial<ResyncOptions> = {}): Promise<ResyncResult> {
+    return super.resync({
       operator: { ...this.operator.operator, namespaces: [this.namespace] },
-      client: this.client,
-      namespace: this.operator.runnerNamespace,
-      instanceId: INSTANCE_ID,
-      instance: "resync-pod",
-      lookMs: 50,
-      withinMs: 300,
       ...more,
     });
   }

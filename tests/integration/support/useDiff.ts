@@ -5,8 +5,8 @@ import path from "node:path";
 import { main } from "../../../cli/argosy";
 import type { ObjectPreview } from "../../../cli/diff/preview";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
-import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
 import { captured } from "../../unit/support/captured";
+import { deployedDefinition } from "./manifests";
 import { askForCluster } from "./sharedCluster";
 import type { ObjectPlan } from "./testOperator";
 import { useOperator } from "./useOperator";
@@ -36,16 +36,7 @@ export function useDiff() {
   before(async () => {
     kubeconfig = await askForCluster();
     const { operator, runnerNamespace } = bench.operator;
-    await bench.api.apply({
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: {
-        name: "previewed-definition",
-        namespace: runnerNamespace,
-        labels: { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" },
-      },
-      data: { [DEFINITION_FILE]: definitionFileContent(operator) },
-    });
+    await bench.api.apply(deployedDefinition(operator, runnerNamespace));
   });
   beforeEach(() => {
     tree = mkdtempSync(path.join(tmpdir(), "argosy-tree-"));

@@ -33,7 +33,10 @@ const GLOBALS_OF_SCRIPT = 1;
 
 const states = new Map<string, State>();
 
-/** Argo begins a Lua for each event. To begin one takes longer than the script, so one of ours has further globals for each event. */
+/**
+ * The Lua state of a script. Argo creates a state for each event. That takes longer than the script runs, so here all events share one
+ * state, and each event gets globals of its own.
+ */
 function stateWith(script: string): State {
   const known = states.get(script);
   if (known) return known;
