@@ -6,8 +6,8 @@ import type { Resource } from "../kubernetes/resource";
 import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { WorkResult } from "../work/backoff";
 import { dropOldest } from "../work/dropOldest";
-import { Schedule } from "../work/schedule";
 import { Workers } from "../work/workers";
+import { WorkQueue } from "../work/workQueue";
 import type { Child, ChildStore } from "./childStore";
 import type { ChildWriter, Orphan } from "./childWriter";
 import { canReference, type Owner } from "./ownership";
@@ -74,7 +74,7 @@ const CLOCK_LATE_MS = 1_000;
  * - A term that has ended deletes nothing.
  */
 export class Orphans {
-  private readonly schedule = new Schedule();
+  private readonly queue = new WorkQueue();
   private readonly workers: Workers;
   private client: KubernetesClient | undefined;
   /** The uids of the children of which a notice has said that they are left on purpose. */
@@ -84,7 +84,7 @@ export class Orphans {
 
   constructor(private readonly options: OrphansOptions) {
     this.workers = new Workers({
-      schedule: this.schedule,
+      queue: this.queue,
       concurrency: CONCURRENCY,
       work: (uid, attempt) => this.deleteChildren(uid, attempt),
     });
@@ -99,7 +99,7 @@ export class Orphans {
   /** The term ended. */
   discard(): void {
     this.workers.pause();
-    this.schedule.clear();
+    this.queue.clear();
     this.client = undefined;
   }
 
@@ -125,7 +125,7 @@ export class Orphans {
 
   private add(ownerUid: string, afterMs: number): void {
     if (!this.client) return;
-    this.schedule.add(ownerUid, { priority: "routine", afterMs });
+    this.queue.add(ownerUid, { priority: "routine", afterMs });
     this.workers.wake();
   }
 

@@ -15,9 +15,9 @@ import type { TrialResult } from "../reconcile/trial";
 import { Alarms } from "../work/alarms";
 import { Arrivals } from "../work/arrivals";
 import { Resync } from "../work/resync";
-import { type KeyState, Schedule } from "../work/schedule";
 import { Triggers } from "../work/triggers";
 import { Workers } from "../work/workers";
+import { type KeyState, WorkQueue } from "../work/workQueue";
 import type { EngineOptions } from "./engineOptions";
 import { Leading } from "./leading";
 import { Metrics } from "./metrics";
@@ -53,7 +53,7 @@ export class Engine {
   readonly metrics: Metrics;
   private readonly client: KubernetesClient;
   private readonly pool: HandlerPool;
-  private readonly schedule: Schedule;
+  private readonly queue: WorkQueue;
   private readonly workers: Workers;
   private readonly triggers: Triggers;
   private readonly resync: Resync;
@@ -82,25 +82,25 @@ export class Engine {
       onLateAnswer: () => this.metrics.answeredLate(),
     });
     const resyncMs = operator.resyncSeconds * 1000;
-    this.schedule = new Schedule({
+    this.queue = new WorkQueue({
       longestWaitMs: resyncMs,
       ...(operator.watch && { pace: PACE_OF_OTHERS }),
     });
     this.workers = new Workers({
-      schedule: this.schedule,
+      queue: this.queue,
       concurrency: operator.concurrency,
       mostAtWork: operator.concurrency * AT_WORK_FOR_EACH_HANDLER,
       work: (key, attempt, leave) => this.work.do(key, attempt, leave),
     });
-    this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.workers.wake() });
+    this.triggers = new Triggers({ queue: this.queue, wake: () => this.workers.wake() });
     this.alarms = new Alarms({
       // A schedule that is due waits for no backoff. A new term begins with a look at every object.
       onDue: (key) => this.isLeading && this.triggers.add(key, "routine"),
     });
-    const { client, schedule, triggers, requests, alarms, metrics } = this;
+    const { client, queue, triggers, requests, alarms, metrics } = this;
     const shared = {
       ...options,
-      schedule,
+      queue,
       triggers,
       arrivals: new Arrivals(),
       requests,
@@ -153,7 +153,7 @@ export class Engine {
   async stop(graceMs?: number): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
     await this.leading?.stop(graceMs);
-    this.schedule.clear();
+    this.queue.clear();
     this.alarms.clear();
     await Promise.all([this.parts?.watches.stop(), this.pool.close()]);
     this.client.close();
@@ -175,7 +175,7 @@ export class Engine {
     return (watches?.names() ?? []).map((name) => ({
       ...name,
       uid: watches?.objects.uidOf(name),
-      ...this.alarms.withAlarm(keyOf(name), this.schedule.stateOf(keyOf(name))),
+      ...this.alarms.withAlarm(keyOf(name), this.queue.stateOf(keyOf(name))),
     }));
   }
 
@@ -259,11 +259,11 @@ export class Engine {
   }
 
   private newLeading({ watches, outbox, orphans }: Parts): Leading {
-    const { client, schedule, workers, pool: handlers, resync, requests, wakeups, notice } = this;
+    const { client, queue, workers, pool: handlers, resync, requests, wakeups, notice } = this;
     const { operator, namespace, identity, leaseSeconds } = this.options;
     return new Leading({
       client,
-      schedule,
+      queue,
       workers,
       handlers,
       resync,
@@ -282,12 +282,12 @@ export class Engine {
   private newMetrics(): Metrics {
     return new Metrics(this.options.operator.name, {
       // A standby collects changes too, for the term that it may get.
-      queueDepth: () => (this.isLeading ? this.schedule.depth : 0),
+      queueDepth: () => (this.isLeading ? this.queue.depth : 0),
       queueOldestSeconds: () => {
-        const since = this.isLeading ? this.schedule.oldestSince : undefined;
+        const since = this.isLeading ? this.queue.oldestSince : undefined;
         return since === undefined ? 0 : (performance.now() - since) / 1000;
       },
-      failing: () => (this.isLeading ? this.schedule.failing : 0),
+      failing: () => (this.isLeading ? this.queue.failing : 0),
       contested: () => this.triggers.contested,
       active: () => this.workers.keys.size,
       handlerProcesses: () => this.pool.size,

@@ -8,16 +8,16 @@ import { NotLeadingError, type Term } from "../leadership/term";
 import type { Outbox } from "../outbox/outbox";
 import type { ReconcileRequests } from "../reconcile/requests";
 import type { Resync } from "../work/resync";
-import type { Schedule } from "../work/schedule";
 import { within } from "../work/within";
 import type { Workers } from "../work/workers";
+import type { WorkQueue } from "../work/workQueue";
 import type { Wakeups } from "./wakeups";
 import type { Watches } from "./watches";
 
 /** The parts that begin and end with each term, and the options with which {@link Leading} stands for election. */
 export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "identity" | "leaseSeconds"> {
   readonly client: KubernetesClient;
-  readonly schedule: Schedule;
+  readonly queue: WorkQueue;
   readonly workers: Workers;
   readonly handlers: Pick<HandlerPool, "abandon">;
   readonly resync: Resync;
@@ -128,7 +128,7 @@ export class Leading {
 
   private async begin(term: Term): Promise<void> {
     const { signal } = term;
-    const { schedule, workers, handlers, resync, requests, watches, outbox, orphans, wakeups, notice } =
+    const { queue, workers, handlers, resync, requests, watches, outbox, orphans, wakeups, notice } =
       this.options;
     // Their answers could not be applied any more. Another process will soon ask its own handler about the same objects. No further
     // handler is asked, because the term has ended by then.
@@ -145,19 +145,19 @@ export class Leading {
     outbox.open((name) => client.with({ fence: () => term.assert(keyOf(name)) }));
     orphans?.open(client.with({ fence: () => term.assert() }));
     this.block();
-    schedule.restartWaiting();
+    queue.restartWaiting();
     wakeups.beginTerm();
     resync.start();
     workers.start();
   }
 
   private end(): void {
-    const { schedule, workers, resync, requests, outbox, orphans, notice } = this.options;
+    const { queue, workers, resync, requests, outbox, orphans, notice } = this.options;
     notice("not leading any more");
     resync.stop();
     workers.pause();
     // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
-    schedule.clear();
+    queue.clear();
     outbox.discard();
     orphans?.discard();
     requests.refuse(new NotLeadingError());
@@ -165,13 +165,13 @@ export class Leading {
 
   /** Another process still works on some objects. They are read from the API server when its work has ended. */
   private block(): void {
-    const { schedule, workers, wakeups } = this.options;
+    const { queue, workers, wakeups } = this.options;
     // A list in progress may have an object as it was before the other process ended its work.
     if (!this.blocked) return;
     const blocked = this.leadership.blockedKeys;
     for (const key of this.blocked) if (!blocked.has(key)) wakeups.takeOver(key);
     this.blocked = new Set(blocked);
-    schedule.block(this.blocked);
+    queue.block(this.blocked);
     workers.wake();
   }
 }

@@ -60,11 +60,11 @@ export class ObjectWork {
   }
 
   private async reconcile(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
-    const { schedule, arrivals, traces } = this.options;
+    const { queue, arrivals, traces } = this.options;
     const [parts, term] = [this.options.parts(), this.options.term()];
     if (!term) return { kind: "done" };
     const requests = this.options.requests.take(key);
-    const arrival = arrivals.take(key, attempt, schedule.readySinceOf(key));
+    const arrival = arrivals.take(key, attempt, queue.readySinceOf(key));
     const due = requests.flatMap((request) => request.due ?? []);
     const trace = traces?.begin();
     const client = this.options.client.with({ signal: term.signal });

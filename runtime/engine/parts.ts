@@ -13,15 +13,15 @@ import { gatherUsed } from "../uses/used";
 import type { Alarms } from "../work/alarms";
 import type { Arrivals } from "../work/arrivals";
 import { Pace } from "../work/pace";
-import type { Schedule } from "../work/schedule";
 import type { Triggers } from "../work/triggers";
+import type { WorkQueue } from "../work/workQueue";
 import type { Metrics } from "./metrics";
 import { newReconcileParts } from "./reconcileParts";
 import { Watches, type WatchesOptions } from "./watches";
 
 /** The parts that decide what an engine works on and when. They exist from its beginning. */
 export interface WorkParts {
-  readonly schedule: Schedule;
+  readonly queue: WorkQueue;
   readonly triggers: Triggers;
   readonly arrivals: Arrivals;
   readonly requests: ReconcileRequests;

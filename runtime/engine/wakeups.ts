@@ -146,7 +146,7 @@ export class Wakeups implements ClusterListener {
   }
 
   private forget(key: string): void {
-    this.options.schedule.forget(key);
+    this.options.queue.forget(key);
     this.options.arrivals.forget(key);
   }
 

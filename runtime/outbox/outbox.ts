@@ -4,9 +4,9 @@ import { ApiUnreachableError, isBusy, retryAfterMs } from "../kubernetes/errors"
 import type { ObjectName } from "../kubernetes/objects";
 import { NotLeadingError } from "../leadership/term";
 import type { WorkResult } from "../work/backoff";
-import { Schedule } from "../work/schedule";
 import { within } from "../work/within";
 import { Workers } from "../work/workers";
+import { WorkQueue } from "../work/workQueue";
 import type { RunRecord } from "./recorder";
 import type { Message, Teller, Unreported } from "./teller";
 
@@ -59,7 +59,7 @@ export class Outbox {
   private readonly pending = new Map<string, Pending>();
   /** The reports that are being written now. */
   private readonly telling = new Map<string, Pending>();
-  private readonly schedule = new Schedule({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
+  private readonly queue = new WorkQueue({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
   private readonly workers: Workers;
   private clientFor: ClientFor | undefined;
   /** How many facts wait. */
@@ -68,7 +68,7 @@ export class Outbox {
 
   constructor(private readonly options: OutboxOptions) {
     this.workers = new Workers({
-      schedule: this.schedule,
+      queue: this.queue,
       concurrency: CONCURRENCY,
       work: (uid) => this.work(uid),
     });
@@ -83,7 +83,7 @@ export class Outbox {
   /** The term ended: drops the reports that wait. The next leader finds out the same. */
   discard(): void {
     this.workers.pause();
-    this.schedule.clear();
+    this.queue.clear();
     for (const uid of [...this.pending.keys()]) this.release(uid)?.onReported?.(undefined);
     this.clientFor = undefined;
     this.endFlushes();
@@ -105,7 +105,7 @@ export class Outbox {
     this.keep(uid, { ...(known ? this.merge(known, message) : message), name, since });
     this.trim();
     const isProgress = message.verdict?.verdict.kind === "progressing" && message.records.length === 0;
-    this.schedule.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
+    this.queue.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
     const [record] = message.records;
     const joined = this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record?.isFailure);
     this.workers.wake();
@@ -120,7 +120,7 @@ export class Outbox {
 
   /** Reports what waits. Resolves when nothing is left but verdicts that are refused once more, or when the time is up. */
   async flush(graceMs: number): Promise<void> {
-    for (const uid of this.pending.keys()) this.schedule.add(uid);
+    for (const uid of this.pending.keys()) this.queue.add(uid);
     this.workers.wake();
     if (!this.clientFor || this.isFlushed) return;
     await within(graceMs, new Promise<void>((resolve) => this.onFlushed.push(resolve)));

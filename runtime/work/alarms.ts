@@ -1,5 +1,5 @@
 import { DueTimes } from "./dueTimes";
-import type { KeyState } from "./schedule";
+import type { KeyState } from "./workQueue";
 
 /** The callback of {@link Alarms}, and their clock. */
 export interface AlarmsOptions {
@@ -39,12 +39,12 @@ export class Alarms {
     return at === undefined ? undefined : Math.max(0, at - this.now());
   }
 
-  /** The state of a key, as a schedule gives it, with the key's alarm: an idle key whose alarm is set is delayed until then. */
-  withAlarm(key: string, scheduled: KeyState): KeyState {
+  /** The state of a key, as its queue gives it, with the key's alarm: an idle key whose alarm is set is delayed until then. */
+  withAlarm(key: string, queued: KeyState): KeyState {
     const dueInMs = this.dueInMs(key);
-    return scheduled.state === "idle" && dueInMs !== undefined
-      ? { ...scheduled, state: "delayed", dueInMs }
-      : scheduled;
+    return queued.state === "idle" && dueInMs !== undefined
+      ? { ...queued, state: "delayed", dueInMs }
+      : queued;
   }
 
   /** Forgets everything. */

@@ -1,14 +1,14 @@
 import { CHILDREN_CHANGED_BACK, Contests } from "./contests";
 import { Pace } from "./pace";
 import type { Priority } from "./readyKeys";
-import type { Schedule } from "./schedule";
+import type { WorkQueue } from "./workQueue";
 
-/** The schedule to which {@link Triggers} add objects. */
+/** The queue to which {@link Triggers} add objects. */
 export interface TriggersOptions {
-  readonly schedule: Schedule;
+  readonly queue: WorkQueue;
   /** Called after something was added. */
   readonly wake: () => void;
-  /** A monotonic clock, in milliseconds: that of the schedule. @default performance.now */
+  /** A monotonic clock, in milliseconds: that of the queue. @default performance.now */
   readonly now?: () => number;
 }
 
@@ -69,14 +69,14 @@ export class Triggers {
 
   /** The object must be reconciled. */
   add(key: string, priority: Priority, afterMs = 0): void {
-    this.options.schedule.add(key, { priority, afterMs });
+    this.options.queue.add(key, { priority, afterMs });
     this.options.wake();
   }
 
   /** Whether there is room for an object that somebody else names. An object that waits already needs no more room. */
   accepts(key: string): boolean {
-    const { schedule } = this.options;
-    return schedule.depth < MOST_WAITING || schedule.has(key);
+    const { queue } = this.options;
+    return queue.depth < MOST_WAITING || queue.has(key);
   }
 
   /** Somebody removed one of our finalizers, or the engine's memory, from the object, and changed nothing else. */
@@ -130,7 +130,7 @@ export class Triggers {
         this.usedPace.turn(key),
         isByOperator ? this.cycles.delayMs(key) : 0,
       );
-      this.options.schedule.add(key, { priority: "routine", afterMs, endsBackoff: true });
+      this.options.queue.add(key, { priority: "routine", afterMs, endsBackoff: true });
     }
     this.options.wake();
     return inCycle;
@@ -142,7 +142,7 @@ export class Triggers {
   }
 
   private addForChild(key: string, afterMs: number, endsBackoff: boolean): void {
-    this.options.schedule.add(key, { priority: "child", afterMs, endsBackoff });
+    this.options.queue.add(key, { priority: "child", afterMs, endsBackoff });
     this.options.wake();
   }
 }

@@ -1,9 +1,9 @@
 import type { WorkResult } from "./backoff";
-import type { Schedule } from "./schedule";
+import type { WorkQueue } from "./workQueue";
 
 /** What {@link Workers} do, and how much at once. */
 export interface WorkersOptions {
-  readonly schedule: Schedule;
+  readonly queue: WorkQueue;
   /** How many keys have a place at once. A key has one from the beginning of its work, until `leave` is called or it ends. */
   readonly concurrency: number;
   /** How many keys are worked on at once, with a place or without. @default `concurrency` */
@@ -13,7 +13,7 @@ export interface WorkersOptions {
 }
 
 /**
- * Works on the keys of a schedule while it is started, on a limited number at once.
+ * Works on the keys of a queue while it is started, on a limited number at once.
  *
  * Guarantees, each with a test in tests/unit/workers.test.ts:
  * - No key is worked on twice at once, even across pauses.
@@ -52,11 +52,11 @@ export class Workers {
     return this.working;
   }
 
-  /** Takes the keys that are due. Call it when a key was added to the schedule, or unblocked. */
+  /** Takes the keys that are due. Call it when a key was added to the queue, or unblocked. */
   wake(): void {
-    const { schedule } = this.options;
+    const { queue } = this.options;
     while (this.started && this.hasRoom) {
-      const key = schedule.take();
+      const key = queue.take();
       if (key === undefined) break;
       void this.run(key);
     }
@@ -70,7 +70,7 @@ export class Workers {
 
   private waitForNext(): void {
     clearTimeout(this.timer);
-    const at = this.options.schedule.nextDueAt;
+    const at = this.options.queue.nextDueAt;
     if (!this.started || at === undefined || !this.hasRoom) return;
     // Node's timers hold at most 2^31-1 milliseconds.
     this.timer = setTimeout(
@@ -80,16 +80,16 @@ export class Workers {
   }
 
   private async run(key: string): Promise<void> {
-    const { schedule, work } = this.options;
+    const { queue, work } = this.options;
     this.working.add(key);
     this.placed.add(key);
     const leave = () => {
       if (this.placed.delete(key)) this.wake();
     };
-    const result = await work(key, schedule.attemptOf(key), leave);
+    const result = await work(key, queue.attemptOf(key), leave);
     this.placed.delete(key);
     this.working.delete(key);
-    schedule.finish(key, result);
+    queue.finish(key, result);
     this.wake();
     if (this.working.size === 0) for (const resolve of this.onIdle.splice(0)) resolve();
   }

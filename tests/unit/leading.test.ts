@@ -10,8 +10,8 @@ import { messageWith } from "../../runtime/outbox/message";
 import { Outbox } from "../../runtime/outbox/outbox";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Resync } from "../../runtime/work/resync";
-import { Schedule } from "../../runtime/work/schedule";
 import { Workers } from "../../runtime/work/workers";
+import { WorkQueue } from "../../runtime/work/workQueue";
 import { eventually } from "../support/eventually";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
@@ -27,7 +27,7 @@ describe("Leading", function () {
   /** What the API server says of the lease. */
   let refusal: ApiError | undefined;
   let notices: string[];
-  let schedule: Schedule;
+  let queue: WorkQueue;
   let workers: Workers;
   /** The work in progress: how it is ended, by its key. */
   let working: Map<string, () => void>;
@@ -55,9 +55,9 @@ describe("Leading", function () {
     working = new Map();
     tell = async () => {};
     listed = () => {};
-    schedule = new Schedule();
+    queue = new WorkQueue();
     workers = new Workers({
-      schedule,
+      queue,
       concurrency: 4,
       work: async (key) => {
         await new Promise<void>((resolve) => working.set(key, resolve));
@@ -80,7 +80,7 @@ describe("Leading", function () {
     });
     const leading: Leading = new Leading({
       client,
-      schedule,
+      queue,
       workers,
       handlers: {
         abandon: () => {
@@ -122,11 +122,11 @@ describe("Leading", function () {
       wakeups: {
         beginTerm: () => {
           ({ term } = leading);
-          for (const key of keys) schedule.add(key, { priority: "routine" });
+          for (const key of keys) queue.add(key, { priority: "routine" });
         },
         takeOver: (key) => {
           reread.push(key);
-          schedule.add(key);
+          queue.add(key);
         },
       },
       notice: (text) => void notices.push(text),

@@ -10,7 +10,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
   [
     "runs of one object",
     "20 in a row, then ten a second",
-    "runtime/work/schedule.ts",
+    "runtime/work/workQueue.ts",
     "{ burst: 20, refillMs: 100 };",
   ],
   [

@@ -7,8 +7,8 @@ import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { Alarms } from "../../runtime/work/alarms";
 import { Arrivals } from "../../runtime/work/arrivals";
-import { Schedule } from "../../runtime/work/schedule";
 import { Triggers } from "../../runtime/work/triggers";
+import { WorkQueue } from "../../runtime/work/workQueue";
 import { eventually } from "../support/eventually";
 import { FakeCluster } from "./support/fakeCluster";
 import { WIDGETS } from "./support/objects";
@@ -43,7 +43,7 @@ describe("ObjectWork", () => {
       () => false,
     );
     request = async () => {};
-    const schedule = new Schedule();
+    const queue = new WorkQueue();
     const objects = { lengthOf: () => 0, uidOf: () => "uid" };
     const about = { id: "1", operator: "demo", kind: "Widget", namespace: "shop", name: "demo", uid: "uid" };
     const parts = {
@@ -71,8 +71,8 @@ describe("ObjectWork", () => {
     };
     options = {
       client: new FakeCluster().client(),
-      schedule,
-      triggers: new Triggers({ schedule, wake: () => {}, now: () => nowMs }),
+      queue,
+      triggers: new Triggers({ queue, wake: () => {}, now: () => nowMs }),
       arrivals: new Arrivals(),
       requests: new ReconcileRequests(),
       alarms: new Alarms({ onDue: () => {} }),

@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
-import { Schedule } from "../../runtime/work/schedule";
 import { Triggers } from "../../runtime/work/triggers";
+import { WorkQueue } from "../../runtime/work/workQueue";
 
 const KEY = "shop/widget";
 
 describe("Triggers", () => {
   let now: number;
-  let schedule: Schedule;
+  let queue: WorkQueue;
   let triggers: Triggers;
   let wakes: number;
 
   beforeEach(() => {
     [now, wakes] = [0, 0];
     const clock = () => now;
-    schedule = new Schedule({ now: clock, random: () => 1 });
-    triggers = new Triggers({ schedule, wake: () => void wakes++, now: clock });
+    queue = new WorkQueue({ now: clock, random: () => 1 });
+    triggers = new Triggers({ queue, wake: () => void wakes++, now: clock });
   });
 
   /** When the object is reconciled next, which is then done. */
-  function nextAt(result: Parameters<Schedule["finish"]>[1] = { kind: "done" }): number {
-    now = Math.max(now, schedule.nextDueAt ?? now);
-    assert.equal(schedule.take(), KEY);
-    schedule.finish(KEY, result);
+  function nextAt(result: Parameters<WorkQueue["finish"]>[1] = { kind: "done" }): number {
+    now = Math.max(now, queue.nextDueAt ?? now);
+    assert.equal(queue.take(), KEY);
+    queue.finish(KEY, result);
     return now;
   }
 
@@ -29,14 +29,14 @@ describe("Triggers", () => {
   function changing(untilMs: number, change: () => void): number[] {
     const at: number[] = [];
     const reconcile = () => {
-      while (schedule.take() === KEY) {
+      while (queue.take() === KEY) {
         at.push(now);
-        schedule.finish(KEY, { kind: "done" });
+        queue.finish(KEY, { kind: "done" });
       }
     };
     for (let nextMs = 0; nextMs <= untilMs; nextMs += 70) {
-      while ((schedule.nextDueAt ?? Number.POSITIVE_INFINITY) <= nextMs) {
-        now = schedule.nextDueAt ?? now;
+      while ((queue.nextDueAt ?? Number.POSITIVE_INFINITY) <= nextMs) {
+        now = queue.nextDueAt ?? now;
         reconcile();
       }
       now = nextMs;
@@ -69,9 +69,9 @@ describe("Triggers", () => {
     triggers.add(KEY, "change");
     nextAt({ kind: "failed", retryAfterMs: 60_000 });
     triggers.childReported(KEY, false);
-    assert.equal(schedule.nextDueAt, 60_000);
+    assert.equal(queue.nextDueAt, 60_000);
     triggers.childDrifted(KEY);
-    assert.equal(schedule.nextDueAt, 20);
+    assert.equal(queue.nextDueAt, 20);
   });
 
   it("corrects drift soon, of several children at once, and less often if somebody contests it", () => {
@@ -118,15 +118,15 @@ describe("Triggers", () => {
     const users = Array.from({ length: 10_000 }, (_, index) => `shop/user-${index}`);
     assert.deepEqual(triggers.usedChanged(users, false), []);
     triggers.add(KEY, "change");
-    assert.equal(schedule.take(), KEY);
-    schedule.finish(KEY, { kind: "done" });
+    assert.equal(queue.take(), KEY);
+    queue.finish(KEY, { kind: "done" });
     const seen = new Set<string>();
     let most = 0;
     for (; seen.size < users.length && now < 60_000; now += 100) {
       let taken = 0;
-      for (let key = schedule.take(); key !== undefined; key = schedule.take()) {
+      for (let key = queue.take(); key !== undefined; key = queue.take()) {
         seen.add(key);
-        schedule.finish(key, { kind: "done" });
+        queue.finish(key, { kind: "done" });
         taken++;
       }
       most = Math.max(most, taken);
@@ -140,10 +140,10 @@ describe("Triggers", () => {
     triggers.add(KEY, "change");
     nextAt({ kind: "failed", retryAfterMs: 60_000 });
     triggers.usedChanged([KEY], false);
-    assert.equal(schedule.take(), KEY);
+    assert.equal(queue.take(), KEY);
     triggers.usedChanged([KEY], false);
-    schedule.finish(KEY, { kind: "failed", retryAfterMs: 60_000 });
-    assert.equal(schedule.take(), KEY);
+    queue.finish(KEY, { kind: "failed", retryAfterMs: 60_000 });
+    assert.equal(queue.take(), KEY);
   });
 
   it("lets what changes all the time wake an object once a second", () => {

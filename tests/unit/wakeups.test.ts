@@ -7,8 +7,8 @@ import type { ObjectEvent } from "../../runtime/reconcile/outcome";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Alarms } from "../../runtime/work/alarms";
 import { Arrivals } from "../../runtime/work/arrivals";
-import { Schedule } from "../../runtime/work/schedule";
 import { Triggers } from "../../runtime/work/triggers";
+import { WorkQueue } from "../../runtime/work/workQueue";
 import { DEAF } from "./support/clusterListener";
 import { operator, WIDGETS } from "./support/objects";
 import { json, TestApiServer } from "./support/testApiServer";
@@ -20,7 +20,7 @@ const OPERATOR = operator({ children: [], watch: { labels: {}, on: ["spec"] } })
 const OWN = { namespace: "argosy", name: "argosy.shop.uid" };
 
 describe("Wakeups of an operator that watches objects of others", () => {
-  let schedule: Schedule;
+  let queue: WorkQueue;
   let wakeups: Wakeups;
   let isActive: boolean;
   let parts: object;
@@ -28,7 +28,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
   let forgotten: string[];
 
   beforeEach(() => {
-    schedule = new Schedule();
+    queue = new WorkQueue();
     isActive = true;
     forgotten = [];
     parts = {
@@ -38,8 +38,8 @@ describe("Wakeups of an operator that watches objects of others", () => {
     };
     wakeups = new Wakeups({
       operator: OPERATOR,
-      schedule,
-      triggers: new Triggers({ schedule, wake: () => {} }),
+      queue,
+      triggers: new Triggers({ queue, wake: () => {} }),
       arrivals: new Arrivals(),
       requests: new ReconcileRequests(),
       alarms: new Alarms({ onDue: () => {} }),
@@ -59,7 +59,7 @@ describe("Wakeups of an operator that watches objects of others", () => {
   for (const [what, go] of Object.entries(goes)) {
     it(`look once more at an object when ${what} goes`, () => {
       go();
-      assert.ok(schedule.has(KEY));
+      assert.ok(queue.has(KEY));
     });
   }
 
@@ -114,15 +114,15 @@ describe("Wakeups of an operator that watches objects of others", () => {
   it("keep nothing of objects that are gone while another process leads", () => {
     isActive = false;
     wakeups.objectChanged({ name: NAME, resourceVersion: "1", isReady: false, isHinted: false });
-    assert.ok(schedule.has(KEY));
+    assert.ok(queue.has(KEY));
     for (const go of Object.values(goes)) go();
-    assert.ok(!schedule.has(KEY));
+    assert.ok(!queue.has(KEY));
   });
 });
 
 describe("Wakeups of an operator with objects of its own", () => {
   it("look for children whose owner is gone at the beginning of a term, when a kind was listed, and in each resync", async () => {
-    const schedule = new Schedule();
+    const queue = new WorkQueue();
     const seen: string[] = [];
     const orphans = { gone: (uid: string) => seen.push(uid), look: () => seen.push("look") };
     const parts = {
@@ -133,8 +133,8 @@ describe("Wakeups of an operator with objects of its own", () => {
     };
     const wakeups = new Wakeups({
       operator: operator(),
-      schedule,
-      triggers: new Triggers({ schedule, wake: () => {} }),
+      queue,
+      triggers: new Triggers({ queue, wake: () => {} }),
       arrivals: new Arrivals(),
       requests: new ReconcileRequests(),
       alarms: new Alarms({ onDue: () => {} }),
@@ -152,8 +152,8 @@ describe("Wakeups of an operator with objects of its own", () => {
   });
 
   it("blame nobody who deletes an object and creates it again for the children of the deleted ones that go", () => {
-    const schedule = new Schedule();
-    const triggers = new Triggers({ schedule, wake: () => {} });
+    const queue = new WorkQueue();
+    const triggers = new Triggers({ queue, wake: () => {} });
     const warned: string[] = [];
     let uid = "";
     let isDeleting = false;
@@ -168,7 +168,7 @@ describe("Wakeups of an operator with objects of its own", () => {
     };
     const wakeups = new Wakeups({
       operator: operator(),
-      schedule,
+      queue,
       triggers,
       arrivals: new Arrivals(),
       requests: new ReconcileRequests(),
@@ -182,9 +182,9 @@ describe("Wakeups of an operator with objects of its own", () => {
       for (let life = 0; life < 10; life++) {
         uid = `life-${life}`;
         triggers.childrenChanged(KEY);
-        schedule.forget(KEY);
+        queue.forget(KEY);
         wakeups.childChanged({ ...NAME, uid: ownerOf(life) }, { kind: "drifted", child });
-        assert.ok(schedule.has(KEY), "another child may wait for the name");
+        assert.ok(queue.has(KEY), "another child may wait for the name");
       }
     };
     rounds((life) => `life-${life - 1}`);

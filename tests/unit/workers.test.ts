@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { WorkResult } from "../../runtime/work/backoff";
-import { Schedule } from "../../runtime/work/schedule";
 import { Workers } from "../../runtime/work/workers";
+import { WorkQueue } from "../../runtime/work/workQueue";
 import { FakeClock } from "./support/fakeClock";
 
 describe("Workers", () => {
   let clock: FakeClock;
-  let schedule: Schedule;
+  let queue: WorkQueue;
   let workers: Workers;
   /** The work in progress: how it is ended, by its key. */
   let working: Map<string, (result?: WorkResult) => void>;
@@ -18,10 +18,10 @@ describe("Workers", () => {
 
   beforeEach(() => {
     clock = FakeClock.install();
-    schedule = new Schedule({ random: () => 1 });
+    queue = new WorkQueue({ random: () => 1 });
     [working, begun, leave] = [new Map(), [], new Map()];
     workers = new Workers({
-      schedule,
+      queue,
       concurrency: 2,
       mostAtWork: 4,
       work: (key, attempt, leavePlace) => {
@@ -40,7 +40,7 @@ describe("Workers", () => {
   afterEach(() => clock.uninstall());
 
   function add(key: string, afterMs = 0): void {
-    schedule.add(key, { afterMs });
+    queue.add(key, { afterMs });
     workers.wake();
   }
 
@@ -128,7 +128,7 @@ describe("Workers", () => {
     workers.start();
     add("a");
     workers.pause();
-    schedule.clear();
+    queue.clear();
     workers.start();
     add("a");
     assert.deepEqual(begun, ["a 1"]);
@@ -167,16 +167,16 @@ describe("Workers", () => {
             if (each.kind === "add") add(each.key, each.afterMs);
             else if (each.kind === "end") await end(each.key, each.result);
             else if (each.kind === "tick") await clock.tick(each.ms);
-            else if (each.kind === "clear") schedule.clear();
+            else if (each.kind === "clear") queue.clear();
             else workers[each.kind]();
             assert.ok(working.size <= 2);
           }
         })
         .afterEach(async () => {
           workers.pause();
-          schedule.clear();
+          queue.clear();
           for (const one of [...working.keys()]) await end(one);
-          schedule.clear();
+          queue.clear();
         }),
     );
   });

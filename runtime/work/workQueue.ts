@@ -3,7 +3,7 @@ import { DueTimes } from "./dueTimes";
 import { Pace, type PaceOptions } from "./pace";
 import { higher, type Priority, type Ready, ReadyKeys } from "./readyKeys";
 
-/** How {@link Schedule.add} adds a key. */
+/** How {@link WorkQueue.add} adds a key. */
 export interface AddOptions {
   /** If the key waits already, the more urgent priority stays. @default "change" */
   readonly priority?: Priority;
@@ -28,8 +28,8 @@ export interface KeyState {
   readonly dueInMs?: number;
 }
 
-/** How a {@link Schedule} times keys. */
-export interface ScheduleOptions extends Partial<BackoffOptions> {
+/** How a {@link WorkQueue} times keys. */
+export interface WorkQueueOptions extends Partial<BackoffOptions> {
   /** How often one key may be worked on because it changes. @default 20 times, then ten times a second */
   readonly pace?: PaceOptions;
   /** A monotonic clock, in milliseconds. @default performance.now */
@@ -62,10 +62,10 @@ interface Entry extends History, Ready {
 const PACE: PaceOptions = { burst: 20, refillMs: 100 };
 
 /**
- * Says when each key is worked on. {@link ReadyKeys} say which of those that are ready is next. It holds no timer and starts
- * nothing: see `Workers`.
+ * The queue of keys to work on. It says when each key is worked on, and {@link ReadyKeys} say which ready key is next. It holds no
+ * timer and starts nothing: see `Workers`.
  *
- * Guarantees, each with a test in tests/unit/schedule.test.ts:
+ * Guarantees, each with a test in tests/unit/workQueue.test.ts:
  * - A key is never given out twice at once. A key that is added while it is worked on is worked on again afterwards.
  * - Every added key is given out in the end, however many more urgent keys are added.
  * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`. Only a backoff
@@ -75,14 +75,14 @@ const PACE: PaceOptions = { burst: 20, refillMs: 100 };
  *
  * Caveat: one key that is added all the time is given out only as fast as its pace allows.
  */
-export class Schedule {
+export class WorkQueue {
   private readonly entries = new Map<string, Entry>();
   private readonly ready = new ReadyKeys();
   private readonly delayed = new DueTimes();
   private readonly pace: Pace;
-  private readonly options: Required<ScheduleOptions>;
+  private readonly options: Required<WorkQueueOptions>;
 
-  constructor(options: ScheduleOptions = {}) {
+  constructor(options: WorkQueueOptions = {}) {
     this.options = { ...BACKOFF, pace: PACE, now: () => performance.now(), ...options };
     this.pace = new Pace(this.options.pace, this.options.now);
   }

@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { WorkResult } from "../../runtime/work/backoff";
 import type { Priority } from "../../runtime/work/readyKeys";
-import { Schedule, type ScheduleOptions } from "../../runtime/work/schedule";
+import { WorkQueue, type WorkQueueOptions } from "../../runtime/work/workQueue";
 
 const LONGEST_WAIT_MS = 60_000;
 
-describe("Schedule against a model", () => {
+describe("WorkQueue against a model", () => {
   let now: number;
   beforeEach(() => {
     now = 1_000_000;
   });
 
-  function make(options: ScheduleOptions): Schedule {
-    return new Schedule({ now: () => now, ...options });
+  function make(options: WorkQueueOptions): WorkQueue {
+    return new WorkQueue({ now: () => now, ...options });
   }
 
   const KEYS = ["a", "b", "c", "d"];
@@ -50,13 +50,13 @@ describe("Schedule against a model", () => {
         fc.array(step, { maxLength: 80 }),
         fc.double({ min: 0, max: 1, noNaN: true }),
         (steps, random) => {
-          const schedule = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
+          const queue = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
           const working = new Set<string>();
           /** Keys that must be given out once more. */
           const owed = new Set<string>();
           let blocked: readonly string[] = [];
           const take = () => {
-            const taken = schedule.take();
+            const taken = queue.take();
             if (taken === undefined) return undefined;
             assert.ok(!working.has(taken), `${taken} is given out twice`);
             assert.ok(!blocked.includes(taken), `${taken} is blocked`);
@@ -66,7 +66,7 @@ describe("Schedule against a model", () => {
           };
           const finish = (ended: string, how: WorkResult) => {
             working.delete(ended);
-            schedule.finish(ended, how);
+            queue.finish(ended, how);
             const isDue = how.kind === "again" || (how.kind === "failed" && !how.permanent);
             if (isDue || (how.kind === "done" && how.againAfterMs !== undefined)) owed.add(ended);
           };
@@ -77,7 +77,7 @@ describe("Schedule against a model", () => {
             else if (each.kind === "finish") ended !== undefined && finish(ended, each.result);
             else if (each.kind === "add") {
               const { priority, afterMs, endsBackoff } = each;
-              schedule.add(each.key, {
+              queue.add(each.key, {
                 priority,
                 afterMs,
                 ...(endsBackoff !== undefined && { endsBackoff }),
@@ -86,13 +86,13 @@ describe("Schedule against a model", () => {
               owed.add(each.key);
             } else if (each.kind === "block") {
               blocked = each.keys;
-              schedule.block(new Set(blocked));
+              queue.block(new Set(blocked));
             } else {
-              schedule.forget(each.key);
+              queue.forget(each.key);
               owed.delete(each.key);
             }
           }
-          schedule.block(new Set());
+          queue.block(new Set());
           blocked = [];
           for (const one of [...working]) finish(one, { kind: "done" });
           // The longest of the delays above is over by then.
@@ -101,7 +101,7 @@ describe("Schedule against a model", () => {
             for (let taken = take(); taken !== undefined; taken = take()) finish(taken, { kind: "done" });
           }
           assert.deepEqual([...owed], []);
-          assert.equal(schedule.depth, 0);
+          assert.equal(queue.depth, 0);
         },
       ),
       { numRuns: 500 },
@@ -115,13 +115,13 @@ describe("Schedule against a model", () => {
     });
     fc.assert(
       fc.property(options, fc.double({ min: 0, max: 1, noNaN: true }), ({ retryAfterMs, tries }, random) => {
-        const schedule = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
-        schedule.add("a");
+        const queue = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
+        queue.add("a");
         for (let attempt = 1; attempt <= tries + 1; attempt++) {
-          assert.equal(schedule.attemptOf("a"), attempt);
-          assert.equal(schedule.take(), "a");
-          schedule.finish("a", { kind: "failed", ...(retryAfterMs !== undefined && { retryAfterMs }) });
-          assert.ok((schedule.nextDueAt ?? Number.POSITIVE_INFINITY) - now <= LONGEST_WAIT_MS);
+          assert.equal(queue.attemptOf("a"), attempt);
+          assert.equal(queue.take(), "a");
+          queue.finish("a", { kind: "failed", ...(retryAfterMs !== undefined && { retryAfterMs }) });
+          assert.ok((queue.nextDueAt ?? Number.POSITIVE_INFINITY) - now <= LONGEST_WAIT_MS);
           now += LONGEST_WAIT_MS;
         }
       }),

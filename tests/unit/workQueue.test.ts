@@ -1,0 +1,364 @@
+import assert from "node:assert/strict";
+import type { WorkResult } from "../../runtime/work/backoff";
+import { WorkQueue, type WorkQueueOptions } from "../../runtime/work/workQueue";
+
+describe("WorkQueue", () => {
+  let now: number;
+  beforeEach(() => {
+    now = 1_000_000;
+  });
+
+  function make(options: WorkQueueOptions = {}): WorkQueue {
+    return new WorkQueue({ now: () => now, random: () => 1, ...options });
+  }
+
+  /** Takes everything that is due, in order, and ends the work on each at once. */
+  function drain(queue: WorkQueue, result: WorkResult = { kind: "done" }): string[] {
+    const taken: string[] = [];
+    for (let key = queue.take(); key !== undefined; key = queue.take()) {
+      taken.push(key);
+      queue.finish(key, result);
+    }
+    return taken;
+  }
+
+  /** How long it takes until anything is due, in milliseconds. */
+  function nextInMs(queue: WorkQueue): number {
+    assert.notEqual(queue.nextDueAt, undefined, "nothing waits for a time");
+    return (queue.nextDueAt ?? 0) - now;
+  }
+
+  it("gives what changed before children, and children before routine", () => {
+    const queue = make();
+    queue.add("routine", { priority: "routine" });
+    queue.add("child", { priority: "child" });
+    queue.add("change");
+    assert.deepEqual(drain(queue), ["change", "child", "routine"]);
+  });
+
+  it("gives a key of more than one reason with the most urgent, once", () => {
+    const queue = make();
+    queue.add("a", { priority: "child" });
+    queue.add("b", { priority: "routine" });
+    queue.add("b");
+    queue.add("b", { priority: "routine" });
+    assert.deepEqual(drain(queue), ["b", "a"]);
+  });
+
+  it("gives a key that waits for a time with the most urgent of its reasons, at the earliest of their times", () => {
+    const times: readonly (readonly [childMs: number, routineMs: number])[] = [
+      [20, 0],
+      [20, 10],
+      [10, 20],
+    ];
+    for (const [childMs, routineMs] of times) {
+      const queue = make();
+      queue.add("a", { priority: "child", afterMs: childMs });
+      queue.add("a", { priority: "routine", afterMs: routineMs });
+      assert.deepEqual(queue.stateOf("a").dueInMs ?? 0, Math.min(childMs, routineMs));
+      now += 10;
+      queue.add("b", { priority: "routine" });
+      assert.deepEqual(drain(queue), ["a", "b"], `${childMs} ms, ${routineMs} ms`);
+    }
+  });
+
+  it("gives one of eight turns to the key that has waited longest, once that is ten seconds", () => {
+    const queue = make({ pace: { burst: 1_000, refillMs: 1 } });
+    queue.add("patient", { priority: "routine" });
+    const turns = () =>
+      Array.from({ length: 16 }, (_, at) => {
+        queue.add(`urgent-${at}`);
+        const key = queue.take();
+        if (key !== undefined) queue.finish(key, { kind: "done" });
+        return key;
+      });
+    assert.ok(!turns().includes("patient"));
+    now += 10_000;
+    const given = turns();
+    assert.equal(given.filter((key) => key === "patient").length, 1);
+    assert.ok(given.indexOf("patient") < 8);
+  });
+
+  it("gives a key once more that was added while it was worked on, and no more than that", () => {
+    const queue = make();
+    queue.add("a");
+    assert.equal(queue.take(), "a");
+    for (let times = 0; times < 3; times++) queue.add("a");
+    assert.equal(queue.take(), undefined);
+    queue.finish("a", { kind: "done" });
+    assert.deepEqual(drain(queue), ["a"]);
+    assert.equal(queue.has("a"), false);
+  });
+
+  it("gives a key once more with the most urgent of the reasons that came meanwhile, at the earliest of their times", () => {
+    const [soon, late] = [
+      { priority: "routine", afterMs: 500 },
+      { priority: "change", afterMs: 1_000 },
+    ] as const;
+    for (const reasons of [
+      [soon, late],
+      [late, soon],
+    ]) {
+      const queue = make();
+      queue.add("a");
+      assert.equal(queue.take(), "a");
+      for (const each of reasons) queue.add("a", each);
+      queue.finish("a", { kind: "done" });
+      assert.equal(nextInMs(queue), 500);
+      now += 500;
+      queue.add("b", { priority: "child" });
+      assert.deepEqual(drain(queue), ["a", "b"]);
+    }
+  });
+
+  it("gives a delayed key when its time has come, at the earlier of two times, and at once if it changes", () => {
+    const queue = make();
+    queue.add("a", { afterMs: 1_000 });
+    queue.add("a", { afterMs: 500 });
+    queue.add("a", { afterMs: 2_000 });
+    assert.deepEqual(drain(queue), []);
+    assert.equal(nextInMs(queue), 500);
+    now += 500;
+    assert.deepEqual(drain(queue), ["a"]);
+    queue.add("b", { afterMs: 1_000 });
+    queue.add("b");
+    assert.deepEqual(drain(queue), ["b"]);
+    assert.equal(queue.nextDueAt, undefined);
+  });
+
+  it("gives a key again when its work asks for that, or earlier if it is added", () => {
+    const queue = make();
+    queue.add("a");
+    assert.deepEqual(drain(queue, { kind: "done", againAfterMs: 5_000 }), ["a"]);
+    assert.equal(nextInMs(queue), 5_000);
+    queue.add("a", { priority: "child", afterMs: 1_000 });
+    assert.equal(nextInMs(queue), 1_000);
+  });
+
+  it("gives a key again with its first reason if nothing was done for it, whatever less urgent was added meanwhile", () => {
+    for (const afterMs of [0, 5, 100_000]) {
+      const queue = make();
+      queue.add("a");
+      assert.equal(queue.take(), "a");
+      queue.add("a", { priority: "routine", afterMs });
+      queue.add("b", { priority: "child" });
+      queue.finish("a", { kind: "again", afterMs: 1_000 });
+      now += 1_000;
+      assert.deepEqual(drain(queue), ["a", "b"], `${afterMs} ms`);
+    }
+  });
+
+  describe("after a failure", () => {
+    function failing(attempts: number, options: WorkQueueOptions = {}): WorkQueue {
+      const queue = make(options);
+      queue.add("a");
+      for (let attempt = 1; attempt <= attempts; attempt++) {
+        if (attempt > 1) now += nextInMs(queue);
+        assert.deepEqual(drain(queue, { kind: "failed" }), ["a"]);
+      }
+      return queue;
+    }
+
+    it("waits twice as long each time, up to a bound, with half of it left to chance", () => {
+      assert.deepEqual(
+        [1, 2, 3, 9, 10, 20].map((attempts) => nextInMs(failing(attempts))),
+        [500, 1_000, 2_000, 128_000, 256_000, 300_000],
+      );
+      assert.equal(nextInMs(failing(3, { random: () => 0 })), 1_000);
+    });
+
+    it("waits no longer because it was tried many times before the pause was over", () => {
+      const queue = failing(2);
+      for (let time = 0; time < 12; time++) {
+        // Somebody changes a child back while the handler fails.
+        queue.add("a", { priority: "child", endsBackoff: true });
+        assert.deepEqual(drain(queue, { kind: "failed" }), ["a"]);
+      }
+      assert.equal(queue.attemptOf("a"), 15);
+      assert.equal(nextInMs(queue), 1_000);
+      now += 1_000;
+      drain(queue, { kind: "failed" });
+      assert.equal(nextInMs(queue), 2_000);
+    });
+
+    it("waits longer although nobody's fault came between the pause and the next failure", () => {
+      const queue = failing(2);
+      now += nextInMs(queue);
+      drain(queue, { kind: "again", afterMs: 50 });
+      now += nextInMs(queue);
+      drain(queue, { kind: "failed" });
+      assert.equal(nextInMs(queue), 2_000);
+    });
+
+    it("waits as long as the failure asks for", () => {
+      const queue = make();
+      queue.add("a");
+      drain(queue, { kind: "failed", retryAfterMs: 7_000 });
+      assert.equal(nextInMs(queue), 7_000);
+    });
+
+    it("waits for a change alone if the failure is permanent", () => {
+      const queue = make();
+      queue.add("a");
+      drain(queue, { kind: "failed", permanent: true });
+      assert.equal(queue.nextDueAt, undefined);
+      assert.equal(queue.failing, 1);
+      assert.equal(queue.attemptOf("a"), 2);
+      queue.add("a");
+      assert.deepEqual(drain(queue), ["a"]);
+      assert.equal(queue.failing, 0);
+    });
+
+    it("a change, the resync and a drifted child end the wait; a child's report does not", () => {
+      const endings = [
+        ["change", undefined, true],
+        ["routine", undefined, true],
+        ["child", true, true],
+        ["child", undefined, false],
+      ] as const;
+      for (const [priority, endsBackoff, isEnded] of endings) {
+        const queue = failing(3);
+        queue.add("a", { priority, ...(endsBackoff !== undefined && { endsBackoff }) });
+        assert.deepEqual(drain(queue), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
+      }
+    });
+
+    it("the same holds for what was added during the work that failed, but for routine", () => {
+      const endings = [
+        ["change", undefined, true],
+        ["routine", undefined, false],
+        ["child", true, true],
+        ["child", undefined, false],
+      ] as const;
+      for (const [priority, endsBackoff, isEnded] of endings) {
+        const queue = make();
+        queue.add("a");
+        queue.take();
+        queue.add("a", { priority, ...(endsBackoff !== undefined && { endsBackoff }) });
+        queue.finish("a", { kind: "failed" });
+        assert.deepEqual(drain(queue), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
+        if (!isEnded) assert.equal(nextInMs(queue), 500);
+      }
+    });
+
+    it("one of several reasons that were added during the work is enough to end the wait", () => {
+      for (const reasons of [
+        ["change", "child"],
+        ["child", "change"],
+      ] as const) {
+        const queue = make();
+        queue.add("a");
+        queue.take();
+        for (const priority of reasons) queue.add("a", { priority });
+        queue.finish("a", { kind: "failed" });
+        assert.deepEqual(drain(queue), ["a"]);
+      }
+    });
+
+    it("a success forgets the failures", () => {
+      const queue = failing(5);
+      now += nextInMs(queue);
+      assert.equal(queue.attemptOf("a"), 6);
+      drain(queue);
+      assert.equal(queue.attemptOf("a"), 1);
+    });
+  });
+
+  it("tries again soon, and less soon each time, what failed through nobody's fault; that is no attempt", () => {
+    const queue = make();
+    queue.add("a");
+    const waits = Array.from({ length: 10 }, () => {
+      assert.equal(queue.attemptOf("a"), 1);
+      assert.deepEqual(drain(queue, { kind: "again" }), ["a"]);
+      const waitMs = nextInMs(queue);
+      now += waitMs;
+      return waitMs;
+    });
+    assert.deepEqual(waits, [10, 20, 40, 80, 160, 320, 640, 1_280, 2_000, 2_000]);
+    assert.deepEqual(drain(queue, { kind: "again", afterMs: 9_000 }), ["a"]);
+    assert.equal(nextInMs(queue), 9_000);
+  });
+
+  it("lets a key that changes all the time follow itself at its pace, and forgets no change by that", () => {
+    const queue = make({ pace: { burst: 3, refillMs: 100 } });
+    let given = 0;
+    for (let ms = 0; ms < 1_000; ms++, now++) {
+      queue.add("busy");
+      given += drain(queue).length;
+    }
+    assert.ok(given >= 12 && given <= 13, `given out ${given} times`);
+    now += 100;
+    assert.deepEqual(drain(queue), ["busy"]);
+    queue.add("other");
+    assert.deepEqual(drain(queue), ["other"]);
+  });
+
+  it("gives the others while a key is blocked, and that one as soon as it is not", () => {
+    const queue = make();
+    queue.block(new Set(["a"]));
+    queue.add("a");
+    queue.add("b", { priority: "routine" });
+    assert.deepEqual(drain(queue), ["b"]);
+    assert.equal(queue.depth, 1);
+    queue.block(new Set());
+    assert.deepEqual(drain(queue), ["a"]);
+  });
+
+  it("forgets a key that waits, is delayed or has failed; one that is worked on when its work ends", () => {
+    const queue = make();
+    queue.add("ready");
+    queue.add("delayed", { afterMs: 1_000 });
+    queue.forget("ready");
+    queue.forget("delayed");
+    queue.add("working");
+    queue.take();
+    queue.add("working");
+    queue.clear();
+    assert.equal(queue.has("working"), true);
+    queue.finish("working", { kind: "done" });
+    now += 10_000;
+    assert.deepEqual(drain(queue), []);
+    assert.equal(queue.has("working"), false);
+  });
+
+  it("takes no failure over from an object that went while it was worked on, to a new one of its name or for ever", () => {
+    for (const isNew of [false, true]) {
+      const queue = make();
+      queue.add("working");
+      queue.take();
+      queue.forget("working");
+      if (isNew) queue.add("working", { priority: "routine" });
+      queue.finish("working", { kind: "failed", permanent: true });
+      assert.deepEqual([queue.failing, queue.has("working")], [0, isNew]);
+      assert.equal(queue.attemptOf("working"), 1);
+      assert.deepEqual(drain(queue), isNew ? ["working"] : []);
+      queue.add("working");
+      queue.take();
+      queue.finish("working", { kind: "failed" });
+      assert.equal(queue.failing, 1);
+    }
+  });
+
+  it("tries work again that nobody failed, also if the object went meanwhile: somebody may wait for its outcome", () => {
+    const queue = make();
+    queue.add("working");
+    queue.take();
+    queue.forget("working");
+    queue.finish("working", { kind: "again" });
+    now += 1_000;
+    assert.deepEqual(drain(queue), ["working"]);
+  });
+
+  it("tells how many wait, since when the oldest does, and begins to count again", () => {
+    const queue = make();
+    assert.equal(queue.oldestSince, undefined);
+    queue.add("a", { priority: "routine" });
+    now += 1_000;
+    queue.add("b");
+    queue.add("c", { afterMs: 1 });
+    assert.equal(queue.depth, 2);
+    assert.equal(queue.oldestSince, 1_000_000);
+    queue.restartWaiting();
+    assert.equal(queue.oldestSince, now);
+  });
+});
