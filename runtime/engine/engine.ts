@@ -41,7 +41,7 @@ const AT_WORK_FOR_EACH_HANDLER = 16;
  * How often a change of an object that we do not own may lead to a run. Custom resources change when somebody wants something.
  * The status of a Deployment changes many times in a roll-out, and other kinds change for ever.
  */
-const PACE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
+const RATE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
 
 /**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches
@@ -84,7 +84,7 @@ export class Engine {
     const resyncMs = operator.resyncSeconds * 1000;
     this.queue = new WorkQueue({
       longestWaitMs: resyncMs,
-      ...(operator.watch && { pace: PACE_OF_OTHERS }),
+      ...(operator.watch && { rateLimit: RATE_OF_OTHERS }),
     });
     this.workers = new Workers({
       queue: this.queue,

@@ -12,7 +12,7 @@ import { Trials } from "../reconcile/trial";
 import { gatherUsed } from "../uses/used";
 import type { Alarms } from "../work/alarms";
 import type { Arrivals } from "../work/arrivals";
-import { Pace } from "../work/pace";
+import { KeyedRateLimiter } from "../work/rateLimiter";
 import type { Triggers } from "../work/triggers";
 import type { WorkQueue } from "../work/workQueue";
 import type { Metrics } from "./metrics";
@@ -127,10 +127,10 @@ function memoryObjectsOf(
 const DROPPED_EVENTS = { burst: 1, refillMs: 60_000 };
 
 function newOutbox(teller: Teller, { metrics, recorder, notice }: PartsOptions): Outbox {
-  const pace = new Pace(DROPPED_EVENTS);
+  const limiter = new KeyedRateLimiter(DROPPED_EVENTS);
   const eventDropped = (reason: string) => {
     metrics.eventDropped();
-    if (pace.take("") === 0) notice(`an Event is not written: ${reason}`);
+    if (limiter.tryAccept("") === 0) notice(`an Event is not written: ${reason}`);
   };
   const outbox = new Outbox({
     teller,

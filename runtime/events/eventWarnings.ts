@@ -6,11 +6,11 @@ import { EVENTS, eventAbout, LONGEST_NOTE } from "../kubernetes/events";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { clean } from "../text/clean";
 import { cutBytes } from "../text/cut";
-import { Pace } from "../work/pace";
+import { KeyedRateLimiter } from "../work/rateLimiter";
 import { CRDS } from "./crdOfEvent";
 
 /** At most 200 Warnings at once, and then one a second. A flood must not fill etcd, which keeps each for an hour. */
-const PACE = { burst: 200, refillMs: 1_000 };
+const RATE_LIMIT = { burst: 200, refillMs: 1_000 };
 
 /** Who warns. */
 export interface EventWarningsOptions {
@@ -31,11 +31,11 @@ export class TooManyWarningsError extends Error {}
  * the Event's name follows from its content.
  */
 export class EventWarnings {
-  private readonly pace: Pace;
+  private readonly limiter: KeyedRateLimiter;
 
   constructor(private readonly options: EventWarningsOptions) {
     const { now = () => performance.now() } = options;
-    this.pace = new Pace(PACE, now);
+    this.limiter = new KeyedRateLimiter(RATE_LIMIT, now);
   }
 
   /**
@@ -44,7 +44,7 @@ export class EventWarnings {
    */
   async warn(crd: KubernetesObject, reason: WarningReason, note: string): Promise<void> {
     const { name, uid } = crd.metadata;
-    if (this.pace.take("") > 0) throw new TooManyWarningsError("too many Warnings at once");
+    if (this.limiter.tryAccept("") > 0) throw new TooManyWarningsError("too many Warnings at once");
     const { client, controller, instance } = this.options;
     const hash = Buffer.from(fingerprint([uid, reason, note]))
       .toString("hex")

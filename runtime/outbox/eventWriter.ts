@@ -7,7 +7,7 @@ import type { ObjectEvent } from "../reconcile/outcome";
 import { withRun } from "../status/conditions";
 import { clean } from "../text/clean";
 import { cutBytes } from "../text/cut";
-import { Pace } from "../work/pace";
+import { KeyedRateLimiter } from "../work/rateLimiter";
 import { Recent } from "../work/recent";
 
 /** What an {@link EventWriter} needs of a client. */
@@ -31,7 +31,7 @@ const SAME_EVENT_MS = 30 * 60_000;
  * Ten Normal Events and ten Warnings about one object are written at once, and after that one of each a minute. A loop must not
  * flood etcd, and an object that changes all the time must not lose its Warnings.
  */
-const PACE = { burst: 10, refillMs: 60_000 };
+const RATE_LIMIT = { burst: 10, refillMs: 60_000 };
 /** How many series are remembered. */
 const MOST_SERIES = 1_000;
 
@@ -43,11 +43,11 @@ interface Series {
 /** Writes Kubernetes Events. Equal ones about one object are counted in one Event. The rate of each type is bounded. */
 export class EventWriter {
   private readonly series: Recent<Series>;
-  private readonly pace: Pace;
+  private readonly limiter: KeyedRateLimiter;
 
   constructor(private readonly options: EventWriterOptions) {
     const { now = () => performance.now() } = options;
-    this.pace = new Pace(PACE, now);
+    this.limiter = new KeyedRateLimiter(RATE_LIMIT, now);
     this.series = new Recent({ keptMs: SAME_EVENT_MS, most: MOST_SERIES, now });
   }
 
@@ -56,13 +56,13 @@ export class EventWriter {
    * @throws ApiError, ApiUnreachableError
    */
   async write(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
-    const share = `${object.metadata.uid} ${event.type}`;
-    if (this.pace.take(share) > 0) return this.options.onDrop("too many events of one object");
+    const key = `${object.metadata.uid} ${event.type}`;
+    if (this.limiter.tryAccept(key) > 0) return this.options.onDrop("too many events of one object");
     try {
       await this.send(client, object, event);
     } catch (error) {
-      // The write is tried again. While the API server is away, the tries must not use up the pace of the Event itself.
-      this.pace.giveBack(share);
+      // The write is tried again. While the API server is away, the tries must not use up the rate of the Event itself.
+      this.limiter.cancel(key);
       throw error;
     }
   }

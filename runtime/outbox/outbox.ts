@@ -36,7 +36,7 @@ const CONCURRENCY = 8;
 /** Children become ready step by step. A verdict that the next step replaces within this time is never written. */
 const PROGRESS_DELAY_MS = 300;
 /** Reports about one object: five at once, and then one a second. */
-const PACE = { burst: 5, refillMs: 1_000 };
+const RATE_LIMIT = { burst: 5, refillMs: 1_000 };
 const MOST_WAITING = 5_000;
 /** If too many wait, they are reduced to this part of the limit. */
 const LEFT_BY_A_TRIM = 0.9;
@@ -59,7 +59,7 @@ export class Outbox {
   private readonly pending = new Map<string, Pending>();
   /** The reports that are being written now. */
   private readonly telling = new Map<string, Pending>();
-  private readonly queue = new WorkQueue({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
+  private readonly queue = new WorkQueue({ rateLimit: RATE_LIMIT, longestBackoffMs: LONGEST_RETRY_MS });
   private readonly workers: Workers;
   private clientFor: ClientFor | undefined;
   /** How many facts wait. */

@@ -1,5 +1,5 @@
 import { CHILDREN_CHANGED_BACK, Contests } from "./contests";
-import { Pace } from "./pace";
+import { KeyedRateLimiter } from "./rateLimiter";
 import type { Priority } from "./readyKeys";
 import type { WorkQueue } from "./workQueue";
 
@@ -20,17 +20,17 @@ const MOST_WAITING = 10_000;
 /** Drift is corrected after this short delay, so that the deletion of several children leads to one reconcile. */
 const DRIFT_COALESCING_MS = 20;
 /** Children's reports lead to one reconcile a second. */
-const REPORT_PACE = { burst: 1, refillMs: 1_000 };
+const REPORT_RATE = { burst: 1, refillMs: 1_000 };
 const REPORT_COALESCING_MS = 100;
 /**
- * A Deployment that comes up writes its status many times. Its reports up to then wait for this time, and take no turn of the pace,
- * so that the report that it is ready need not wait.
+ * A Deployment that comes up writes its status many times. Its reports up to then wait for this time, and take no token of the rate
+ * limit, so that the report that it is ready need not wait.
  */
 const PROGRESS_COALESCING_MS = 1_000;
 /** Another controller may take our finalizer, or the engine's memory, away each time that it sees it. */
-const STRIPPED_PACE = { burst: 5, refillMs: 10_000 };
+const STRIPPED_RATE = { burst: 5, refillMs: 10_000 };
 /** How often a used object that changes all the time wakes an object. */
-const USED_PACE = { burst: 5, refillMs: 1_000 };
+const USED_RATE = { burst: 5, refillMs: 1_000 };
 /** How many users of an object are woken at once. The others are woken one after another, so that they are no storm. */
 const USERS_AT_ONCE = 100;
 const USER_GAP_MS = 2;
@@ -54,17 +54,17 @@ const CYCLE = { patience: 5, firstDelayMs: 1_000, longestDelayMs: 60_000, quietM
  */
 export class Triggers {
   private readonly contests: Contests;
-  private readonly reportPace: Pace;
+  private readonly reportLimiter: KeyedRateLimiter;
   private readonly cycles: Contests;
-  private readonly usedPace: Pace;
-  private readonly strippedPace: Pace;
+  private readonly usedLimiter: KeyedRateLimiter;
+  private readonly strippedLimiter: KeyedRateLimiter;
 
   constructor(private readonly options: TriggersOptions) {
     this.contests = new Contests(CHILDREN_CHANGED_BACK, options.now);
-    this.reportPace = new Pace(REPORT_PACE, options.now);
+    this.reportLimiter = new KeyedRateLimiter(REPORT_RATE, options.now);
     this.cycles = new Contests(CYCLE, options.now);
-    this.usedPace = new Pace(USED_PACE, options.now);
-    this.strippedPace = new Pace(STRIPPED_PACE, options.now);
+    this.usedLimiter = new KeyedRateLimiter(USED_RATE, options.now);
+    this.strippedLimiter = new KeyedRateLimiter(STRIPPED_RATE, options.now);
   }
 
   /** The object must be reconciled. */
@@ -81,13 +81,13 @@ export class Triggers {
 
   /** Somebody removed one of our finalizers, or the engine's memory, from the object, and changed nothing else. */
   stripped(key: string): void {
-    this.add(key, "change", this.strippedPace.turn(key));
+    this.add(key, "change", this.strippedLimiter.reserve(key));
   }
 
   /** A child of the object reports, and has the fields that we applied. @param isProgress whether the child is not ready yet */
   childReported(key: string, isProgress: boolean): void {
     if (isProgress) this.addForChild(key, PROGRESS_COALESCING_MS, false);
-    else this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportPace.turn(key)), false);
+    else this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportLimiter.reserve(key)), false);
   }
 
   /**
@@ -127,7 +127,7 @@ export class Triggers {
       if (isByOperator && this.cycles.drifted(key)) inCycle.push(key);
       const afterMs = Math.max(
         Math.max(0, index - USERS_AT_ONCE) * USER_GAP_MS,
-        this.usedPace.turn(key),
+        this.usedLimiter.reserve(key),
         isByOperator ? this.cycles.delayMs(key) : 0,
       );
       this.options.queue.add(key, { priority: "routine", afterMs, endsBackoff: true });

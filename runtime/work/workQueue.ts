@@ -1,6 +1,6 @@
 import { BACKOFF, type BackoffOptions, type History, type WorkResult, waitAfter } from "./backoff";
 import { DueTimes } from "./dueTimes";
-import { Pace, type PaceOptions } from "./pace";
+import { KeyedRateLimiter, type RateLimit } from "./rateLimiter";
 import { higher, type Priority, type Ready, ReadyKeys } from "./readyKeys";
 
 /** How {@link WorkQueue.add} adds a key. */
@@ -31,7 +31,7 @@ export interface KeyState {
 /** How a {@link WorkQueue} times keys. */
 export interface WorkQueueOptions extends Partial<BackoffOptions> {
   /** How often one key may be worked on because it changes. @default 20 times, then ten times a second */
-  readonly pace?: PaceOptions;
+  readonly rateLimit?: RateLimit;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
@@ -51,15 +51,15 @@ interface Entry extends History, Ready {
   workingSince: number;
   /** When it becomes ready, while it is delayed. Infinite otherwise. */
   dueAt: number;
-  /** Whether it is delayed because it changes faster than its pace allows. */
-  paced: boolean;
+  /** Whether it is delayed because it changes faster than the rate limit allows. */
+  isRateLimited: boolean;
   /** Set only while it is worked on. */
   again: Again | undefined;
   /** Whether its object has gone since the work in progress began. */
   isForgotten: boolean;
 }
 
-const PACE: PaceOptions = { burst: 20, refillMs: 100 };
+const RATE_LIMIT: RateLimit = { burst: 20, refillMs: 100 };
 
 /**
  * The queue of keys to work on. It says when each key is worked on, and {@link ReadyKeys} say which ready key is next. It holds no
@@ -73,18 +73,18 @@ const PACE: PaceOptions = { burst: 20, refillMs: 100 };
  *
  * Assumption: {@link finish} is called once for each key that {@link take} gave.
  *
- * Caveat: one key that is added all the time is given out only as fast as its pace allows.
+ * Caveat: one key that is added all the time is given out only as fast as the rate limit allows.
  */
 export class WorkQueue {
   private readonly entries = new Map<string, Entry>();
   private readonly ready = new ReadyKeys();
   private readonly delayed = new DueTimes();
-  private readonly pace: Pace;
+  private readonly limiter: KeyedRateLimiter;
   private readonly options: Required<WorkQueueOptions>;
 
   constructor(options: WorkQueueOptions = {}) {
-    this.options = { ...BACKOFF, pace: PACE, now: () => performance.now(), ...options };
-    this.pace = new Pace(this.options.pace, this.options.now);
+    this.options = { ...BACKOFF, rateLimit: RATE_LIMIT, now: () => performance.now(), ...options };
+    this.limiter = new KeyedRateLimiter(this.options.rateLimit, this.options.now);
   }
 
   /**
@@ -94,7 +94,7 @@ export class WorkQueue {
    * | --- | --- |
    * | worked on | it is worked on again afterwards |
    * | ready | it stays ready, with the more urgent priority |
-   * | delayed by its pace, or by a backoff that this does not end | it stays delayed, with the more urgent priority |
+   * | delayed by the rate limit, or by a backoff that this does not end | it stays delayed, with the more urgent priority |
    * | delayed otherwise | it is ready now, or at the earlier of both times, with the more urgent priority |
    * | idle | it is ready now, or at that time |
    */
@@ -111,7 +111,7 @@ export class WorkQueue {
       entry.again = both(entry.again, again);
     } else if (entry.state === "ready") {
       this.ready.raise(key, entry, priority);
-    } else if (entry.paced || (isBackingOff(entry) && !endsBackoff)) {
+    } else if (entry.isRateLimited || (isBackingOff(entry) && !endsBackoff)) {
       entry.priority = higher(entry.priority, priority);
     } else {
       const most = entry.state === "delayed" ? higher(entry.priority, priority) : priority;
@@ -251,7 +251,7 @@ export class WorkQueue {
         readySince: 0,
         workingSince: 0,
         dueAt: Number.POSITIVE_INFINITY,
-        paced: false,
+        isRateLimited: false,
         again: undefined,
         isForgotten: false,
         failures: 0,
@@ -270,7 +270,7 @@ export class WorkQueue {
     for (let first = this.delayed.first; first && first.at <= now; first = this.delayed.first) {
       this.delayed.delete(first.key);
       const entry = this.entry(first.key);
-      if (entry.paced) this.admit(first.key, entry, entry.priority);
+      if (entry.isRateLimited) this.admit(first.key, entry, entry.priority);
       else this.makeReady(first.key, entry, entry.priority);
     }
   }
@@ -282,17 +282,17 @@ export class WorkQueue {
     else this.admit(key, entry, priority);
   }
 
-  /** Makes a key ready as soon as its pace allows. */
+  /** Makes a key ready as soon as the rate limit allows. */
   private admit(key: string, entry: Entry, priority: Priority): void {
-    const waitMs = priority === "change" ? this.pace.take(key) : 0;
+    const waitMs = priority === "change" ? this.limiter.tryAccept(key) : 0;
     if (waitMs === 0) return this.makeReady(key, entry, priority);
     this.delay(key, entry, this.options.now() + waitMs, priority);
-    entry.paced = true;
+    entry.isRateLimited = true;
   }
 
   private makeReady(key: string, entry: Entry, priority: Priority): void {
     this.delayed.delete(key);
-    entry.paced = false;
+    entry.isRateLimited = false;
     entry.dueAt = Number.POSITIVE_INFINITY;
     entry.state = "ready";
     entry.priority = priority;
@@ -303,7 +303,7 @@ export class WorkQueue {
   private delay(key: string, entry: Entry, at: number, priority: Priority): void {
     entry.state = "delayed";
     entry.priority = priority;
-    entry.paced = false;
+    entry.isRateLimited = false;
     entry.dueAt = at;
     this.delayed.set(key, at);
   }

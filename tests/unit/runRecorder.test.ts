@@ -8,7 +8,6 @@ import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { RunRecord } from "../../runtime/outbox/recorder";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { Pace } from "../../runtime/work/pace";
 import { observed } from "./support/objects";
 
 function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
@@ -209,19 +208,5 @@ describe("Retention", () => {
       }),
       { numRuns: 5 },
     );
-  });
-});
-
-describe("Pace", () => {
-  it("lets a burst pass, then one each time, for every key by itself", () => {
-    let now = 0;
-    const pace = new Pace({ burst: 3, refillMs: 1_000 }, () => now);
-    const waits = () => [1, 2, 3, 4].map(() => pace.take("a"));
-    assert.deepStrictEqual(waits(), [0, 0, 0, 1_000]);
-    assert.equal(pace.take("b"), 0);
-    now += 1_000;
-    assert.deepStrictEqual([pace.take("a"), pace.take("a")], [0, 1_000]);
-    now += 60_000;
-    assert.deepStrictEqual(waits(), [0, 0, 0, 1_000]);
   });
 });

@@ -63,7 +63,7 @@ describe("WorkQueue", () => {
   });
 
   it("gives one of eight turns to the key that has waited longest, once that is ten seconds", () => {
-    const queue = make({ pace: { burst: 1_000, refillMs: 1 } });
+    const queue = make({ rateLimit: { burst: 1_000, refillMs: 1 } });
     queue.add("patient", { priority: "routine" });
     const turns = () =>
       Array.from({ length: 16 }, (_, at) => {
@@ -279,8 +279,8 @@ describe("WorkQueue", () => {
     assert.equal(nextInMs(queue), 9_000);
   });
 
-  it("lets a key that changes all the time follow itself at its pace, and forgets no change by that", () => {
-    const queue = make({ pace: { burst: 3, refillMs: 100 } });
+  it("lets a key that changes all the time come again as fast as its rate limit allows, and forgets no change by that", () => {
+    const queue = make({ rateLimit: { burst: 3, refillMs: 100 } });
     let given = 0;
     for (let ms = 0; ms < 1_000; ms++, now++) {
       queue.add("busy");

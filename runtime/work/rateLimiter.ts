@@ -1,5 +1,5 @@
 /** How fast events of one key may follow each other. */
-export interface PaceOptions {
+export interface RateLimit {
   /** How many may come at once. */
   readonly burst: number;
   /** After that, one may come after each such time, in milliseconds. */
@@ -12,23 +12,23 @@ interface Bucket {
   /** When {@link left} was last computed, on the monotonic clock. */
   at: number;
   /** When the last reserved token comes, on the monotonic clock. */
-  turn: number;
+  reservedFor: number;
 }
 
-/** A token bucket for each of many keys. Those that are full are forgotten. */
-export class Pace {
+/** Limits how often the events of each of many keys happen, by a token bucket for each. Full buckets are forgotten. */
+export class KeyedRateLimiter {
   private readonly buckets = new Map<string, Bucket>();
 
   constructor(
-    private readonly options: PaceOptions,
+    private readonly options: RateLimit,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
   /**
-   * Takes a token of the key.
-   * @returns 0 if there was one. If not, the time until there is one, in milliseconds
+   * Accepts an event of the key if there is a token for it, and takes the token.
+   * @returns 0 if the event is accepted. If not, the time until there is a token, in milliseconds
    */
-  take(key: string): number {
+  tryAccept(key: string): number {
     const bucket = this.bucket(key);
     const waitMs = this.waitOf(bucket);
     if (waitMs === 0) bucket.left--;
@@ -39,17 +39,17 @@ export class Pace {
    * Reserves the key's next token. Until its time comes, all callers share the reservation and count as one event.
    * @returns the time until the token comes, in milliseconds
    */
-  turn(key: string): number {
+  reserve(key: string): number {
     const bucket = this.bucket(key);
-    if (bucket.turn <= bucket.at) {
-      bucket.turn = bucket.at + this.waitOf(bucket);
+    if (bucket.reservedFor <= bucket.at) {
+      bucket.reservedFor = bucket.at + this.waitOf(bucket);
       bucket.left--;
     }
-    return bucket.turn - bucket.at;
+    return bucket.reservedFor - bucket.at;
   }
 
   /** Gives a token of the key back, because the event for which it was taken did not happen. */
-  giveBack(key: string): void {
+  cancel(key: string): void {
     const bucket = this.buckets.get(key);
     if (bucket) bucket.left++;
   }
@@ -58,8 +58,8 @@ export class Pace {
   private bucket(key: string): Bucket {
     const { burst, refillMs } = this.options;
     const now = this.now();
-    const { left, at, turn } = this.buckets.get(key) ?? { left: burst, at: now, turn: now };
-    const bucket = { left: Math.min(burst, left + (now - at) / refillMs), at: now, turn };
+    const { left, at, reservedFor } = this.buckets.get(key) ?? { left: burst, at: now, reservedFor: now };
+    const bucket = { left: Math.min(burst, left + (now - at) / refillMs), at: now, reservedFor };
     this.buckets.delete(key);
     this.buckets.set(key, bucket);
     // The map is in the order of the last use, so the first ones are full first.
