@@ -2,8 +2,8 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { nameOf } from "../kubernetes/objects";
 import type { Term } from "../leadership/term";
 import { messageAbout } from "../outbox/message";
-import { type Mandate, whyEnded } from "../reconcile/mandate";
 import type { Outcome } from "../reconcile/outcome";
+import { type ReconcileContext, whyEnded } from "../reconcile/reconciliation";
 import type { TraceContext } from "../traces/context";
 import type { ReportTime } from "../traces/spans";
 import type { WorkResult } from "../work/backoff";
@@ -65,23 +65,23 @@ export class ObjectWork {
     if (!term) return { kind: "done" };
     const requests = this.options.requests.take(key);
     const arrival = arrivals.take(key, attempt, queue.readySinceOf(key));
-    const due = requests.flatMap((request) => request.due ?? []);
+    const startedByHand = requests.flatMap((request) => request.due ?? []);
     const trace = traces?.begin();
     const client = this.options.client.with({ signal: term.signal });
-    const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };
+    const context = { client, fence: () => term.assert(key), onAnswer: leave, startedByHand, arrival, trace };
     const children = () => {
       const uid = parts.watches.objects.uidOf(nameOf(key));
       return uid === undefined ? [] : parts.watches.children.of(uid);
     };
     this.unrest.begins(key, children);
-    const outcome = await parts.reconciler.reconcile(nameOf(key), attempt, mandate);
+    const outcome = await parts.reconciler.reconcile(nameOf(key), attempt, context);
     const isUndoing = this.setTimes(key, outcome);
     this.options.metrics.reconciled(outcome.report);
     const found = this.unrest.ended(key, outcome.report, isUndoing, children);
     const unrest = found && { ...found, note: parts.reconciler.masked(found.note) };
     if (unrest) this.options.notice(`${key}: ${unrest.note}`);
     const events = unrest ? [...outcome.events, unrest] : outcome.events;
-    const run = this.report({ ...outcome, events }, parts, mandate, trace);
+    const run = this.report({ ...outcome, events }, parts, context, trace);
     this.options.requests.answer(key, requests, outcome.report);
     this.callListener(key, outcome, run);
     return outcome.again;
@@ -105,13 +105,13 @@ export class ObjectWork {
   private report(
     outcome: Outcome,
     { outbox, resource }: Parts,
-    mandate: Mandate,
+    context: ReconcileContext,
     trace: TraceContext | undefined,
   ): string | undefined {
     const { recorder, traces } = this.options;
     const { report } = outcome;
     // A run may outlive its term, and even end in the next one. Then it reports nothing.
-    const message = whyEnded(mandate)
+    const message = whyEnded(context)
       ? undefined
       : messageAbout(outcome, resource, recorder?.recordOf(report));
     let run: string | undefined;

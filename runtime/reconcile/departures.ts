@@ -7,7 +7,7 @@ import type { Resource } from "../kubernetes/resource";
 import { NOTHING } from "../memory/memory";
 import type { MemoryObjects } from "../memory/memoryObjects";
 import type { Draft } from "./draft";
-import type { Mandate } from "./mandate";
+import type { ReconcileContext } from "./reconciliation";
 import type { Sweep } from "./sweep";
 
 /** What {@link Departures} work with. */
@@ -50,12 +50,12 @@ export class Departures {
   async clearUp(
     name: ObjectName,
     uid: string | undefined,
-    mandate: Pick<Mandate, "client" | "assert">,
+    context: Pick<ReconcileContext, "client" | "fence">,
     draft: Pick<Draft, "changes" | "note">,
   ): Promise<void> {
-    for (const gone of await this.goneOf(name, uid, mandate)) {
+    for (const gone of await this.goneOf(name, uid, context)) {
       if (uid === undefined) draft.note({ uid: gone });
-      await this.clearUpAfter(name, gone, mandate, draft.changes);
+      await this.clearUpAfter(name, gone, context, draft.changes);
     }
     if (uid === undefined && draft.changes.length === 0) draft.note({ uid });
   }
@@ -64,25 +64,25 @@ export class Departures {
   private async goneOf(
     name: ObjectName,
     uid: string | undefined,
-    { client, assert }: Pick<Mandate, "client" | "assert">,
+    { client, fence }: Pick<ReconcileContext, "client" | "fence">,
   ): Promise<readonly string[]> {
     const { memories, isWatched, removedAt } = this.options;
     const left = [...(await memories.uidsOf(name)), ...this.ownersOf(name)];
     const gone = [...new Set(left)].filter((each) => each !== uid && !isWatched(each));
     // If all of them were seen to go, it does not matter that their kind may have gone since.
     if (gone.some((each) => removedAt(each) === undefined))
-      await this.assertGone(name, client.with({ class: "work", fence: assert }));
+      await this.assertGone(name, client.with({ class: "work", fence }));
     return gone;
   }
 
   private async clearUpAfter(
     { namespace, name }: ObjectName,
     uid: string,
-    mandate: Pick<Mandate, "client" | "assert">,
+    context: Pick<ReconcileContext, "client" | "fence">,
     changes: ChildChange[],
   ): Promise<void> {
     const { resource, memories, isBlind } = this.options;
-    const client = mandate.client.with({ class: "work", share: uid, fence: mandate.assert });
+    const client = context.client.with({ class: "work", share: uid, fence: context.fence });
     const { apiVersion, kind } = resource;
     const metadata = { name, uid, resourceVersion: "", ...(namespace !== undefined && { namespace }) };
     const object: KubernetesObject = { apiVersion, kind, metadata };

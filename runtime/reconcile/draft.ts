@@ -5,8 +5,8 @@ import type { Verdict } from "../status/conditions";
 import type { WorkResult } from "../work/backoff";
 import type { PreparedQuestion, Reply } from "./asking";
 import { type Consequence, SHORTEST_WAIT_MS } from "./errors";
-import type { Mandate } from "./mandate";
 import type { ObjectEvent, Outcome } from "./outcome";
+import type { ReconcileContext } from "./reconciliation";
 import type { ReconcileReport } from "./report";
 import type { ReconcileTiming } from "./timeline";
 
@@ -26,7 +26,7 @@ export class Draft {
 
   constructor(
     about: Pick<ReconcileReport, "operator" | "kind" | "namespace" | "name" | "attempt">,
-    { arrival, trace }: Pick<Mandate, "arrival" | "trace">,
+    { arrival, trace }: Pick<ReconcileContext, "arrival" | "trace">,
   ) {
     this.noted = {
       id: randomUUID(),

@@ -14,11 +14,10 @@ import { consequenceOf, ObjectGoneError, WatchLateError } from "./errors";
 import { deleteIfExpired } from "./expiry";
 import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
-import { type Mandate, whyEnded } from "./mandate";
 import { UnconfirmedEvents } from "./newEvents";
 import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
 import type { Outcome } from "./outcome";
-import { Reconciliation } from "./reconciliation";
+import { type ReconcileContext, Reconciliation, whyEnded } from "./reconciliation";
 import { Remembering, type RememberingOptions } from "./remembering";
 import { Scrubber } from "./scrubber";
 import { Sweep } from "./sweep";
@@ -105,7 +104,7 @@ export class Reconciler {
   }
 
   /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. */
-  async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
+  async reconcile(name: ObjectName, attempt: number, context: ReconcileContext): Promise<Outcome> {
     const { operator, resource, objects } = this.options;
     const { scrubber } = this;
     const timeline = new Timeline();
@@ -116,26 +115,26 @@ export class Reconciler {
       namespace: name.namespace,
       name: name.name,
     };
-    const draft = new Draft({ ...about, attempt }, mandate);
+    const draft = new Draft({ ...about, attempt }, context);
     /** Undefined as long as the object has not even been read. */
     let client: KubernetesClient | undefined;
     try {
       const object = await timeline.step("read", () => objects.readToReconcile(name));
-      client = mandate.client.with({ class: "work", fence: mandate.assert });
+      client = context.client.with({ class: "work", fence: context.fence });
       writtenAt = object && lastWriteOf(object);
       if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
-      const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, mandate, draft);
+      const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, context, draft);
       await timeline.step("sweep", clearUp, () => draft.changes.length > 0);
       if (!object) throw new ObjectGoneError();
       const memory = await this.options.memories.of(object);
       draft.events.push(...this.unconfirmed.take(name, memory.reportedEvents));
       const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
-      const reconciliation = new Reconciliation(object, mandate, options);
+      const reconciliation = new Reconciliation(object, context, options);
       client = reconciliation.client;
       await this.handle(object, memory, reconciliation, draft);
       this.outages.ended(keyOf(name));
     } catch (error) {
-      await this.fail(error, name, draft, mandate, client);
+      await this.fail(error, name, draft, context, client);
     }
     return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
   }
@@ -166,13 +165,13 @@ export class Reconciler {
     error: unknown,
     name: ObjectName,
     draft: Draft,
-    mandate: Mandate,
+    context: ReconcileContext,
     client: KubernetesClient | undefined,
   ): Promise<void> {
     const { objects } = this.options;
-    const outage = whyEnded(mandate) ? undefined : await this.outageOf(error, name, client);
+    const outage = whyEnded(context) ? undefined : await this.outageOf(error, name, client);
     const late = error instanceof ObjectGoneError && objects.isShown(name) ? new WatchLateError() : undefined;
-    const consequence = consequenceOf(whyEnded(mandate) ?? outage ?? late ?? error, name.namespace);
+    const consequence = consequenceOf(whyEnded(context) ?? outage ?? late ?? error, name.namespace);
     const { report, again } = consequence;
     // If the answer to a write was lost, the write may still have been done.
     if (again.kind === "again" || report.skipped === "gone" || outage) objects.invalidate(name);

@@ -3,12 +3,38 @@ import type { DueSchedule } from "../handler/contract";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { traceparentOf } from "../traces/context";
+import { type TraceContext, traceparentOf } from "../traces/context";
 import type { KnownObjects } from "../watch/customResources";
+import type { Arrival } from "../work/arrivals";
 import { ObjectGoneError } from "./errors";
-import type { Mandate } from "./mandate";
 import type { ReconcileReport } from "./report";
 import type { Timeline } from "./timeline";
+
+/** On whose behalf one reconcile works. */
+export interface ReconcileContext {
+  /** A client whose requests end with the term of leadership. */
+  readonly client: KubernetesClient;
+  /** Throws if the term has ended. */
+  readonly fence: () => void;
+  /** Schedules that somebody starts by hand, instead of at their own times. @default none */
+  readonly startedByHand?: readonly DueSchedule[] | undefined;
+  /** Called when the handler has given an answer that is not large. The rest of the reconcile waits only for the API server. */
+  readonly onAnswer?: () => void;
+  /** How the reconcile came about. @default nobody noted that */
+  readonly arrival?: Arrival | undefined;
+  /** The trace that the reconcile belongs to. @default none */
+  readonly trace?: TraceContext | undefined;
+}
+
+/** The error of a term that has ended. Undefined if it has not. The next leader finds out what went wrong in the term. */
+export function whyEnded({ fence }: Pick<ReconcileContext, "fence">): unknown {
+  try {
+    fence();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
 
 /** The options of a {@link Reconciliation}. */
 export interface ReconciliationOptions extends Pick<ReconcileReport, "id" | "attempt"> {
@@ -44,13 +70,13 @@ export class Reconciliation implements WriteScope {
 
   constructor(
     private readonly object: KubernetesObject,
-    private readonly mandate: Mandate,
+    private readonly context: ReconcileContext,
     private readonly options: ReconciliationOptions,
   ) {
     const { namespace, uid } = object.metadata;
     this.namespace = namespace;
     this.timeline = options.timeline;
-    this.client = mandate.client.with({ class: "work", share: uid, fence: () => this.assertMayGoOn() });
+    this.client = context.client.with({ class: "work", share: uid, fence: () => this.assertMayGoOn() });
   }
 
   /**
@@ -58,7 +84,7 @@ export class Reconciliation implements WriteScope {
    * @throws NotLeadingError if we no longer lead; ObjectGoneError if the object is known to be gone
    */
   assertMayGoOn(): void {
-    this.mandate.assert();
+    this.context.fence();
     const { uid, deletionTimestamp } = this.object.metadata;
     if (deletionTimestamp === undefined && this.options.objects.isGoing(this.object.metadata, uid))
       throw new ObjectGoneError();
@@ -76,17 +102,17 @@ export class Reconciliation implements WriteScope {
 
   /** Schedules that somebody starts by hand. */
   get startedByHand(): readonly DueSchedule[] {
-    return this.mandate.due ?? [];
+    return this.context.startedByHand ?? [];
   }
 
   /** The trace that it belongs to, in the form that the handler gets. Undefined if there is none. */
   get traceparent(): string | undefined {
-    return this.mandate.trace && traceparentOf(this.mandate.trace);
+    return this.context.trace && traceparentOf(this.context.trace);
   }
 
   /** The handler has given an answer that is not large. */
   answered(): void {
-    this.mandate.onAnswer?.();
+    this.context.onAnswer?.();
   }
 
   /**

@@ -64,19 +64,19 @@ describe("objects that are no longer watched", () => {
       isBlind,
       assertSeen: () => assertSeen(),
     };
-    return { options, writer, mandate: { client: cluster.client(), assert: () => {} } };
+    return { options, writer, context: { client: cluster.client(), fence: () => {} } };
   }
 
   async function clearUp(uid?: string, isBlind = false): Promise<void> {
-    const { options, writer, mandate } = parts(isBlind);
+    const { options, writer, context } = parts(isBlind);
     const sweep = new Sweep({ operator: operator(), childResources: [CONFIG_MAPS], children: store, writer });
     const departures = new Departures(options, sweep);
-    await departures.clearUp(NAME, uid, mandate, { changes, note: () => {} });
+    await departures.clearUp(NAME, uid, context, { changes, note: () => {} });
   }
 
   /** Reconciles what has the name. @param object undefined: no watched object has it */
   async function report(object?: KubernetesObject, outages?: Outages) {
-    const { options, writer, mandate } = parts();
+    const { options, writer, context } = parts();
     const reconciler = new Reconciler({
       operator: operator(),
       resource: WIDGETS,
@@ -99,7 +99,7 @@ describe("objects that are no longer watched", () => {
       recordOf: () => undefined,
       ...(outages && { outages }),
     });
-    return (await reconciler.reconcile(NAME, 1, mandate)).report;
+    return (await reconciler.reconcile(NAME, 1, context)).report;
   }
 
   /** Puts a child of an object there. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ObjectWork, type ObjectWorkOptions } from "../../runtime/engine/objectWork";
 import { Term } from "../../runtime/leadership/term";
 import type { Message } from "../../runtime/outbox/teller";
-import type { Mandate } from "../../runtime/reconcile/mandate";
+import type { ReconcileContext } from "../../runtime/reconcile/reconciliation";
 import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { Alarms } from "../../runtime/work/alarms";
@@ -25,7 +25,7 @@ describe("ObjectWork", () => {
   let nowMs: number;
   let term: Term;
   /** What a reconcile requests. */
-  let request: (mandate: Mandate) => Promise<void>;
+  let request: (context: ReconcileContext) => Promise<void>;
 
   /** A child into which the handler puts the time. */
   const child = () => ({
@@ -51,9 +51,9 @@ describe("ObjectWork", () => {
       watches: { objects, children: { of: () => [child()] }, lengthOf: () => 0 },
       reconciler: {
         masked: (text: string) => scrubber.text(text),
-        reconcile: async (_: unknown, attempt: number, mandate: Mandate) => {
+        reconcile: async (_: unknown, attempt: number, context: ReconcileContext) => {
           round++;
-          await request(mandate);
+          await request(context);
           const changes = [{ verb: "patched", kind: "ConfigMap", namespace: "shop", name: "demo" }];
           const report = {
             ...about,
@@ -64,7 +64,7 @@ describe("ObjectWork", () => {
             log: "",
             durationMs: 1,
           };
-          return { report: { ...report, arrival: mandate.arrival }, events: [], again: { kind: "done" } };
+          return { report: { ...report, arrival: context.arrival }, events: [], again: { kind: "done" } };
         },
       },
       outbox: { put: (_: unknown, message: Message) => void events.push(...message.events) },
@@ -117,8 +117,8 @@ describe("ObjectWork", () => {
       // It gives no answer.
     });
     const client = api.client();
-    request = async (mandate) => {
-      const writing = mandate.client.with({ class: "work" });
+    request = async (context) => {
+      const writing = context.client.with({ class: "work" });
       await assert.rejects(writing.mergePatch(WIDGETS, { namespace: "shop", name: "demo" }, {}));
     };
     try {

@@ -172,21 +172,20 @@ export class OneObject {
   /**
    * Reconciles the object, and reports on it.
    * @param object as {@link read} gave it just before. Undefined: it is not ours, and is gone
-   * @param due schedules that somebody starts by hand
+   * @param startedByHand schedules that somebody starts by hand
    * @throws ApiError, ApiUnreachableError, UnknownKindError if its children cannot be listed
    */
   async reconcile(
     object: KubernetesObject | undefined,
     attempt: number,
-    due?: readonly DueSchedule[],
+    startedByHand?: readonly DueSchedule[],
   ): Promise<ReconcileReport> {
     const { client, fence, name, resource, runName } = this.options;
-    const { assert } = fence;
     const trace = this.options.trace?.begin();
     this.handled = object;
     if (object) this.listed ??= await this.learnChildren(object);
     const outcome = await sayMissingKind(
-      await this.reconciler.reconcile(name, attempt, { client, assert, due, trace }),
+      await this.reconciler.reconcile(name, attempt, { client, fence: fence.assert, startedByHand, trace }),
       this.options.operator,
       client,
     );

@@ -154,10 +154,10 @@ export class ReconcileWorld {
     const onAnswer = () => void cluster.steps.push("leave");
     return reconciling.reconcile(NAME, 1, {
       client: cluster.client(),
-      assert: () => {
+      fence: () => {
         if (!this.isLeading) throw new NotLeadingError();
       },
-      due: this.byHand,
+      startedByHand: this.byHand,
       trace: this.trace,
       ...(this.tellsAnswer && { onAnswer }),
     });
