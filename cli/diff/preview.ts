@@ -18,7 +18,7 @@ import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
 import { Timeline } from "../../runtime/reconcile/timeline";
 import { type ChildrenScope, type Written, writeChildren } from "../../runtime/reconcile/writeChildren";
 import { DirectUse } from "../../runtime/uses/directUse";
-import { StillListingError } from "../../runtime/watch/scopes";
+import { StillListingError } from "../../runtime/watch/kindWatch";
 import { type ObjectReference, referenceTo } from "../objectReference";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { type ListedChildren, listChildren } from "./listedChildren";

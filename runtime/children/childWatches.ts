@@ -4,13 +4,13 @@ import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { kindKey, type Resource } from "../kubernetes/resource";
 import { FollowedKind } from "../watch/followedKind";
-import { type NotSynced, Scopes, type ScopesOptions } from "../watch/scopes";
+import { KindWatch, type KindWatchOptions, type NotSynced } from "../watch/kindWatch";
 import { ChildStore, type ChildStoreOptions } from "./childStore";
 import { childSelectorOf } from "./marks";
 import type { Owner } from "./ownership";
 
 /** The operator whose children {@link ChildWatches} watch, and the callbacks that they call. */
-export interface ChildWatchesOptions extends Pick<ScopesOptions, "answersOthers"> {
+export interface ChildWatchesOptions extends Pick<KindWatchOptions, "answersOthers"> {
   readonly client: KubernetesClient;
   readonly operator: Operator;
   /** The kind of the objects that own the children. */
@@ -34,7 +34,7 @@ export class ChildWatches {
   /** The declared kinds that were found so far. */
   readonly resources: Resource[] = [];
   /** The watches of {@link resources}, in the same order. */
-  private readonly scopes: Scopes[] = [];
+  private readonly watches: KindWatch[] = [];
   private readonly kinds: readonly FollowedKind[];
 
   constructor(private readonly options: ChildWatchesOptions) {
@@ -49,13 +49,13 @@ export class ChildWatches {
    */
   async start(): Promise<void> {
     await Promise.all(this.kinds.map((kind) => kind.start()));
-    await Promise.all(this.scopes.map((each) => each.whenListed()));
+    await Promise.all(this.watches.map((each) => each.whenListed()));
   }
 
   /** Lists everything again, at another path if the cluster serves a kind there now. */
   async relist(): Promise<void> {
     const looks = this.kinds.map((kind) => kind.look());
-    await Promise.all([...looks, ...this.scopes.map((each) => each.relist())]);
+    await Promise.all([...looks, ...this.watches.map((each) => each.relist())]);
   }
 
   /** The declared kinds that were not found in the cluster yet, and of which there may be objects. */
@@ -63,14 +63,14 @@ export class ChildWatches {
     return this.kinds.flatMap((kind) => kind.notFound() ?? []);
   }
 
-  /** The kinds that were found, and are not known yet where they must be: see {@link Scopes.notSynced}. */
+  /** The kinds that were found, and are not known yet where they must be: see {@link KindWatch.notSynced}. */
   notSynced(namespace: string | undefined): NotSynced[] {
-    return this.scopes.flatMap((each) => each.notSynced(namespace));
+    return this.watches.flatMap((each) => each.notSynced(namespace));
   }
 
   async stop(): Promise<void> {
     for (const kind of this.kinds) kind.stop();
-    await Promise.all(this.scopes.map((each) => each.stop()));
+    await Promise.all(this.watches.map((each) => each.stop()));
   }
 
   private newKind(declared: DeclaredChild): FollowedKind {
@@ -81,11 +81,11 @@ export class ChildWatches {
       answersOthers,
       onFound: async (now, before) => {
         const place = before ? this.resources.indexOf(before) : this.resources.length;
-        const scopes = this.newScopes(now, kind);
+        const watch = this.newWatch(now, kind);
         // Before the old path is left: nobody may think that the kind is known meanwhile.
-        scopes.start();
+        watch.start();
         this.resources.splice(place, 1, now);
-        const left = this.scopes.splice(place, 1, scopes);
+        const left = this.watches.splice(place, 1, watch);
         await Promise.all(left.map((each) => each.stop()));
       },
       onWait: (reason) =>
@@ -94,9 +94,9 @@ export class ChildWatches {
     return kind;
   }
 
-  private newScopes(resource: Resource, kind: FollowedKind): Scopes {
+  private newWatch(resource: Resource, kind: FollowedKind): KindWatch {
     const { client, operator, onSynced, onUnserved, onInterruption, answersOthers } = this.options;
-    return new Scopes({
+    return new KindWatch({
       client: client.with({ class: "list" }),
       resource,
       namespaces: operator.namespaces,

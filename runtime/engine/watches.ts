@@ -14,9 +14,9 @@ import { Completeness } from "../reconcile/completeness";
 import { whyCycling } from "../reconcile/watchCycle";
 import { UsedObjects } from "../uses/usedObjects";
 import { CustomResources } from "../watch/customResources";
+import { KindWatch } from "../watch/kindWatch";
 import type { WatchedObjects } from "../watch/objectFacts";
 import { OutsideObjects } from "../watch/outsideObjects";
-import { Scopes } from "../watch/scopes";
 import { labelSelectorOf, partsOf } from "../watch/watched";
 import { within } from "../work/within";
 import type { ClusterListener } from "./clusterListener";
@@ -64,28 +64,28 @@ export class Watches {
   readonly completeness: Completeness;
   /** The kinds of the children that were found in the cluster so far. */
   readonly childResources: readonly Resource[];
-  private readonly objectScopes: Scopes;
+  private readonly objectWatch: KindWatch;
   private readonly childWatches: ChildWatches;
-  private readonly memoryScopes: Scopes | undefined;
+  private readonly memoryWatch: KindWatch | undefined;
   private readonly stopping = new AbortController();
   /** Whether the API server answers the lists of the objects. */
-  private readonly answersOthers = (signal: AbortSignal) => this.objectScopes.answers(signal);
+  private readonly answersOthers = (signal: AbortSignal) => this.objectWatch.answers(signal);
 
   constructor(private readonly options: WatchesOptions) {
     this.memories = this.newMemories();
     this.used = this.newUsed();
     this.objects = this.newObjects();
     this.outside = this.newOutside();
-    this.objectScopes = this.newObjectScopes();
-    this.memoryScopes = this.newMemoryScopes();
+    this.objectWatch = this.newObjectWatch();
+    this.memoryWatch = this.newMemoryWatch();
     this.childWatches = this.newChildWatches();
     this.children = this.childWatches.store;
     this.childResources = this.childWatches.resources;
     this.completeness = new Completeness({
       resource: options.resource,
-      objects: this.objectScopes,
+      objects: this.objectWatch,
       children: this.childWatches,
-      memories: this.memoryScopes,
+      memories: this.memoryWatch,
     });
   }
 
@@ -95,10 +95,10 @@ export class Watches {
    */
   async start(): Promise<void> {
     const begun = [this.childWatches.start(), this.used.start()];
-    this.memoryScopes?.start();
-    this.objectScopes.start();
+    this.memoryWatch?.start();
+    this.objectWatch.start();
     this.outside?.start();
-    const listed = [...begun, this.objectScopes.whenListed(), this.memoryScopes?.whenListed()];
+    const listed = [...begun, this.objectWatch.whenListed(), this.memoryWatch?.whenListed()];
     await within(
       START_PATIENCE_MS,
       Promise.all(listed).catch(() => {}),
@@ -108,7 +108,7 @@ export class Watches {
 
   async stop(): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
-    const parts = [this.objectScopes, this.childWatches, this.memoryScopes, this.used, this.outside];
+    const parts = [this.objectWatch, this.childWatches, this.memoryWatch, this.used, this.outside];
     await Promise.all(parts.map((each) => each?.stop()));
   }
 
@@ -117,7 +117,7 @@ export class Watches {
    * before it is reconciled.
    */
   async refreshObjects(): Promise<void> {
-    const lists = Promise.all([this.objectScopes.relist(), this.memoryScopes?.relist()]);
+    const lists = Promise.all([this.objectWatch.relist(), this.memoryWatch?.relist()]);
     const listed = await within(REFRESH_PATIENCE_MS, lists);
     if ((!listed || listed.includes(false)) && this.isServed) this.invalidateAll();
   }
@@ -163,7 +163,7 @@ export class Watches {
   /** Whether a watch shows an object of that name if there is one, and each of its changes. */
   shows({ namespace }: ObjectName): boolean {
     const isMeant = isListed(this.options.operator.namespaces, namespace);
-    return isMeant && this.objectScopes.isFollowing(namespace);
+    return isMeant && this.objectWatch.isFollowing(namespace);
   }
 
   /** The length of an object, its children and the objects that it uses, in characters of JSON, as far as it is known. */
@@ -246,22 +246,22 @@ export class Watches {
     });
   }
 
-  private newObjectScopes(): Scopes {
+  private newObjectWatch(): KindWatch {
     const { operator, resource } = this.options;
     const { watch } = operator;
-    return new Scopes({
-      ...this.scopeOptions(resource),
+    return new KindWatch({
+      ...this.watchOptions(resource),
       labelSelector: watch && labelSelectorOf(watch),
       sink: (namespace) => this.objects.sink(namespace),
     });
   }
 
-  private newMemoryScopes(): Scopes | undefined {
+  private newMemoryWatch(): KindWatch | undefined {
     const { memories } = this;
     const { operator } = this.options;
     if (!memories) return undefined;
-    return new Scopes({
-      ...this.scopeOptions(memoryResourceOf(operator)),
+    return new KindWatch({
+      ...this.watchOptions(memoryResourceOf(operator)),
       namespaces: [this.options.namespace],
       answersOthers: this.answersOthers,
       labelSelector: `${OPERATOR_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`,
@@ -283,7 +283,7 @@ export class Watches {
     });
   }
 
-  private scopeOptions(resource: Resource) {
+  private watchOptions(resource: Resource) {
     const { client, operator, listener, onInterruption } = this.options;
     return {
       client,

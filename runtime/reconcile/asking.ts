@@ -13,7 +13,7 @@ import type { HandlerPool } from "../handler/handlerPool";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { Memory } from "../memory/memory";
 import type { GatheredUse } from "../uses/used";
-import type { StillListingError } from "../watch/scopes";
+import type { StillListingError } from "../watch/kindWatch";
 import type { ObservedChildren } from "./observedChildren";
 import type { ObjectEvent } from "./outcome";
 import { QuestionSecrets } from "./questionSecrets";

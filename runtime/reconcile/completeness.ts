@@ -7,16 +7,16 @@ import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
-import { type NotSynced, type Scopes, StillListingError } from "../watch/scopes";
+import { type KindWatch, type NotSynced, StillListingError } from "../watch/kindWatch";
 
 /** The parts that {@link Completeness} asks. */
 export interface CompletenessOptions {
   /** The objects' own kind, as it was found at the beginning. */
   readonly resource: Resource;
-  readonly objects: Pick<Scopes, "notSynced">;
+  readonly objects: Pick<KindWatch, "notSynced">;
   readonly children: Pick<ChildWatches, "notFound" | "notSynced">;
   /** Undefined if nothing is remembered outside of the objects. */
-  readonly memories: Pick<Scopes, "notSynced"> | undefined;
+  readonly memories: Pick<KindWatch, "notSynced"> | undefined;
 }
 
 const RETRY = { retryAfterSeconds: 30 };

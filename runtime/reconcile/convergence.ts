@@ -7,7 +7,7 @@ import type { Resource } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
 import { wasCreated } from "../memory/rememberedChildren";
 import type { KnownObjects } from "../watch/customResources";
-import type { StillListingError } from "../watch/scopes";
+import type { StillListingError } from "../watch/kindWatch";
 import type { Asking } from "./asking";
 import type { Draft } from "./draft";
 import { hasElsewhere } from "./elsewhere";

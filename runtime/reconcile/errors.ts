@@ -9,7 +9,7 @@ import {
   retryAfterMs,
 } from "../kubernetes/errors";
 import { NotLeadingError } from "../leadership/term";
-import { StillListingError } from "../watch/scopes";
+import { StillListingError } from "../watch/kindWatch";
 import type { WorkResult } from "../work/backoff";
 import type { ReconcileReport } from "./report";
 

@@ -8,13 +8,13 @@ import { named } from "../kubernetes/list";
 import { withoutManagedFields } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { FollowedKind } from "../watch/followedKind";
-import { type NotSynced, Scopes, type ScopesOptions } from "../watch/scopes";
+import { KindWatch, type KindWatchOptions, type NotSynced } from "../watch/kindWatch";
 import { type Change, Store } from "../watch/store";
 import { whyNotGiven } from "./used";
 import { type UsedFacts, usedFactsOf } from "./usedFacts";
 
 /** The operator whose uses {@link UseWatches} watch, and the callbacks that they call. Each use is named by its key. */
-export interface UseWatchesOptions extends Pick<ScopesOptions, "answersOthers"> {
+export interface UseWatchesOptions extends Pick<KindWatchOptions, "answersOthers"> {
   readonly client: KubernetesClient;
   readonly operator: Operator;
   /** The kind of a use was found in the cluster, or is at another path now. */
@@ -31,7 +31,7 @@ export interface WatchedSelection {
   readonly selection: UsedSelection;
   readonly resource: Resource;
   readonly store: Store<UsedFacts>;
-  readonly scopes: Scopes;
+  readonly watch: KindWatch;
 }
 
 /**
@@ -58,7 +58,7 @@ export class UseWatches {
 
   async stop(): Promise<void> {
     for (const kind of this.kinds.values()) kind.stop();
-    await Promise.all(this.watched.map(({ scopes }) => scopes.stop()));
+    await Promise.all(this.watched.map(({ watch }) => watch.stop()));
   }
 
   /** The selections of a use that are watched. */
@@ -69,13 +69,13 @@ export class UseWatches {
   /** A kind of a use of which nobody knows all objects in a namespace. Undefined if there is none. */
   notSynced(key: string, namespace: string | undefined): NotSynced | undefined {
     const notFound = this.kinds.get(key)?.notFound();
-    return notFound ?? this.of(key).flatMap(({ scopes }) => scopes.notSynced(namespace))[0];
+    return notFound ?? this.of(key).flatMap(({ watch }) => watch.notSynced(namespace))[0];
   }
 
   /** Lists everything again, at another path if the cluster serves a kind there now. */
   async relist(): Promise<void> {
     const looks = [...this.kinds.values()].map((kind) => kind.look());
-    await Promise.all([...looks, ...this.watched.map(({ scopes }) => scopes.relist())]);
+    await Promise.all([...looks, ...this.watched.map(({ watch }) => watch.relist())]);
   }
 
   private newKind(key: string): FollowedKind {
@@ -102,8 +102,8 @@ export class UseWatches {
     this.watched = this.watched.filter((each) => !before.includes(each));
     onFound(key, resource);
     for (const selection of selections) if (!selection.isPolled) this.watch(selection, resource);
-    const listed = this.of(key).map(({ scopes }) => scopes.whenListed());
-    await Promise.all([...before.map(({ scopes }) => scopes.stop()), ...listed]);
+    const listed = this.of(key).map(({ watch }) => watch.whenListed());
+    await Promise.all([...before.map(({ watch }) => watch.stop()), ...listed]);
     // No watch reports these.
     if (selections.some(({ isPolled }) => isPolled)) onAllChanged(key);
   }
@@ -122,7 +122,7 @@ export class UseWatches {
       kept: withoutManagedFields,
       onChange: (change) => onChange(key, change),
     });
-    const scopes = new Scopes({
+    const watch = new KindWatch({
       client: client.with({ class: "list" }),
       resource,
       namespaces,
@@ -141,7 +141,7 @@ export class UseWatches {
         if (isApiError(error, 404)) onAllChanged(key);
       },
     });
-    this.watched.push({ selection, resource, store, scopes });
-    scopes.start();
+    this.watched.push({ selection, resource, store, watch });
+    watch.start();
   }
 }

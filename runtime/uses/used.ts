@@ -19,7 +19,7 @@ import { readInParts } from "../kubernetes/list";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
-import { StillListingError } from "../watch/scopes";
+import { StillListingError } from "../watch/kindWatch";
 
 /** Where the used objects are read: from the stores of watches, or from the API server. */
 export interface UsedSource {

@@ -2,7 +2,7 @@ import { awaitKind } from "../kubernetes/awaitKind";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { isServedAlike, type Resource } from "../kubernetes/resource";
-import type { NotSynced } from "./scopes";
+import type { NotSynced } from "./kindWatch";
 import { WatchFailures, type WatchFailuresOptions } from "./watchFailures";
 
 /** A kind as a definition declares it. */

@@ -3,7 +3,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import type { ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import type { ObjectChange } from "./customResources";
-import { Scopes } from "./scopes";
+import { KindWatch } from "./kindWatch";
 import { type Change, Store } from "./store";
 import { ownAnnotationsOf } from "./watched";
 
@@ -37,7 +37,7 @@ interface Facts {
  */
 export class OutsideObjects {
   private readonly store: Store<Facts>;
-  private readonly scopes: Scopes;
+  private readonly watch: KindWatch;
 
   constructor(private readonly options: OutsideObjectsOptions) {
     const { client, resource, namespaces, finalizers, onInterruption } = options;
@@ -52,7 +52,7 @@ export class OutsideObjects {
       },
       onChange: (change) => this.changed(change),
     });
-    this.scopes = new Scopes({
+    this.watch = new KindWatch({
       client,
       resource,
       namespaces: "all",
@@ -65,11 +65,11 @@ export class OutsideObjects {
 
   /** Begins to watch. */
   start(): void {
-    this.scopes.start();
+    this.watch.start();
   }
 
   stop(): Promise<void> {
-    return this.scopes.stop();
+    return this.watch.stop();
   }
 
   /** Those that are being deleted. */

@@ -4,7 +4,7 @@ import type { HandlerEvent } from "../../runtime/handler/contract";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { Completeness } from "../../runtime/reconcile/completeness";
-import { type NotSynced, StillListingError } from "../../runtime/watch/scopes";
+import { type NotSynced, StillListingError } from "../../runtime/watch/kindWatch";
 import { CONFIG_MAPS, globalWidget, WIDGETS, widget } from "./support/objects";
 
 const THING = { apiVersion: "example.com/v1", kind: "Thing" };

@@ -3,7 +3,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { NotLeadingError } from "../../runtime/leadership/term";
 import { consequenceOf, ObjectGoneError, WatchLateError } from "../../runtime/reconcile/errors";
-import { StillListingError } from "../../runtime/watch/scopes";
+import { StillListingError } from "../../runtime/watch/kindWatch";
 
 function refused(code: number, status: ApiStatus = {}): ApiError {
   return new ApiError(code, status, "PATCH /apis");

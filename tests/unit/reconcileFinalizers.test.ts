@@ -3,7 +3,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { CustomResources } from "../../runtime/watch/customResources";
-import { StillListingError } from "../../runtime/watch/scopes";
+import { StillListingError } from "../../runtime/watch/kindWatch";
 import { configMap, operator, WIDGETS } from "./support/objects";
 import { DELETED, ELSEWHERE, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { memoryOf } from "../../runtime/memory/memory";
 import type { ReconcilerOptions } from "../../runtime/reconcile/reconciler";
-import { StillListingError } from "../../runtime/watch/scopes";
+import { StillListingError } from "../../runtime/watch/kindWatch";
 import { configMap, operator, widget } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 

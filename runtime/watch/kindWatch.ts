@@ -4,8 +4,8 @@ import { kindKey, type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector } from "./reflector";
 import type { ReflectorSink } from "./reflectorSink";
 
-/** What {@link Scopes} watch of their kind, and the callbacks that they call. */
-export interface ScopesOptions extends Omit<Selection, "namespace"> {
+/** What a {@link KindWatch} watches of its kind, and the callbacks that it calls. */
+export interface KindWatchOptions extends Omit<Selection, "namespace"> {
   readonly client: KubernetesClient;
   readonly resource: Resource;
   readonly namespaces: "all" | readonly string[];
@@ -16,7 +16,7 @@ export interface ScopesOptions extends Omit<Selection, "namespace"> {
   readonly onSynced: () => void;
   /** @see ReflectorOptions.answersOthers */
   readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
-  /** Called when the API server no longer gives the kind, or never did. {@link Scopes.notSynced} has its refusal. */
+  /** Called when the API server no longer gives the kind, or never did. {@link KindWatch.notSynced} has its refusal. */
   readonly onRefused?: (error: Error, namespace: string | undefined) => void;
 }
 
@@ -40,12 +40,12 @@ export interface NotSynced {
 /**
  * The watches of one kind, in all namespaces or in those that are listed.
  *
- * Guarantee (tests/unit/scopes.test.ts): a namespace that is missing, or that we may not read, holds up no other.
+ * Guarantee (tests/unit/kindWatch.test.ts): a namespace that is missing, or that we may not read, holds up no other.
  */
-export class Scopes {
+export class KindWatch {
   private readonly scopes: readonly Scope[];
 
-  constructor(private readonly options: ScopesOptions) {
+  constructor(private readonly options: KindWatchOptions) {
     const { client, resource, namespaces, sink, onRefused, ...others } = options;
     const lists = client.with({ share: kindKey(resource) });
     this.scopes = scopesOf(namespaces, resource).map((namespace) => ({

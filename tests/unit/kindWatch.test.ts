@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import fc from "fast-check";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { type NotSynced, Scopes } from "../../runtime/watch/scopes";
+import { KindWatch, type NotSynced } from "../../runtime/watch/kindWatch";
 import { eventually } from "../support/eventually";
 import { CLUSTER_ROLES, CONFIG_MAPS } from "./support/objects";
 import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
@@ -10,10 +10,10 @@ import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServ
 const [SHOP, OTHER] = ["/api/v1/namespaces/shop/configmaps", "/api/v1/namespaces/other/configmaps"];
 const ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 
-describe("Scopes", () => {
+describe("KindWatch", () => {
   let api: TestApiServer;
   let client: KubernetesClient;
-  let scopes: Scopes;
+  let watch: KindWatch;
   /** What is refused: the code by the path of the collection. */
   let refused: Map<string, number>;
   /** Lists that are not answered yet, by the path of the collection. */
@@ -37,7 +37,7 @@ describe("Scopes", () => {
   });
   afterEach(async () => {
     for (const answer of held.values()) answer();
-    await scopes.stop();
+    await watch.stop();
     client.close();
     await api.stop();
   });
@@ -48,7 +48,7 @@ describe("Scopes", () => {
 
   function watching(namespaces: "all" | readonly string[], resource = CONFIG_MAPS): void {
     const sink = { listing: () => {}, set: () => {}, listed: () => {}, remove: () => {} };
-    scopes = new Scopes({
+    watch = new KindWatch({
       client,
       resource,
       namespaces,
@@ -57,7 +57,7 @@ describe("Scopes", () => {
       onSynced: () => void synced++,
       onInterruption: () => void interrupted++,
     });
-    scopes.start();
+    watch.start();
   }
 
   const named = (notSynced: NotSynced[]) =>
@@ -69,7 +69,7 @@ describe("Scopes", () => {
 
   const paths = () => lists().map(({ path }) => path);
 
-  it("list a kind in few namespaces at once, so that other requests leave if every list hangs", async () => {
+  it("lists a kind in few namespaces at once, so that other requests leave if every list hangs", async () => {
     const namespaces = Array.from({ length: 100 }, (_, at) => `n${at}`);
     slow = new Set(namespaces.map((name) => `/api/v1/namespaces/${name}/configmaps`));
     watching(namespaces);
@@ -78,61 +78,61 @@ describe("Scopes", () => {
     assert.deepEqual([path, held.size], ["/version", 16]);
   });
 
-  it("watch a kind in the namespaces that are listed", async () => {
+  it("watches a kind in the namespaces that are listed", async () => {
     watching(["shop", "other"]);
-    await scopes.whenListed();
+    await watch.whenListed();
     assert.deepEqual(paths(), [SHOP, OTHER]);
     assert.ok(lists().every(({ query }) => query.get("labelSelector") === "child-of=argosy.shop"));
     assert.equal(synced, 2);
-    assert.deepEqual(scopes.notSynced(undefined), []);
+    assert.deepEqual(watch.notSynced(undefined), []);
   });
 
-  it("watch a kind once if it has no namespaces, or all of them count", async () => {
+  it("watches a kind once if it has no namespaces, or all of them count", async () => {
     watching(["shop", "other"], CLUSTER_ROLES);
-    await scopes.whenListed();
-    await scopes.stop();
+    await watch.whenListed();
+    await watch.stop();
     watching("all");
-    await scopes.whenListed();
+    await watch.whenListed();
     assert.deepEqual(paths(), [ROLES, "/api/v1/configmaps"]);
   });
 
-  it("say where a kind is still listed, and for whom that counts", async () => {
+  it("says where a kind is still listed, and for whom that counts", async () => {
     slow.add(OTHER);
     watching(["shop", "other"]);
     await eventually(() => assert.ok(synced === 1, "the rest is listed"));
-    assert.deepEqual(named(scopes.notSynced(undefined)), ["ConfigMap other"]);
-    assert.deepEqual(named(scopes.notSynced("other")), ["ConfigMap other"]);
-    assert.deepEqual(named(scopes.notSynced("shop")), []);
+    assert.deepEqual(named(watch.notSynced(undefined)), ["ConfigMap other"]);
+    assert.deepEqual(named(watch.notSynced("other")), ["ConfigMap other"]);
+    assert.deepEqual(named(watch.notSynced("shop")), []);
   });
 
-  it("count a kind without namespaces for every object", async () => {
+  it("counts a kind without namespaces for every object", async () => {
     slow.add(ROLES);
     watching(["shop"], CLUSTER_ROLES);
-    assert.deepEqual(named(scopes.notSynced("shop")), ["ClusterRole everywhere"]);
+    assert.deepEqual(named(watch.notSynced("shop")), ["ClusterRole everywhere"]);
   });
 
-  it("serve the rest if a namespace may not be read, say why, and say when it may be", async () => {
+  it("serves the rest if a namespace may not be read, says why, and says when it may be", async () => {
     refused.set(OTHER, 403);
     watching(["shop", "other"]);
     await eventually(() => assert.ok(synced === 1, "the rest is listed"));
     await eventually(() => assert.ok(interrupted > 0, "it is refused"));
-    assert.deepEqual(named(scopes.notSynced("other")), ["ConfigMap other refused"]);
-    assert.deepEqual(named(scopes.notSynced("shop")), []);
+    assert.deepEqual(named(watch.notSynced("other")), ["ConfigMap other refused"]);
+    assert.deepEqual(named(watch.notSynced("shop")), []);
     refused.clear();
     await eventually(() => assert.ok(synced === 2, "it is listed"));
-    assert.deepEqual(scopes.notSynced(undefined), []);
+    assert.deepEqual(watch.notSynced(undefined), []);
   });
 
-  it("list again what can be listed, and wait for nothing else", async () => {
+  it("lists again what can be listed, and waits for nothing else", async () => {
     refused.set(OTHER, 404);
     watching(["shop", "other"]);
     await eventually(() => assert.ok(synced + interrupted >= 2, "one is listed, the other refused"));
     const before = lists(SHOP).length;
-    assert.equal(await scopes.relist(), true, "nothing is known of what was never listed");
+    assert.equal(await watch.relist(), true, "nothing is known of what was never listed");
     assert.equal(lists(SHOP).length, before + 1);
   });
 
-  it("know a part of what was never listed to its end: that may be outdated", async () => {
+  it("knows a part of what was never listed to its end: that may be outdated", async () => {
     const items = [{ metadata: { name: "a", namespace: "shop", uid: "a-uid", resourceVersion: "1" } }];
     api.answer = (call, response) =>
       call.query.has("continue")
@@ -140,27 +140,27 @@ describe("Scopes", () => {
         : json(response, { metadata: { resourceVersion: "5", continue: "more" }, items });
     watching(["shop"]);
     await eventually(() => assert.ok(interrupted > 0, "it is refused"));
-    assert.equal(await scopes.relist(), false);
+    assert.equal(await watch.relist(), false);
   });
 
-  it("list again at once what was refused until now: what is known of it may be outdated", async () => {
+  it("lists again at once what was refused until now: what is known of it may be outdated", async () => {
     watching(["shop"]);
-    await scopes.whenListed();
+    await watch.whenListed();
     refused.set(SHOP, 403);
-    assert.equal(await scopes.relist(), false, "what is known of it may be outdated");
+    assert.equal(await watch.relist(), false, "what is known of it may be outdated");
     refused.clear();
     const before = lists(SHOP).length;
-    const relisted = scopes.relist();
+    const relisted = watch.relist();
     assert.equal(await relisted, true);
     assert.equal(lists(SHOP).length, before + 1);
   });
 
-  it("list once more what is being listed for the first time: that list may be older than the question", async () => {
+  it("lists once more what is being listed for the first time: that list may be older than the question", async () => {
     slow.add(SHOP);
     watching(["shop"]);
     await eventually(() => assert.ok(held.size === 1, "it is asked for"));
     let isListed = false;
-    const relisted = scopes.relist().then((isComplete) => {
+    const relisted = watch.relist().then((isComplete) => {
       isListed = true;
       return isComplete;
     });
@@ -173,43 +173,43 @@ describe("Scopes", () => {
     assert.equal(lists(SHOP).length, 2);
   });
 
-  it("list the rest again if a namespace may no longer be read, although its watch is still open", async () => {
+  it("lists the rest again if a namespace may no longer be read, although its watch is still open", async () => {
     watching(["shop", "other"]);
     await eventually(() => assert.ok(synced === 2, "both are listed"));
     refused.set(OTHER, 403);
     const before = lists(SHOP).length;
-    assert.equal(await scopes.relist(), false);
+    assert.equal(await watch.relist(), false);
     assert.equal(lists(SHOP).length, before + 1);
-    assert.deepEqual(named(scopes.notSynced(undefined)), ["ConfigMap other refused"]);
+    assert.deepEqual(named(watch.notSynced(undefined)), ["ConfigMap other refused"]);
   });
 
-  it("say whether the API server lists any of them now, by one object of what it listed before", async () => {
+  it("says whether the API server lists any of them now, by one object of what it listed before", async () => {
     const { signal } = new AbortController();
     refused.set(SHOP, 403);
     watching(["shop", "other"]);
-    assert.equal(await scopes.answers(signal), false);
-    await scopes.whenListed();
+    assert.equal(await watch.answers(signal), false);
+    await watch.whenListed();
     const before = lists(OTHER).length;
-    assert.equal(await scopes.answers(signal), true);
+    assert.equal(await watch.answers(signal), true);
     const asked = lists(OTHER).slice(before);
     assert.deepEqual(
       asked.map(({ query }) => [query.get("limit"), query.get("labelSelector")]),
       [["1", "child-of=argosy.shop"]],
     );
     refused.set(OTHER, 503);
-    assert.equal(await scopes.answers(signal), false);
+    assert.equal(await watch.answers(signal), false);
   });
 
-  it("wait for nothing more when they are stopped", async () => {
+  it("waits for nothing more when it is stopped", async () => {
     slow.add(SHOP);
     watching(["shop"]);
-    const listed = scopes.whenListed();
+    const listed = watch.whenListed();
     await eventually(() => assert.ok(held.size === 1, "it is asked for"));
-    await scopes.stop();
+    await watch.stop();
     await listed;
   });
 
-  it("hold up exactly the objects that need what is missing, whatever that is", async () => {
+  it("holds up exactly the objects that need what is missing, whatever that is", async () => {
     const namespaces = ["shop", "other", "third"];
     const all = namespaces.map((namespace) => `/api/v1/namespaces/${namespace}/configmaps`);
     await fc.assert(
@@ -220,16 +220,16 @@ describe("Scopes", () => {
         await eventually(() => assert.ok(synced === all.length - missing.length, "all were tried"));
         await eventually(() =>
           assert.ok(
-            scopes.notSynced(undefined).every(({ problem }) => problem),
+            watch.notSynced(undefined).every(({ problem }) => problem),
             "all were refused",
           ),
         );
         for (const namespace of namespaces) {
           const expected = missing.filter((path) => path.includes(`/${namespace}/`)).length;
-          assert.equal(scopes.notSynced(namespace).length, expected);
+          assert.equal(watch.notSynced(namespace).length, expected);
         }
-        assert.equal(scopes.notSynced(undefined).length, missing.length);
-        await scopes.stop();
+        assert.equal(watch.notSynced(undefined).length, missing.length);
+        await watch.stop();
       }),
       { numRuns: 15 },
     );
