@@ -8,10 +8,10 @@ import type { TraceContext } from "../traces/context";
 import type { ReportTime } from "../traces/spans";
 import type { WorkResult } from "../work/backoff";
 import { Loads } from "../work/loads";
+import { DifferingAnswers } from "./differingAnswers";
 import type { EngineOptions } from "./engineOptions";
 import type { Metrics } from "./metrics";
 import type { Parts, WorkParts } from "./parts";
-import { Unrest } from "./unrest";
 
 /** The parts with which {@link ObjectWork} works, and those that get its results. */
 export interface ObjectWorkOptions
@@ -31,7 +31,7 @@ const NO_ROOM_MS = 2_000;
 /** One turn of one object: reconciles it on behalf of the term, and hands the outcome to everyone who needs it. */
 export class ObjectWork {
   private readonly loads: Loads;
-  private readonly unrest = new Unrest();
+  private readonly differingAnswers = new DifferingAnswers();
 
   constructor(private readonly options: ObjectWorkOptions) {
     const { mostLoad: most, triggers } = options;
@@ -73,14 +73,14 @@ export class ObjectWork {
       const uid = parts.watches.objects.uidOf(nameOf(key));
       return uid === undefined ? [] : parts.watches.children.of(uid);
     };
-    this.unrest.begins(key, children);
+    this.differingAnswers.begins(key, children);
     const outcome = await parts.reconciler.reconcile(nameOf(key), attempt, context);
     const isUndoing = this.setTimes(key, outcome);
     this.options.metrics.reconciled(outcome.report);
-    const found = this.unrest.ended(key, outcome.report, isUndoing, children);
-    const unrest = found && { ...found, note: parts.reconciler.masked(found.note) };
-    if (unrest) this.options.notice(`${key}: ${unrest.note}`);
-    const events = unrest ? [...outcome.events, unrest] : outcome.events;
+    const found = this.differingAnswers.ended(key, outcome.report, isUndoing, children);
+    const warning = found && { ...found, note: parts.reconciler.masked(found.note) };
+    if (warning) this.options.notice(`${key}: ${warning.note}`);
+    const events = warning ? [...outcome.events, warning] : outcome.events;
     const run = this.report({ ...outcome, events }, parts, context, trace);
     this.options.requests.answer(key, requests, outcome.report);
     this.callListener(key, outcome, run);

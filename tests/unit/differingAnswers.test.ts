@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Child } from "../../runtime/children/childStore";
 import type { ChildChange } from "../../runtime/children/childWriter";
-import { Unrest } from "../../runtime/engine/unrest";
+import { DifferingAnswers } from "../../runtime/engine/differingAnswers";
 import { LONGEST_NOTE } from "../../runtime/kubernetes/events";
 import type { Cause } from "../../runtime/work/arrivals";
 
@@ -13,8 +13,8 @@ function nested(levels: number, value: unknown): unknown {
   return levels === 0 ? undefined : { a: levels === 1 ? value : nested(levels - 1, value) };
 }
 
-describe("Unrest", () => {
-  let unrest: Unrest;
+describe("DifferingAnswers", () => {
+  let differingAnswers: DifferingAnswers;
   let round: number;
   let isKept: boolean;
   let depth: number;
@@ -37,7 +37,7 @@ describe("Unrest", () => {
     }) as unknown as Child;
 
   beforeEach(() => {
-    unrest = new Unrest();
+    differingAnswers = new DifferingAnswers();
     round = 0;
     isKept = true;
     depth = 0;
@@ -49,10 +49,10 @@ describe("Unrest", () => {
     isUndoing = false,
     { waits = false, key = KEY } = {},
   ) {
-    unrest.begins(key, () => [child()]);
+    differingAnswers.begins(key, () => [child()]);
     round++;
     const report = { namespace: "shop", changes, waits, arrival: { cause, readyAt: 0, takenAt: 0 } };
-    return unrest.ended(key, report, isUndoing, () => [child()]);
+    return differingAnswers.ended(key, report, isUndoing, () => [child()]);
   }
 
   /** The Events of so many reconciles, one after another. */

@@ -33,7 +33,7 @@ interface Count {
  * Finds objects whose handler never gives the same answer twice, for instance because it puts the time into a child. Each answer
  * changes a child, the child reports that, and so the handler is asked again, without end.
  */
-export class Unrest {
+export class DifferingAnswers {
   private readonly counts = new Map<string, Count>();
 
   /** A reconcile of the object begins. @param children of the object as they are now */
