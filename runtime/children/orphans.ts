@@ -142,7 +142,7 @@ export class Orphans {
     const left = store.of(ownerUid).filter(isLeft);
     const owner = left[0]?.facts.owner;
     if (!this.client || !owner) return { kind: "done" };
-    const client = this.client.with({ share: ownerUid });
+    const client = this.client.with({ flow: ownerUid });
     const name = `${ownerKind.kind} ${formatName(owner)}`;
     let failing = `children of ${name} still exist, and Argosy cannot find out whether ${name} does`;
     try {

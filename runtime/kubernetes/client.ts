@@ -3,7 +3,7 @@ import { isRecord } from "../json/json";
 import type { ClusterConnection } from "./connection";
 import { ApiUnreachableError, ifRefused, isApiError } from "./errors";
 import { type ApiAnswer, type ApiRequest, requestText } from "./exchange";
-import type { Passage } from "./gate";
+import type { RequestTraits } from "./gate";
 import { listPages, type Selection, selectionQuery, versionOfList } from "./list";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
@@ -51,7 +51,7 @@ const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,a
  */
 export class KubernetesClient {
   private readonly transport: HttpTransport;
-  private passage: Passage = {};
+  private traits: RequestTraits = {};
   /** The namespace of requests that name none. */
   readonly namespace: string;
 
@@ -64,9 +64,9 @@ export class KubernetesClient {
    * A client on the same connections whose requests pass the gate in this way. Settings that are not given stay as they were.
    * {@link close} of either client closes both. A watch does not pass the gate and does not ask a fence.
    */
-  with(passage: Passage): KubernetesClient {
+  with(traits: RequestTraits): KubernetesClient {
     const client: KubernetesClient = Object.create(Object.getPrototypeOf(this));
-    return Object.assign(client, this, { passage: { ...this.passage, ...passage } });
+    return Object.assign(client, this, { traits: { ...this.traits, ...traits } });
   }
 
   /** The object. Undefined if there is none with that name. */
@@ -275,7 +275,7 @@ export class KubernetesClient {
 
   /** Every request but a watch goes through here. */
   protected send<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
-    return this.transport.send<T>({ ...this.passage, ...request });
+    return this.transport.send<T>({ ...this.traits, ...request });
   }
 }
 

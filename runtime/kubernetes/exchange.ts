@@ -3,10 +3,10 @@ import { readBody } from "../http/readBody";
 import { readJson } from "../json/json";
 import { cut } from "../text/cut";
 import { type ApiError, type ApiStatus, ApiUnreachableError, apiErrorOf } from "./errors";
-import type { Passage } from "./gate";
+import type { RequestTraits } from "./gate";
 
 /** One request to the API server, and how it passes the gate. */
-export interface ApiRequest extends Passage {
+export interface ApiRequest extends RequestTraits {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with its query, "/api/v1/namespaces?limit=5". */
   readonly path: string;

@@ -6,14 +6,14 @@ import { onAbort } from "./onAbort";
  */
 export type RequestClass = "lease" | "work" | "read" | "list" | "instant" | "status" | "tell";
 
-/** On whose behalf a request is sent. */
-export interface Passage {
+/** How the {@link Gate} orders a request, and on whose behalf the request is sent. */
+export interface RequestTraits {
   /** @default "read" */
   readonly class?: RequestClass;
   /** Throws if the sender may not send any more. It is called when the request leaves, not when the request is queued. */
   readonly fence?: () => void;
-  /** Requests of one share, such as the key of an object, never take all the places. @default a share of its own */
-  readonly share?: string;
+  /** Requests of one flow, such as the key of an object, never take all the places. @default a flow of its own */
+  readonly flow?: string;
   /** Ends the request. A request that still waits leaves the queue. */
   readonly signal?: AbortSignal;
 }
@@ -22,8 +22,8 @@ export interface Passage {
 export interface GateOptions {
   /** Requests on their way at once. @default 64 */
   readonly inFlight?: number;
-  /** Requests of one share on their way at once. @default 16 */
-  readonly inFlightOfShare?: number;
+  /** Requests of one flow on their way at once. @default 16 */
+  readonly inFlightOfFlow?: number;
   /** The monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
@@ -50,7 +50,7 @@ const IN_FLIGHT = 64;
  */
 const PART = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
-const IN_FLIGHT_OF_SHARE = 16;
+const IN_FLIGHT_OF_FLOW = 16;
 /**
  * The parts of the places that reads and lists have at most. If a server of many kinds hangs, or the conversion webhook of one kind
  * in many namespaces, every list of these kinds hangs with it, for a minute and more.
@@ -61,7 +61,7 @@ const PART_OF_LISTS = 3 / 8;
 /** A request that waits, or that is on its way. */
 interface Turn {
   readonly queue: Queue;
-  readonly share: unknown;
+  readonly flow: unknown;
   readonly since: number;
   /** When it left. */
   leftAt?: number;
@@ -78,14 +78,14 @@ interface Queue {
   readonly laterMs: number;
   /** How many of them may be on their way at once. */
   readonly most: number;
-  /** Those that wait, by their shares. The shares are in the order of their turns. */
-  readonly shares: Map<unknown, Set<Turn>>;
+  /** Those that wait, by their flows. The flows are in the order of their turns. */
+  readonly flows: Map<unknown, Set<Turn>>;
   readonly onTheirWay: Set<Turn>;
 }
 
 /**
  * Requests to one API server wait here for their turn. Requests of the class "lease" never wait. The others are bounded, all
- * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's requests of one
+ * together and for each flow, and are ordered by class and age. Flows of one class take turns, and a flow's requests of one
  * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
  * or report: they leave when nothing more urgent is on its way, apart from requests that take long, or after the time of their
  * class. Beside more urgent ones they have a few places only, and never all of them.
@@ -99,7 +99,7 @@ interface Queue {
 export class Gate {
   private readonly now: () => number;
   private readonly most: number;
-  private readonly mostOfShare: number;
+  private readonly mostOfFlow: number;
   private readonly part: number;
   /** Each with {@link Queue.laterMs}. */
   private readonly queues: Readonly<Record<Queued, Queue>>;
@@ -111,7 +111,7 @@ export class Gate {
   private readonly yielding: readonly Queue[];
   /** Looks again when the first request that yields has waited long enough, or those to which it yields have taken long. */
   private patience: NodeJS.Timeout | undefined;
-  private readonly sharesInFlight = new Map<unknown, number>();
+  private readonly flowsInFlight = new Map<unknown, number>();
   private inFlight = 0;
   /** Why no request passes any more. Undefined: requests pass. */
   private closed: Error | undefined;
@@ -119,7 +119,7 @@ export class Gate {
   constructor(options: GateOptions = {}) {
     this.now = options.now ?? (() => performance.now());
     this.most = options.inFlight ?? IN_FLIGHT;
-    this.mostOfShare = options.inFlightOfShare ?? IN_FLIGHT_OF_SHARE;
+    this.mostOfFlow = options.inFlightOfFlow ?? IN_FLIGHT_OF_FLOW;
     this.part = Math.floor(this.most * PART);
     const partly = (part: number) => Math.max(1, Math.floor(this.most * part));
     this.queues = {
@@ -138,24 +138,24 @@ export class Gate {
    * Calls `send` when the request's turn has come. The request has a place until the promise of `send` settles.
    * @throws what the fence throws, the signal's reason, or that of {@link close}. `send` is then not called
    */
-  async pass<T>(passage: Passage, send: () => Promise<T>): Promise<T> {
+  async pass<T>(traits: RequestTraits, send: () => Promise<T>): Promise<T> {
     if (this.closed) throw this.closed;
-    passage.signal?.throwIfAborted();
-    const { class: kind = "read", fence } = passage;
+    traits.signal?.throwIfAborted();
+    const { class: kind = "read", fence } = traits;
     if (kind === "lease") {
       fence?.();
       return send();
     }
     const queue = this.queues[kind];
-    const share = passage.share ?? Symbol();
-    const left = await this.turn(queue, share, passage.signal);
+    const flow = traits.flow ?? Symbol();
+    const left = await this.turn(queue, flow, traits.signal);
     try {
       fence?.();
       return await send();
     } finally {
       this.inFlight--;
       queue.onTheirWay.delete(left);
-      this.countShare(share, -1);
+      this.countFlow(flow, -1);
       this.next();
     }
   }
@@ -163,7 +163,7 @@ export class Gate {
   /** Requests that wait for their turn. */
   get waiting(): number {
     let waiting = 0;
-    for (const { shares } of this.all) for (const turns of shares.values()) waiting += turns.size;
+    for (const { flows } of this.all) for (const turns of flows.values()) waiting += turns.size;
     return waiting;
   }
 
@@ -171,17 +171,17 @@ export class Gate {
   close(reason: Error): void {
     this.closed = reason;
     clearTimeout(this.patience);
-    for (const { shares } of this.all)
-      for (const turns of shares.values()) for (const { refuse } of turns) refuse(reason);
+    for (const { flows } of this.all)
+      for (const turns of flows.values()) for (const { refuse } of turns) refuse(reason);
   }
 
   /** Resolves when the request has a place. */
-  private turn(queue: Queue, share: unknown, signal: AbortSignal | undefined): Promise<Turn> {
+  private turn(queue: Queue, flow: unknown, signal: AbortSignal | undefined): Promise<Turn> {
     return new Promise((resolve, reject) => {
       const ignoreSignal = signal && onAbort(signal, () => turn.refuse(signal.reason));
       const turn: Turn = {
         queue,
-        share,
+        flow,
         since: this.now(),
         leave: () => {
           ignoreSignal?.();
@@ -194,9 +194,9 @@ export class Gate {
           reject(reason);
         },
       };
-      const turns = queue.shares.get(share);
+      const turns = queue.flows.get(flow);
       if (turns) turns.add(turn);
-      else queue.shares.set(share, new Set([turn]));
+      else queue.flows.set(flow, new Set([turn]));
       this.next();
     });
   }
@@ -214,27 +214,27 @@ export class Gate {
         if (turns.length > 0) this.patience = setTimeout(() => this.next(), Math.ceil(waitMs));
         return;
       }
-      const { queue, share } = first;
+      const { queue, flow } = first;
       remove(first);
-      const others = queue.shares.get(share);
+      const others = queue.flows.get(flow);
       if (others) {
-        // The other shares of the class have their turn before the next request of this one.
-        queue.shares.delete(share);
-        queue.shares.set(share, others);
+        // The other flows of the class have their turn before the next request of this one.
+        queue.flows.delete(flow);
+        queue.flows.set(flow, others);
       }
       this.inFlight++;
       queue.onTheirWay.add(first);
-      this.countShare(share, 1);
+      this.countFlow(flow, 1);
       first.leave();
     }
   }
 
-  /** The request of a class whose turn is next, of a share that has a place. */
+  /** The request of a class whose turn is next, of a flow that has a place. */
   private firstOf(queue: Queue): Turn | undefined {
     if (queue.onTheirWay.size >= queue.most) return undefined;
-    // Few shares can be full at once, so this finds one soon.
-    for (const [share, turns] of queue.shares) {
-      if ((this.sharesInFlight.get(share) ?? 0) >= this.mostOfShare) continue;
+    // Few flows can be full at once, so this finds one soon.
+    for (const [flow, turns] of queue.flows) {
+      if ((this.flowsInFlight.get(flow) ?? 0) >= this.mostOfFlow) continue;
       return turns.values().next().value;
     }
     return undefined;
@@ -273,15 +273,15 @@ export class Gate {
     return true;
   }
 
-  private countShare(share: unknown, change: 1 | -1): void {
-    const count = (this.sharesInFlight.get(share) ?? 0) + change;
-    if (count === 0) this.sharesInFlight.delete(share);
-    else this.sharesInFlight.set(share, count);
+  private countFlow(flow: unknown, change: 1 | -1): void {
+    const count = (this.flowsInFlight.get(flow) ?? 0) + change;
+    if (count === 0) this.flowsInFlight.delete(flow);
+    else this.flowsInFlight.set(flow, count);
   }
 }
 
 function newQueue(laterMs: number, most: number): Queue {
-  return { laterMs, most, shares: new Map(), onTheirWay: new Set() };
+  return { laterMs, most, flows: new Map(), onTheirWay: new Set() };
 }
 
 /** The time by which the turns of different classes are ordered. */
@@ -297,8 +297,8 @@ function isAnyNew({ onTheirWay }: Queue, now: number): boolean {
 
 /** Takes a request out of its queue. */
 function remove(turn: Turn): void {
-  const { shares } = turn.queue;
-  const turns = shares.get(turn.share);
+  const { flows } = turn.queue;
+  const turns = flows.get(turn.flow);
   turns?.delete(turn);
-  if (turns?.size === 0) shares.delete(turn.share);
+  if (turns?.size === 0) flows.delete(turn.flow);
 }

@@ -82,7 +82,7 @@ export class Departures {
     changes: ChildChange[],
   ): Promise<void> {
     const { resource, memories, isBlind } = this.options;
-    const client = context.client.with({ class: "work", share: uid, fence: context.fence });
+    const client = context.client.with({ class: "work", flow: uid, fence: context.fence });
     const { apiVersion, kind } = resource;
     const metadata = { name, uid, resourceVersion: "", ...(namespace !== undefined && { namespace }) };
     const object: KubernetesObject = { apiVersion, kind, metadata };

@@ -76,7 +76,7 @@ export class Reconciliation implements WriteScope {
     const { namespace, uid } = object.metadata;
     this.namespace = namespace;
     this.timeline = options.timeline;
-    this.client = context.client.with({ class: "work", share: uid, fence: () => this.assertMayGoOn() });
+    this.client = context.client.with({ class: "work", flow: uid, fence: () => this.assertMayGoOn() });
   }
 
   /**

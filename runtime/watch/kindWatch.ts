@@ -47,7 +47,7 @@ export class KindWatch {
 
   constructor(private readonly options: KindWatchOptions) {
     const { client, resource, namespaces, sink, onRefused, ...others } = options;
-    const lists = client.with({ share: kindKey(resource) });
+    const lists = client.with({ flow: kindKey(resource) });
     this.scopes = scopesOf(namespaces, resource).map((namespace) => ({
       namespace,
       reflector: new Reflector({

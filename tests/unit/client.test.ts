@@ -230,7 +230,7 @@ describe("KubernetesClient", () => {
     };
 
     it("gives a client of the same connections that asks a fence", async () => {
-      const fenced = client.with({ class: "work", fence: refuse("not leading"), share: "a" });
+      const fenced = client.with({ class: "work", fence: refuse("not leading"), flow: "a" });
       await assert.rejects(fenced.get(CONFIG_MAPS, name), { message: "not leading" });
       await assert.rejects(fenced.delete(CONFIG_MAPS, name), { message: "not leading" });
       await assert.rejects(

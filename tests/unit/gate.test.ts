@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
 import fc from "fast-check";
-import { Gate, type GateOptions, type Passage, type RequestClass } from "../../runtime/kubernetes/gate";
+import { Gate, type GateOptions, type RequestClass, type RequestTraits } from "../../runtime/kubernetes/gate";
 
 /** A request that a test sends through a gate, and ends when it likes. */
 interface Sent {
   readonly name: string;
-  readonly share: string | undefined;
+  readonly flow: string | undefined;
   readonly class: RequestClass | undefined;
   readonly finish: () => void;
 }
@@ -21,20 +21,20 @@ describe("Gate", () => {
 
   beforeEach(() => open({}));
 
-  function open(options: Pick<GateOptions, "inFlight" | "inFlightOfShare">): void {
+  function open(options: Pick<GateOptions, "inFlight" | "inFlightOfFlow">): void {
     [now, onTheirWay, left] = [0, [], []];
     gate = new Gate({ ...options, now: () => now });
   }
 
   /** Resolves with what became of the request. */
-  function request(name: string, passage: Passage = {}): Promise<string> {
+  function request(name: string, traits: RequestTraits = {}): Promise<string> {
     const send = () =>
       new Promise<string>((resolve) => {
         left.push(name);
-        const sent = { name, share: passage.share, class: passage.class, finish: () => resolve("done") };
+        const sent = { name, flow: traits.flow, class: traits.class, finish: () => resolve("done") };
         onTheirWay.push(sent);
       });
-    return gate.pass(passage, send).catch((error: Error) => error.message);
+    return gate.pass(traits, send).catch((error: Error) => error.message);
   }
 
   async function finish(at = 0): Promise<void> {
@@ -77,17 +77,17 @@ describe("Gate", () => {
     assert.deepStrictEqual(left, ["next"]);
   });
 
-  it("lets no share have more than 16 places, so 5,000 requests of one object do not delay other objects", async () => {
-    for (let at = 0; at < 5_000; at++) void request(`large-${at}`, { class: "work", share: "large" });
-    void request("small", { share: "small" });
+  it("lets no flow have more than 16 places, so 5,000 requests of one object do not delay other objects", async () => {
+    for (let at = 0; at < 5_000; at++) void request(`large-${at}`, { class: "work", flow: "large" });
+    void request("small", { flow: "small" });
     await settled();
     assert.equal(left.length, 17);
     assert.equal(left.at(-1), "small");
   });
 
-  it("lets the shares of a class take turns", async () => {
+  it("lets the flows of a class take turns", async () => {
     await busy();
-    for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"]) void request(name, { share: name.slice(0, 1) });
+    for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"]) void request(name, { flow: name.slice(0, 1) });
     assert.deepStrictEqual(await drain(), ["a1", "b1", "c1", "a2", "b2", "a3"]);
   });
 
@@ -258,7 +258,7 @@ describe("Gate", () => {
 
   it("leaves places to reads and to work if every list hangs, and to work if the reads hang too", async () => {
     for (const name of ["list", "read"] as const) {
-      for (let at = 0; at < 100; at++) void request(name, { class: name, share: `${name} ${at % 7}` });
+      for (let at = 0; at < 100; at++) void request(name, { class: name, flow: `${name} ${at % 7}` });
       await settled();
     }
     const count = (name: string) => left.filter((each) => each === name).length;
@@ -337,7 +337,7 @@ describe("Gate", () => {
 
   it("refuses what waits when it is closed, and what comes then", async () => {
     await busy();
-    const waiting = [request("a"), request("b", { class: "work", share: "b" })];
+    const waiting = [request("a"), request("b", { class: "work", flow: "b" })];
     gate.close(new Error("closed"));
     assert.deepStrictEqual(await Promise.all(waiting), ["closed", "closed"]);
     assert.equal(await request("c", { class: "lease" }), "closed");
@@ -355,38 +355,38 @@ describe("Gate", () => {
   });
 
   it("keeps its bounds, leaves no place empty and forgets no request, whatever comes and goes", async () => {
-    const passage = fc.record({
+    const traits = fc.record({
       class: fc.constantFrom("work", "instant", "read", "status", "tell"),
-      share: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
+      flow: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
     });
     const step = fc.oneof(
-      passage.map((passage) => ({ passage })),
+      traits.map((traits) => ({ traits })),
       fc.nat(10).map((finish) => ({ finish })),
       fc.nat(3_000).map((sleep) => ({ sleep })),
       fc.nat(10).map((abort) => ({ abort })),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-        open({ inFlight: 4, inFlightOfShare: 2 });
+        open({ inFlight: 4, inFlightOfFlow: 2 });
         const ends: {
           name: string;
           class: RequestClass;
-          share: string | undefined;
+          flow: string | undefined;
           end: Promise<string>;
           stop: AbortController;
         }[] = [];
         const aborted = new Set<string>();
         for (const step of steps) {
-          if ("passage" in step) {
+          if ("traits" in step) {
             const stop = new AbortController();
-            const { class: kind, share } = step.passage;
+            const { class: kind, flow } = step.traits;
             const name = `${ends.length}`;
             const end = request(name, {
               class: kind,
               signal: stop.signal,
-              ...(share !== undefined && { share }),
+              ...(flow !== undefined && { flow }),
             });
-            ends.push({ name, class: kind, share, end, stop });
+            ends.push({ name, class: kind, flow, end, stop });
           } else if ("sleep" in step) now += step.sleep;
           else if ("finish" in step && onTheirWay.length > 0) await finish(step.finish % onTheirWay.length);
           else if ("abort" in step && ends.length > 0) {
@@ -396,19 +396,16 @@ describe("Gate", () => {
           }
           await settled();
           assert.ok(onTheirWay.length <= 4);
-          const shares = onTheirWay.flatMap(({ share }) => share ?? []);
-          const full = ["a", "b", "c"].filter(
-            (share) => shares.filter((other) => other === share).length === 2,
-          );
-          for (const share of ["a", "b", "c"])
-            assert.ok(shares.filter((other) => other === share).length <= 2);
+          const flows = onTheirWay.flatMap(({ flow }) => flow ?? []);
+          const full = ["a", "b", "c"].filter((flow) => flows.filter((other) => other === flow).length === 2);
+          for (const flow of ["a", "b", "c"]) assert.ok(flows.filter((other) => other === flow).length <= 2);
           const waiting = ends.filter(({ name }) => !left.includes(name) && !aborted.has(name));
           assert.equal(gate.waiting, waiting.length);
           const urgency = ["work", "instant", "status", "tell"];
           const yields = (kind: RequestClass) =>
             onTheirWay.some((sent) => urgency.slice(0, urgency.indexOf(kind)).includes(`${sent.class}`));
-          const mayWait = ({ class: kind, share = "" }: (typeof ends)[number]) =>
-            full.includes(share) || (kind !== "read" && yields(kind));
+          const mayWait = ({ class: kind, flow = "" }: (typeof ends)[number]) =>
+            full.includes(flow) || (kind !== "read" && yields(kind));
           if (onTheirWay.length < 4) assert.ok(waiting.every(mayWait));
         }
         await drain();
@@ -420,21 +417,21 @@ describe("Gate", () => {
   it("lets every request leave, however much work keeps coming", async () => {
     const step = fc.record({
       class: fc.constantFrom("work", "instant", "read", "status", "tell"),
-      share: fc.constantFrom("a", "b", "c"),
+      flow: fc.constantFrom("a", "b", "c"),
     });
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (passages) => {
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (requests) => {
         await busy();
-        for (const [at, passage] of passages.entries()) void request(`waits-${at}`, passage);
+        for (const [at, traits] of requests.entries()) void request(`waits-${at}`, traits);
         // A request takes 100 ms, and two more have come when it ends.
-        const most = (5_000 / 100) * 2 + passages.length * 2;
+        const most = (5_000 / 100) * 2 + requests.length * 2;
         for (let turn = 0; turn < most; turn++) {
-          void request("work", { class: "work", share: `${turn}` });
-          void request("work", { class: "work", share: "a" });
+          void request("work", { class: "work", flow: `${turn}` });
+          void request("work", { class: "work", flow: "a" });
           now += 100;
           await finish();
         }
-        assert.equal(left.filter((name) => name.startsWith("waits-")).length, passages.length);
+        assert.equal(left.filter((name) => name.startsWith("waits-")).length, requests.length);
       }),
       { numRuns: 30 },
     );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { Passage } from "../../runtime/kubernetes/gate";
+import type { RequestTraits } from "../../runtime/kubernetes/gate";
 import type { KubernetesObject, ObjectName } from "../../runtime/kubernetes/objects";
 import { PolledObjects } from "../../runtime/uses/polledObjects";
 import { eventually } from "../support/eventually";
@@ -30,7 +30,7 @@ describe("PolledObjects", () => {
     [server, reads, inUse, isActive, changes] = [new Map(), [], [NAME], true, []];
     [hangs, ended, errors] = [false, undefined, []];
     client = {
-      with: ({ signal }: Passage) => {
+      with: ({ signal }: RequestTraits) => {
         ended = signal;
         return client;
       },

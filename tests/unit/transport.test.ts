@@ -255,15 +255,15 @@ describe("HttpTransport", () => {
     await Promise.all(writes);
   });
 
-  it("has no more than 16 requests of one share on their way", async () => {
+  it("has no more than 16 requests of one flow on their way", async () => {
     const held: ServerResponse[] = [];
     api.answer = ({ path }, response) => {
       if (path === "/other") json(response, {});
       else held.push(response);
     };
-    const writes = Array.from({ length: 50 }, () => transport.send({ ...PODS, class: "work", share: "a" }));
+    const writes = Array.from({ length: 50 }, () => transport.send({ ...PODS, class: "work", flow: "a" }));
     await eventually(() => assert.ok(held.length === 16, "some are on their way"));
-    await transport.send({ ...PODS, path: "/other", share: "b" });
+    await transport.send({ ...PODS, path: "/other", flow: "b" });
     assert.equal(held.length, 16);
     api.answer = (_, response) => json(response, {});
     for (const response of held) json(response, {});

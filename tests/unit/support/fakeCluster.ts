@@ -6,7 +6,7 @@ import {
 } from "../../../runtime/kubernetes/client";
 import { builtIn } from "../../../runtime/kubernetes/discovery";
 import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
-import type { Passage } from "../../../runtime/kubernetes/gate";
+import type { RequestTraits } from "../../../runtime/kubernetes/gate";
 import type { Selection } from "../../../runtime/kubernetes/list";
 import {
   formatName,
@@ -42,7 +42,7 @@ export class FakeCluster {
   /** What somebody else does just before the API server has one of our requests, with that request. */
   meanwhile: (step: string) => void = () => {};
   /** The class of each write, by its step. */
-  readonly classes = new Map<string, Passage["class"]>();
+  readonly classes = new Map<string, RequestTraits["class"]>();
   /** Called with what is there before one of our writes changes or deletes that. */
   onOverwrite: (step: string, there: KubernetesObject) => void = () => {};
   /** What the clock of the API server says, in milliseconds since 1970. */
@@ -100,13 +100,13 @@ export class FakeCluster {
 class FakeClient extends KubernetesClient {
   constructor(
     private readonly cluster: FakeCluster,
-    private readonly sentAs: Passage,
+    private readonly sentAs: RequestTraits,
   ) {
     super({ server: "https://127.0.0.1:1" });
   }
 
-  override with(passage: Passage): KubernetesClient {
-    return Object.assign(super.with(passage), { sentAs: { ...this.sentAs, ...passage } });
+  override with(traits: RequestTraits): KubernetesClient {
+    return Object.assign(super.with(traits), { sentAs: { ...this.sentAs, ...traits } });
   }
 
   override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
