@@ -25,8 +25,8 @@ export interface EngineOptions {
   /** Called when the watch sees a change that a hint reports too, and when it sees that an object is gone. */
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
-  /** @see LoadsOptions.most */
-  readonly mostLoad?: number;
+  /** @see HeapBudgetOptions.most */
+  readonly heapBudget?: number;
   /** How long the handler may take to answer a question, in milliseconds. @default the operator's `timeoutSeconds` */
   readonly timeoutMs?: (question: HandlerQuestion) => number;
   /** Records runs as Workflows. @default none is recorded */

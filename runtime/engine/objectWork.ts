@@ -7,7 +7,7 @@ import { type ReconcileContext, whyEnded } from "../reconcile/reconciliation";
 import type { TraceContext } from "../traces/context";
 import type { ReportTime } from "../traces/spans";
 import type { WorkResult } from "../work/backoff";
-import { Loads } from "../work/loads";
+import { HeapBudget } from "../work/heapBudget";
 import { DifferingAnswers } from "./differingAnswers";
 import type { EngineOptions } from "./engineOptions";
 import type { Metrics } from "./metrics";
@@ -16,7 +16,7 @@ import type { Parts, WorkParts } from "./parts";
 /** The parts with which {@link ObjectWork} works, and those that get its results. */
 export interface ObjectWorkOptions
   extends WorkParts,
-    Pick<EngineOptions, "recorder" | "traces" | "onReport" | "mostLoad"> {
+    Pick<EngineOptions, "recorder" | "traces" | "onReport" | "heapBudget"> {
   readonly client: KubernetesClient;
   readonly metrics: Metrics;
   /** Undefined if this process does not lead. */
@@ -30,12 +30,12 @@ const NO_ROOM_MS = 2_000;
 
 /** One turn of one object: reconciles it on behalf of the term, and hands the outcome to everyone who needs it. */
 export class ObjectWork {
-  private readonly loads: Loads;
+  private readonly heapBudget: HeapBudget;
   private readonly differingAnswers = new DifferingAnswers();
 
   constructor(private readonly options: ObjectWorkOptions) {
-    const { mostLoad: most, triggers } = options;
-    this.loads = new Loads({ most, onRoom: (key) => triggers.add(key, "child") });
+    const { heapBudget: most, triggers } = options;
+    this.heapBudget = new HeapBudget({ most, onRoom: (key) => triggers.add(key, "child") });
   }
 
   /**
@@ -44,18 +44,18 @@ export class ObjectWork {
    * @returns when the object is due again
    */
   async do(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
-    const { loads } = this;
+    const { heapBudget } = this;
     const { watches } = this.options.parts();
     const name = nameOf(key);
-    if (!loads.take(key, watches.lengthOf(name))) return { kind: "again", afterMs: NO_ROOM_MS };
+    if (!heapBudget.acquire(key, watches.lengthOf(name))) return { kind: "again", afterMs: NO_ROOM_MS };
     try {
       return await this.reconcile(key, attempt, () => {
         // The object's children and the objects that it uses are needed no more.
-        loads.lower(key, watches.objects.lengthOf(name));
+        heapBudget.shrink(key, watches.objects.lengthOf(name));
         leave();
       });
     } finally {
-      loads.lower(key, 0);
+      heapBudget.shrink(key, 0);
     }
   }
 

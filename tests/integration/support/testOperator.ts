@@ -73,7 +73,7 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 
 /** How a controller of a test is started. */
 export interface TestControllerOptions
-  extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces" | "mostLoad"> {
+  extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces" | "heapBudget"> {
   /** The definition that this controller was deployed with. @default the installed one */
   readonly operator?: Operator;
   /** @default "one" */
@@ -234,7 +234,7 @@ export class TestOperator {
   /** Starts a controller of this operator without waiting for anything. */
   launch(options: TestControllerOptions = {}): TestController {
     const { identity = "one", connection = this.connection, leaseSeconds } = options;
-    const { usedPollMs, traces, mostLoad } = options;
+    const { usedPollMs, traces, heapBudget } = options;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
@@ -246,7 +246,7 @@ export class TestOperator {
       ...(leaseSeconds !== undefined && { leaseSeconds }),
       ...(usedPollMs !== undefined && { usedPollMs }),
       ...(traces && { traces }),
-      ...(mostLoad !== undefined && { mostLoad }),
+      ...(heapBudget !== undefined && { heapBudget }),
       onReport: (report) => void reports.push(report),
       onNotice: (notice) => void notices.push(notice),
     });

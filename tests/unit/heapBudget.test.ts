@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
-import { Loads } from "../../runtime/work/loads";
+import { HeapBudget } from "../../runtime/work/heapBudget";
 
 const KI = 1024;
 
-describe("Loads", () => {
+describe("HeapBudget", () => {
   let now: number;
   let called: string[];
-  let loads: Loads;
+  let budget: HeapBudget;
   beforeEach(() => {
     [now, called] = [0, []];
-    loads = new Loads({ onRoom: (key) => void called.push(key), most: 1_000 * KI, now: () => now });
+    budget = new HeapBudget({ onRoom: (key) => void called.push(key), most: 1_000 * KI, now: () => now });
   });
   /** Which of these keys have room, with their lengths in Ki. */
   const taken = (keys: Record<string, number>) =>
     Object.entries(keys)
-      .filter(([key, length]) => loads.take(key, length * KI))
+      .filter(([key, length]) => budget.acquire(key, length * KI))
       .map(([key]) => key);
 
   it("refuse no key that is small, however much is worked on", () => {
@@ -23,17 +23,17 @@ describe("Loads", () => {
 
   it("have room for one key, however large it is", () => {
     assert.deepEqual(taken({ a: 9_000, b: 100 }), ["a"]);
-    loads.lower("a", 0);
+    budget.shrink("a", 0);
     assert.deepEqual(taken({ b: 100 }), ["b"]);
   });
 
   it("have room for as many as fit, and call the first of the others when there is more", () => {
     assert.deepEqual(taken({ a: 400, b: 400, c: 400, d: 400 }), ["a", "b"]);
     assert.deepEqual(called, []);
-    loads.lower("a", 0);
+    budget.shrink("a", 0);
     assert.deepEqual(called, ["c"]);
     assert.deepEqual(taken({ c: 400 }), ["c"]);
-    loads.lower("b", 0);
+    budget.shrink("b", 0);
     assert.deepEqual(called, ["c", "d"]);
     assert.deepEqual(taken({ d: 400 }), ["d"]);
   });
@@ -41,10 +41,10 @@ describe("Loads", () => {
   it("let none that comes later go before the largest", () => {
     assert.deepEqual(taken({ a: 500, huge: 1_000, b: 100, c: 100 }), ["a"]);
     assert.deepEqual(taken({ c: 100 }), []);
-    loads.lower("a", 0);
+    budget.shrink("a", 0);
     assert.deepEqual(called, ["huge"]);
     assert.deepEqual(taken({ b: 100, huge: 1_000 }), ["huge"]);
-    loads.lower("huge", 0);
+    budget.shrink("huge", 0);
     assert.deepEqual(taken({ b: 100, c: 100 }), ["b", "c"]);
   });
 
@@ -65,20 +65,20 @@ describe("Loads", () => {
 
   it("have more room when a key goes on with less, as when its handler has answered", () => {
     assert.deepEqual(taken({ a: 900, b: 300 }), ["a"]);
-    loads.lower("a", 800 * KI);
+    budget.shrink("a", 800 * KI);
     assert.deepEqual(called, []);
-    loads.lower("a", 700 * KI);
+    budget.shrink("a", 700 * KI);
     assert.deepEqual([called, taken({ b: 300 })], [["b"], ["b"]]);
-    loads.lower("b", 64 * KI);
+    budget.shrink("b", 64 * KI);
     assert.deepEqual(taken({ c: 300 }), ["c"]);
     // It cannot grow.
-    loads.lower("a", 900 * KI);
-    loads.lower("c", 0);
+    budget.shrink("a", 900 * KI);
+    budget.shrink("c", 0);
     assert.deepEqual(taken({ d: 300 }), ["d"]);
   });
 
   it("release what was never taken without harm", () => {
-    loads.lower("a", 0);
+    budget.shrink("a", 0);
     assert.deepEqual(taken({ a: 1_000 }), ["a"]);
   });
 });

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 
-/** What {@link Loads} limit. */
-export interface LoadsOptions {
+/** How large a {@link HeapBudget} is, and the callback that it calls. */
+export interface HeapBudgetOptions {
   /** A key that was refused has room now. */
   readonly onRoom: (key: string) => void;
   /** How much may be in memory at once, in characters of JSON. @default a twentieth of the heap: 8 Mi of 160 MiB */
@@ -21,12 +21,12 @@ const PATIENCE_MS = 10_000;
  * Limits how many keys are worked on at once by how much they have in memory: an object of megabytes takes ten times as much there,
  * and `concurrency` counts such an object like any other.
  *
- * Guarantees, each with a test in tests/unit/loads.test.ts:
+ * Guarantees, each with a test in tests/unit/heapBudget.test.ts:
  * - A small key is never refused.
  * - One key has room, however large it is.
  * - Keys that were refused get room in the order in which they came, the largest too.
  */
-export class Loads {
+export class HeapBudget {
   /** The large keys that are worked on, with their lengths. */
   private readonly held = new Map<string, number>();
   private total = 0;
@@ -35,7 +35,7 @@ export class Loads {
   private readonly now: () => number;
   private readonly most: number;
 
-  constructor(private readonly options: LoadsOptions) {
+  constructor(private readonly options: HeapBudgetOptions) {
     this.most = options.most ?? getHeapStatistics().heap_size_limit / HEAP_FOR_EACH;
     this.now = options.now ?? (() => performance.now());
   }
@@ -45,7 +45,7 @@ export class Loads {
    * @param length how much it has in memory, in characters of JSON
    * @returns false if there is no room: it is to come again later
    */
-  take(key: string, length: number): boolean {
+  acquire(key: string, length: number): boolean {
     if (length <= SMALL) {
       if (this.refused.delete(key)) this.callFirst();
       return true;
@@ -65,7 +65,7 @@ export class Loads {
   }
 
   /** Work on a key goes on with so much in memory. 0: it has ended. */
-  lower(key: string, length: number): void {
+  shrink(key: string, length: number): void {
     const before = this.held.get(key);
     if (before === undefined) return;
     const load = length <= SMALL ? 0 : Math.min(length, before);
