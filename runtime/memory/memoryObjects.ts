@@ -15,7 +15,7 @@ import type { Resource } from "../kubernetes/resource";
 import { fieldManagerOf, identityOf, memoryPrefixOf, OPERATOR_LABEL, type OperatorIdentity } from "../names";
 import type { StatusChange, StatusVerdict } from "../status/composeStatus";
 import { conditionsOf } from "../status/conditions";
-import { Turns } from "../work/turns";
+import { KeyedMutex } from "../work/keyedMutex";
 import type { Memories } from "./memories";
 import { type Memory, memoryIn, NOTHING } from "./memory";
 import { conditionsOfObject, memoryResourceOf, memoryStatus, uidIn } from "./memoryKind";
@@ -58,7 +58,7 @@ export interface MemoryObjectsOptions {
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
  */
 export class MemoryObjects implements Memories {
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
   private readonly kind: Resource;
 
   constructor(private readonly options: MemoryObjectsOptions) {
@@ -91,7 +91,7 @@ export class MemoryObjects implements Memories {
     { memory, verdict }: StatusChange,
     along: StatusChange = {},
   ): Promise<undefined> {
-    return this.turns.take(object.uid, async () => {
+    return this.mutex.run(object.uid, async () => {
       const { known, operator, isThere } = this.options;
       const conflicts = new Conflicts();
       // What has the name of the Memory, if that is not known as a Memory: somebody has written something else there.
@@ -163,7 +163,7 @@ export class MemoryObjects implements Memories {
 
   /** Deletes the memory of an object. */
   forget(client: KubernetesClient, uid: string): Promise<void> {
-    return this.turns.take(uid, async () => {
+    return this.mutex.run(uid, async () => {
       for (const memory of await this.options.known.read(uid)) await this.delete(client, memory);
     });
   }

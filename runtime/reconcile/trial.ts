@@ -10,7 +10,7 @@ import { isRecord } from "../json/json";
 import { isSecretKind } from "../kubernetes/kinds";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { Turns } from "../work/turns";
+import { KeyedMutex } from "../work/keyedMutex";
 import { QuestionSecrets } from "./questionSecrets";
 import { Scrubber } from "./scrubber";
 
@@ -141,7 +141,7 @@ const MOST_AT_ONCE = 2;
 
 /** The trials of one operator. They take turns, so that they leave handler processes to the objects. */
 export class Trials {
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
   private count = 0;
 
   constructor(private readonly options: TrialOptions) {}
@@ -152,6 +152,6 @@ export class Trials {
    */
   async run(object: unknown, used: unknown): Promise<TrialResult> {
     const turn = String(this.count++ % Math.min(MOST_AT_ONCE, this.options.operator.concurrency));
-    return this.turns.take(turn, () => tryHandler(this.options, object, used));
+    return this.mutex.run(turn, () => tryHandler(this.options, object, used));
   }
 }

@@ -1,6 +1,6 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import { Turns } from "../work/turns";
+import { KeyedMutex } from "../work/keyedMutex";
 import type { StatusChange } from "./composeStatus";
 import type { StatusWriter } from "./statusWriter";
 
@@ -22,7 +22,7 @@ export interface StatusesOptions {
  * So a verdict never brings back a field that a reconcile has just changed.
  */
 export class Statuses {
-  private readonly turns = new Turns();
+  private readonly mutex = new KeyedMutex();
 
   constructor(private readonly options: StatusesOptions) {}
 
@@ -40,7 +40,7 @@ export class Statuses {
     along: StatusChange = {},
   ): Promise<KubernetesObject | undefined> {
     const { name, namespace, uid } = object;
-    return this.turns.take(uid, async () => {
+    return this.mutex.run(uid, async () => {
       const { read, learn, invalidate, writer } = this.options;
       const newest = await read({ name, namespace });
       if (newest?.metadata.uid !== uid) return undefined;
