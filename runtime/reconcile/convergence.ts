@@ -12,10 +12,10 @@ import type { Asking } from "./asking";
 import type { Draft } from "./draft";
 import { hasElsewhere } from "./elsewhere";
 import type { Finalizers } from "./finalizers";
+import type { Made, MemoryWriter } from "./memoryWriter";
 import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
 import type { Judgement, ObservedChildren } from "./observedChildren";
 import type { Reconciliation } from "./reconciliation";
-import type { Made, Remembering } from "./remembering";
 import type { Scrubber } from "./scrubber";
 import { type Timetable, timetableOf } from "./timetable";
 import { type WritingOptions, writeChildren } from "./writeChildren";
@@ -31,7 +31,7 @@ export interface ConvergenceOptions {
   readonly observed: ObservedChildren;
   readonly writing: WritingOptions;
   readonly asking: Asking;
-  readonly remembering: Remembering;
+  readonly memoryWriter: MemoryWriter;
   readonly scrubber: Scrubber;
   readonly unconfirmed: UnconfirmedEvents;
   /** Why nobody knows whether the cluster serves a declared kind. Undefined if that is known. */
@@ -79,7 +79,7 @@ export class Convergence {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<Asked> {
-    const { operator, finalizers, asking, remembering, writing, now } = this.options;
+    const { operator, finalizers, asking, memoryWriter, writing, now } = this.options;
     const timetable = timetableOf(operator, object, known, now());
     if (Number.isFinite(timetable.nextLook)) draft.nextLook = timetable.nextLook;
     const isElsewhere =
@@ -88,7 +88,7 @@ export class Convergence {
     asking.assertPossible("reconcile", object, known, isElsewhere);
     draft.events.push(...(finalizers?.warnings(object) ?? []));
     const held = await this.ensureFinalizers(object, reconciliation, isElsewhere);
-    const memory = await remembering.firstLook(reconciliation.client, held, known, timetable.before);
+    const memory = await memoryWriter.writeFirstLook(reconciliation.client, held, known, timetable.before);
     const byHand = reconciliation.startedByHand.filter(
       ({ name }) => !timetable.due.some((each) => each.name === name),
     );
@@ -105,7 +105,7 @@ export class Convergence {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<{ readonly made: Made; readonly judgement: Judgement }> {
-    const { operator, childResources, observed, writing, remembering } = this.options;
+    const { operator, childResources, observed, writing, memoryWriter } = this.options;
     const { object: held, memory, answer } = asked;
     await this.assertKnownKinds(answer.children, reconciliation);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
@@ -123,7 +123,7 @@ export class Convergence {
       if (written.failure) throw written.failure.error;
       return { made, judgement: await observed.judge(object, written.progress) };
     } catch (error) {
-      await remembering.part(reconciliation.client, made);
+      await memoryWriter.writePart(reconciliation.client, made);
       throw error;
     }
   }
@@ -136,7 +136,7 @@ export class Convergence {
     { client, timeline }: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { scrubber, remembering, unconfirmed } = this.options;
+    const { scrubber, memoryWriter, unconfirmed } = this.options;
     draft.note(found);
     // The verdict may be written with the handler's status, before the outcome is complete.
     const masked = scrubber.said(verdict);
@@ -145,10 +145,10 @@ export class Convergence {
     const news = newEventsIn(answer.events ?? [], metadata.generation ?? 1, memory.reportedEvents);
     const all = { reportedEvents: news.fingerprints, schedules: timetable.after };
     const write = async () => {
-      const now = await remembering.all(client, made, all, masked, draft.report);
+      const now = await memoryWriter.writeAfter(client, made, all, masked, draft.report);
       if (now.metadata.resourceVersion !== made.object.metadata.resourceVersion)
         draft.note({ statusChanged: true });
-      await remembering.releaseFormer(client, now);
+      await memoryWriter.releaseFormer(client, now);
     };
     await timeline.step("status", () => unconfirmed.while(metadata, news, write));
     draft.events.push(...news.events);

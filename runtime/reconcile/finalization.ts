@@ -11,10 +11,10 @@ import type { Draft } from "./draft";
 import { hasElsewhere } from "./elsewhere";
 import type { Finalizers } from "./finalizers";
 import { unlessTheyMayStay } from "./leftBehind";
+import type { MemoryWriter } from "./memoryWriter";
 import { newEventsIn, type UnconfirmedEvents } from "./newEvents";
 import type { ObjectEvent } from "./outcome";
 import type { Reconciliation } from "./reconciliation";
-import type { Remembering } from "./remembering";
 import type { Sweep } from "./sweep";
 
 /** What {@link Finalization} works with. */
@@ -26,7 +26,7 @@ export interface FinalizationOptions {
   readonly finalizers: Finalizers | undefined;
   readonly sweep: Sweep;
   readonly asking: Asking;
-  readonly remembering: Remembering;
+  readonly memoryWriter: MemoryWriter;
   readonly unconfirmed: UnconfirmedEvents;
 }
 
@@ -47,7 +47,8 @@ export class Finalization {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { operator, objects, children, finalizers, sweep, asking, remembering, unconfirmed } = this.options;
+    const { operator, objects, children, finalizers, sweep, asking, memoryWriter, unconfirmed } =
+      this.options;
     const { client, timeline } = reconciliation;
     draft.note({ event: "finalize" });
     if (!finalizers?.hold(object)) return draft.skip("gone");
@@ -66,7 +67,8 @@ export class Finalization {
       events.push(...news.events);
       if (!answer.finalized) {
         draft.verdict = { kind: "finalizing" };
-        const remember = () => remembering.unfinished(client, object, answer, memory, news.fingerprints);
+        const remember = () =>
+          memoryWriter.writeUnfinished(client, object, answer, memory, news.fingerprints);
         await timeline.step("status", () => unconfirmed.while(object.metadata, news, remember));
         draft.events.push(...events);
         draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_SECONDS) * 1000);

@@ -14,11 +14,11 @@ import { consequenceOf, ObjectGoneError, WatchLateError } from "./errors";
 import { deleteIfExpired } from "./expiry";
 import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
+import { MemoryWriter, type MemoryWriterOptions } from "./memoryWriter";
 import { UnconfirmedEvents } from "./newEvents";
 import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
 import type { Outcome } from "./outcome";
 import { type ReconcileContext, Reconciliation, whyEnded } from "./reconciliation";
-import { Remembering, type RememberingOptions } from "./remembering";
 import { Scrubber } from "./scrubber";
 import { Sweep } from "./sweep";
 import { lastWriteOf, Timeline } from "./timeline";
@@ -26,7 +26,7 @@ import type { WritingOptions } from "./writeChildren";
 
 /** What {@link Reconciler} works with. */
 export interface ReconcilerOptions
-  extends Omit<RememberingOptions, "isOurs">,
+  extends Omit<MemoryWriterOptions, "isOurs">,
     Pick<AskingOptions, "pool" | "used" | "whyNot">,
     Pick<ObservedChildrenOptions, "isFollowed">,
     Pick<ConvergenceOptions, "childResources" | "whyUnknown"> {
@@ -80,13 +80,13 @@ export class Reconciler {
     const isOurs = !departures;
     const sweep = new Sweep({ operator, childResources, children, writer });
     const finalizers = isOurs ? new Finalizers(resource, operator) : undefined;
-    const remembering = new Remembering({ ...options, isOurs });
-    const remember: WritingOptions["remember"] = (...what) => remembering.now(...what);
+    const memoryWriter = new MemoryWriter({ ...options, isOurs });
+    const remember: WritingOptions["remember"] = (...what) => memoryWriter.write(...what);
     const known = { children, isFollowed: options.isFollowed };
     const writing = { ...known, writer, sweep, remember };
     const observed = new ObservedChildren(known);
     const asking = new Asking({ ...options, observed, scrubber, isOurs });
-    const parts = { finalizers, asking, remembering, unconfirmed };
+    const parts = { finalizers, asking, memoryWriter, unconfirmed };
     this.departures = departures && new Departures(departures, sweep);
     this.convergence = new Convergence({ ...options, ...parts, writing, observed, scrubber, now });
     this.finalization = new Finalization({ operator, objects, children, sweep, ...parts });

@@ -26,8 +26,8 @@ import type { KnownObjects } from "../watch/customResources";
 import { hasElsewhere } from "./elsewhere";
 import type { ReconcileReport } from "./report";
 
-/** What {@link Remembering} works with. */
-export interface RememberingOptions {
+/** What {@link MemoryWriter} works with. */
+export interface MemoryWriterOptions {
   readonly operator: Pick<Operator, "namespaces"> & OperatorNames;
   /** The custom resource's kind. */
   readonly resource: Resource;
@@ -62,11 +62,11 @@ export interface Made {
  *   be read to judge them.
  * - A verdict goes along with a status that is written anyway, and names the record of the run.
  */
-export class Remembering {
+export class MemoryWriter {
   /** The field managers under which the operator may have written the objects before it was renamed. */
   private readonly formerManagers: readonly string[];
 
-  constructor(private readonly options: RememberingOptions) {
+  constructor(private readonly options: MemoryWriterOptions) {
     const { operator, isOurs } = options;
     this.formerManagers = isOurs ? formerManagersOf(operator) : [];
   }
@@ -78,7 +78,7 @@ export class Remembering {
    * @throws ReconcileFailure if the API server refuses the handler's fields: what was applied is remembered all the same; ApiError,
    *   ApiUnreachableError
    */
-  async all(
+  async writeAfter(
     client: KubernetesClient,
     made: Made,
     { reportedEvents, schedules }: Pick<Memory, "reportedEvents" | "schedules">,
@@ -105,12 +105,12 @@ export class Remembering {
     } catch (error) {
       // The handler's fields may be refused for as long as it answers them. The children are there all the same. A status of which
       // the API server only dropped a part is stored, with the memory.
-      if (error instanceof ReconcileFailure && error.cause !== undefined) await this.part(client, made);
+      if (error instanceof ReconcileFailure && error.cause !== undefined) await this.writePart(client, made);
       throw error;
     }
   }
 
-  /** Releases the fields of an object that a former name of the operator owned. @param object as {@link all} gave it */
+  /** Releases the fields of an object that a former name of the operator owned. @param object as {@link writeAfter} gave it */
   async releaseFormer(client: KubernetesClient, object: KubernetesObject): Promise<void> {
     const released = await releaseFormer(client, this.options.resource, object, this.formerManagers);
     if (released !== object) this.options.objects.learn(released);
@@ -120,7 +120,7 @@ export class Remembering {
    * Remembers a reconcile that wrote only a part of the answer: some of the children, or all of them and not the status. An error of
    * this write is not reported.
    */
-  async part(client: KubernetesClient, made: Made): Promise<void> {
+  async writePart(client: KubernetesClient, made: Made): Promise<void> {
     const { object, desired, progress, before } = made;
     const { children, memories } = this.options;
     const isThere = ({ resource, manifest, ownerUid }: DesiredChild) => {
@@ -142,7 +142,7 @@ export class Remembering {
    * Remembers the first look at a schedule, and the memory that somebody took from the object's status, before anything is done.
    * @returns the object's memory then
    */
-  async firstLook(
+  async writeFirstLook(
     client: KubernetesClient,
     object: KubernetesObject,
     before: Memory,
@@ -152,7 +152,7 @@ export class Remembering {
     const isFirst = !isSameMemory(memory, before);
     const isTaken = this.options.isOurs && !writtenMemory(object) && !isSameMemory(before, memoryOf(object));
     if (!isFirst && !isTaken) return before;
-    await this.now(client, object, memory).catch((error: unknown) => {
+    await this.write(client, object, memory).catch((error: unknown) => {
       // This process still knows what somebody took. The end of the run tries once more, and says what is wrong.
       if (isFirst || !(error instanceof ReconcileFailure)) throw error;
     });
@@ -160,12 +160,12 @@ export class Remembering {
   }
 
   /** Remembers something in the midst of a reconcile. */
-  async now(client: KubernetesClient, object: KubernetesObject, memory: Memory): Promise<void> {
+  async write(client: KubernetesClient, object: KubernetesObject, memory: Memory): Promise<void> {
     await this.options.memories.write(client, nameOf(object), { memory: remembered(memory) });
   }
 
   /** Remembers the answer of a handler that has not finished finalizing. Parts that the answer leaves out stay as they are. */
-  async unfinished(
+  async writeUnfinished(
     client: KubernetesClient,
     object: KubernetesObject,
     answer: FinalizeAnswer,
