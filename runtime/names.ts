@@ -42,7 +42,7 @@ export const LEVEL_ANNOTATION = `${DOMAIN}/level`;
 /**
  * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, separated by commas.
  */
-export const FORMER_UIDS_ANNOTATION = `${DOMAIN}/former-uids`;
+export const PREDECESSOR_UIDS_ANNOTATION = `${DOMAIN}/predecessor-uids`;
 
 /** On an object that was created from an event: the event's name in `on`. */
 export const EVENT_LABEL = `${DOMAIN}/event`;

@@ -98,8 +98,8 @@ describe("the engine in a pod of its own", () => {
     await submit(operator, `${namespace}-nightly`, { ...hot, schedule: "nightly" }, labels);
     // It says what the resync has found, and no other run does.
     await submit(operator, `${namespace}-former`, hot, labels);
-    const formers = { "argosy.dev/former-uids": "00000000-0000-4000-8000-000000000000" };
-    await api.patch(bench.workflow(`${namespace}-former`), { metadata: { annotations: formers } });
+    const annotations = { "argosy.dev/predecessor-uids": "00000000-0000-4000-8000-000000000000" };
+    await api.patch(bench.workflow(`${namespace}-former`), { metadata: { annotations } });
     // Of another operator that watches the same object.
     await submit(operator, `${namespace}-watching`, hot, labels, "watching");
     await aSecond();

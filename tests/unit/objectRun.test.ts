@@ -34,7 +34,7 @@ describe("the run of an object in a pod of its own", () => {
       fence: { assert: () => {}, problem: undefined },
       runName: () => undefined,
       program: undefined,
-      formerUids: [],
+      predecessorUids: [],
     };
     const target = { kind: "object", name: NAME, uid: "widget-uid", due: undefined } as const;
     const onReport = (report: ReconcileReport) => void reports.push(report);

@@ -31,7 +31,7 @@ describe("an object in a run of its own", () => {
       instance: "pod",
       runName: () => undefined,
       program: undefined,
-      formerUids: [],
+      predecessorUids: [],
       isBeyondRun: () => false,
     });
   });

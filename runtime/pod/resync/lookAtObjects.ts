@@ -22,7 +22,7 @@ import { type Need, Needs, type NeedsOptions } from "./needs";
 export interface RunCandidate extends JudgedObject {
   readonly need: Need | undefined;
   /** The uids of deleted objects of this name that have children left. @default none */
-  readonly formerUids?: readonly string[];
+  readonly predecessorUids?: readonly string[];
 }
 
 /** Where {@link lookAtObjects} looks, and the facts by which it judges. */
@@ -157,16 +157,16 @@ class Look {
     const { needs, candidates } = this;
     const { uses } = this.options.operator;
     if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) return;
-    const formerUids = needs.formerUidsOf(object);
+    const predecessorUids = needs.predecessorUidsOf(object);
     const left = needs.leftAbout(object);
-    const need = needs.of(object, left) ?? (formerUids.length > 0 ? "routine" : undefined);
+    const need = needs.of(object, left) ?? (predecessorUids.length > 0 ? "routine" : undefined);
     if (need === undefined && Object.keys(uses).length > 0) {
       const references = referencesOf(uses, object);
       this.calm.push({ index: candidates.length, references, used: left.memory.used });
     }
     const { namespace, name, uid } = object.metadata;
     const { verdictAt } = left;
-    candidates.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, formerUids });
+    candidates.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, predecessorUids });
   }
 }
 

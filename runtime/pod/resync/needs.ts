@@ -107,7 +107,7 @@ export class Needs {
    * The uids of deleted objects of this name that have children left. For objects that we do not own, each deleted object has a
    * run of its own: see `departed` in lookAtObjects.ts.
    */
-  formerUidsOf({ metadata }: KubernetesObject): string[] {
+  predecessorUidsOf({ metadata }: KubernetesObject): string[] {
     if (this.memories || metadata.deletionTimestamp !== undefined) return [];
     const left = this.children.ofPredecessors(metadata).filter(({ deleting }) => !deleting);
     return [...new Set(left.map(({ facts }) => facts.owner.uid))];

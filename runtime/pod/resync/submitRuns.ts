@@ -5,7 +5,7 @@ import { RUN_PARAMETERS } from "../../argo/runParameters";
 import { instanceLabel, WORKFLOWS, workflowTemplateOf } from "../../argo/workflows";
 import { formatName, type Manifest } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
-import { formerAnnotations } from "../withoutWatches/formers";
+import { predecessorAnnotations } from "../withoutWatches/predecessors";
 import { type LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
 import type { RunCandidate } from "./lookAtObjects";
 
@@ -93,7 +93,7 @@ function shuffled(objects: readonly RunCandidate[]): RunCandidate[] {
 }
 
 function runOf(object: RunCandidate, { operator, namespace, instanceId }: LiveRunsOptions): Manifest {
-  const { formerUids = [] } = object;
+  const { predecessorUids = [] } = object;
   return {
     apiVersion: WORKFLOWS.apiVersion,
     kind: WORKFLOWS.kind,
@@ -105,7 +105,7 @@ function runOf(object: RunCandidate, { operator, namespace, instanceId }: LiveRu
         [OPERATOR_LABEL]: identityOf(operator),
         [OBJECT_UID_LABEL]: object.uid,
       },
-      annotations: formerAnnotations(formerUids),
+      annotations: predecessorAnnotations(predecessorUids),
     },
     spec: {
       workflowTemplateRef: { name: workflowTemplateOf(operator.name) },

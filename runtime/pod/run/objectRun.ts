@@ -55,7 +55,7 @@ export class ObjectRun {
     private readonly options: ObjectRunOptions,
     private readonly parts: Pick<
       OneObjectOptions,
-      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "formerUids" | "trace"
+      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "predecessorUids" | "trace"
     >,
   ) {
     const { patienceMs, changesPatienceMs = runSeconds(options.operator) * 1000, signal } = options;

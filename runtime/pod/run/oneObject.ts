@@ -52,7 +52,7 @@ export interface OneObjectOptions {
   /** A fingerprint of the program that runs: see `programOfRun`. */
   readonly program: string | undefined;
   /** The uids of deleted objects with this name that have children left: these are deleted too. */
-  readonly formerUids: readonly string[];
+  readonly predecessorUids: readonly string[];
   /** Whether the run will have ended after this many milliseconds. */
   readonly isBeyondRun: (afterMs: number) => boolean;
   /** The trace of the run. @default none */
@@ -246,11 +246,11 @@ export class OneObject {
 
   /** Learns the object's children from lists. @returns the version of each list, by kind */
   private async learnChildren(object: KubernetesObject): Promise<Map<string, string>> {
-    const { operator, client, kinds, formerUids } = this.options;
+    const { operator, client, kinds, predecessorUids } = this.options;
     const memory = await this.memories.of(object);
     const isElsewhere = this.finalizers.forElsewhere(object) || hasElsewhere(object, memory, []);
     const { children, wasInterrupted } = this;
-    const found = { children, memory, isElsewhere, formerUids, wasInterrupted };
+    const found = { children, memory, isElsewhere, predecessorUids, wasInterrupted };
     const options = { operator, client, childResources: kinds.found, ...found };
     return learnChildren(object, options);
   }

@@ -7,8 +7,8 @@ import type { HandlerTransport } from "../../handler/handlerTransport";
 import { tryHandler } from "../../reconcile/trial";
 import type { Tracing } from "../../traces/tracing";
 import { programOfRun } from "../withoutWatches/footprint";
-import { formerUidsIn } from "../withoutWatches/formers";
 import { KIND_PATIENCE_MS, Patience } from "../withoutWatches/patience";
+import { predecessorUidsIn } from "../withoutWatches/predecessors";
 import { ServedKinds, withServedKind } from "../withoutWatches/servedKinds";
 import { deleteNeedlessRuns } from "../workflows/needlessRuns";
 import { ObjectRun, type ObjectRunOptions } from "./objectRun";
@@ -82,7 +82,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       // is.
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
       program: programOfRun(workflow),
-      formerUids: formerUidsIn(workflow),
+      predecessorUids: predecessorUidsIn(workflow),
     });
     // An object that changes every second would have hundreds of runs waiting for one that takes minutes.
     tidying = setInterval(

@@ -23,7 +23,7 @@ export interface LearnChildrenOptions {
   /** Whether the object may have children outside of its own namespace. */
   readonly isElsewhere: boolean;
   /** The uids of deleted objects with this name that have children left: these are listed too. @default none */
-  readonly formerUids?: readonly string[];
+  readonly predecessorUids?: readonly string[];
   /** Whether a reconcile of this run was interrupted, so that it may have applied what nobody remembers. @default false */
   readonly wasInterrupted?: boolean;
 }
@@ -46,14 +46,14 @@ export async function learnChildren(
   options: LearnChildrenOptions,
 ): Promise<Map<string, string>> {
   const { operator, client, childResources, children, memory, isElsewhere } = options;
-  const { formerUids = [], wasInterrupted = false } = options;
+  const { predecessorUids = [], wasInterrupted = false } = options;
   const { namespace: home, uid } = object.metadata;
-  const isComplete = wasInterrupted || formerUids.length > 0;
+  const isComplete = wasInterrupted || predecessorUids.length > 0;
   const isSure = operator.watch === undefined && isNext(object) && !isComplete;
   const isEverywhere = home === undefined || isElsewhere || isComplete;
   const listed = new Set<string>();
   const versions = new Map<string, string>();
-  const labelSelector = `${OWNER_UID_LABEL} in (${[uid, ...formerUids].join(",")})`;
+  const labelSelector = `${OWNER_UID_LABEL} in (${[uid, ...predecessorUids].join(",")})`;
   const lists = childResources.flatMap((resource) => {
     const isItsKind = (kind: string) => isSameKind(kind, kindKey(resource));
     const isRemembered = memory.kinds.some(isItsKind);

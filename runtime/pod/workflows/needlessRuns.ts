@@ -4,7 +4,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { type KubernetesObject, keyOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
-import { formerUidsIn } from "../withoutWatches/formers";
+import { predecessorUidsIn } from "../withoutWatches/predecessors";
 import { deleteRuns, isReplaceable, isRunOf, objectOfRun } from "./liveRuns";
 import { isSuspended } from "./stuckRuns";
 
@@ -73,7 +73,7 @@ function isFor(
   target: Extract<RunTarget, { kind: "object" }>,
   operator: Operator,
 ): boolean {
-  if (!isRunOf(workflow, operator) || !isReplaceable(workflow) || formerUidsIn(workflow).length > 0)
+  if (!isRunOf(workflow, operator) || !isReplaceable(workflow) || predecessorUidsIn(workflow).length > 0)
     return false;
   const other = objectOfRun(workflow, operator);
   return other !== undefined && other.uid === target.uid && keyOf(other.name) === keyOf(target.name);
