@@ -14,7 +14,7 @@ import { dropOldest } from "../work/dropOldest";
 import { AppliedManifests } from "./appliedManifests";
 import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";
-import { HeldReports } from "./heldReports";
+import { HeldWatchEvents } from "./heldWatchEvents";
 import { isMarked, managersOf } from "./marks";
 import { marksOf, type Owner, provenOwner } from "./ownership";
 import { whyNotReady } from "./readiness";
@@ -69,7 +69,7 @@ export class ChildStore {
   private readonly unsure = new Set<string>();
   /** Children that we deleted and that somebody's finalizer, or their grace period, keeps for a while, by uid. */
   private readonly leaving = new Set<string>();
-  private readonly reports = new HeldReports();
+  private readonly heldEvents = new HeldWatchEvents();
 
   constructor(private readonly options: ChildStoreOptions) {
     const { client, operator, ownerKind, mostKept } = options;
@@ -182,7 +182,7 @@ export class ChildStore {
     write: () => Promise<Result>,
   ): Promise<Result> {
     const key = storeKey(resource, name);
-    return this.reports.during(key, async () => {
+    return this.heldEvents.during(key, async () => {
       this.unsure.delete(key);
       const before = this.store.find(resource, name);
       // If the answer is lost, the write may have been done. Until an answer comes, we do not know what the object holds.
@@ -201,8 +201,8 @@ export class ChildStore {
   /** Takes in what a reflector sees of a kind. */
   sink(resource: Resource, namespace: string | undefined): ReflectorSink {
     const inner = this.store.sink(resource, namespace);
-    const afterWrites = (object: KubernetesObject, report: () => void) =>
-      this.reports.take(storeKey(resource, object.metadata), report);
+    const afterWrites = (object: KubernetesObject, takeIn: () => void) =>
+      this.heldEvents.take(storeKey(resource, object.metadata), takeIn);
     return {
       ...inner,
       set: (object, isListed) => {

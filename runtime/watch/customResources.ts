@@ -202,8 +202,8 @@ export class CustomResources implements KnownObjects {
 
   /** Whether the watch has reported that version of the object, or a later one. */
   hasReported(name: ObjectName, resourceVersion: string): boolean {
-    const reported = this.store.find(this.options.resource, name)?.reportedVersion;
-    return reported !== undefined && !isNewer(resourceVersion, reported);
+    const observed = this.store.find(this.options.resource, name)?.observedVersion;
+    return observed !== undefined && !isNewer(resourceVersion, observed);
   }
 
   /** Every object known now. */

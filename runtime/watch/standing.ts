@@ -64,15 +64,15 @@ export function standingTo(
 }
 
 /** Whether a watch or one of its lists brought the object, and not the answer to our own request. */
-export function isReport(source: Source): boolean {
+export function isFromWatch(source: Source): boolean {
   return source !== "answer" && source !== "handled";
 }
 
-/** A watch or a list has reported an object. The report may be about an earlier object of the name. */
-export function noteReport(
+/** A watch or a list has shown an object. It may be an earlier object of the name. */
+export function noteObserved(
   known: StoredObject<unknown>,
   { metadata: { uid, resourceVersion } }: KubernetesObject,
 ): void {
-  if (known.uid === uid && isNewer(resourceVersion, known.reportedVersion))
-    known.reportedVersion = resourceVersion;
+  if (known.uid === uid && isNewer(resourceVersion, known.observedVersion))
+    known.observedVersion = resourceVersion;
 }

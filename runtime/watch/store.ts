@@ -5,7 +5,7 @@ import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../
 import type { Resource } from "../kubernetes/resource";
 import { Allowance } from "./allowance";
 import type { ReflectorSink } from "./reflectorSink";
-import { isReport, type ListFacts, noteReport, type Source, standingTo } from "./standing";
+import { isFromWatch, type ListFacts, noteObserved, type Source, standingTo } from "./standing";
 import { isAlike, newStored, type StoredObject } from "./storedObject";
 
 /** What changed in a store. */
@@ -174,7 +174,7 @@ export class Store<Facts> {
     const known = this.find(resource, object.metadata);
     const isCurrent = this.isCurrent(known, source, requestedAt);
     if (known) {
-      if (isReport(source)) noteReport(known, object);
+      if (isFromWatch(source)) noteObserved(known, object);
       const standing = standingTo(known, object, list, isCurrent);
       if (standing === "same" && isCurrent && known.json === undefined) this.keep(known, object);
       if (standing !== "newer") return known;
@@ -187,7 +187,7 @@ export class Store<Facts> {
 
   /** Whether the content of an object that comes in may be kept. */
   private isCurrent(known: StoredObject<Facts> | undefined, source: Source, requestedAt: number): boolean {
-    if (this.options.isMetadataOnly && isReport(source)) return false;
+    if (this.options.isMetadataOnly && isFromWatch(source)) return false;
     if (source === "watch") return known?.isInvalid !== true;
     return requestedAt >= Math.max(known?.invalidatedAt ?? 0, this.invalidatedAt);
   }
@@ -204,7 +204,7 @@ export class Store<Facts> {
     const stored = same ?? newStored(resource, object, facts);
     if (known && !same) this.allowance.release(known);
     stored.resourceVersion = resourceVersion;
-    if (isReport(source)) stored.reportedVersion = resourceVersion;
+    if (isFromWatch(source)) stored.observedVersion = resourceVersion;
     stored.deleting = deletionTimestamp !== undefined;
     stored.facts = facts;
     this.byKey.set(storeKey(resource, object.metadata), stored);

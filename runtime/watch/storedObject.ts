@@ -8,8 +8,8 @@ export interface StoredObject<Facts> extends ObjectName {
   readonly uid: string;
   /** The version that the other fields are about. */
   resourceVersion: string;
-  /** The version that a watch or a list reported last. Our own writes do not change it. */
-  reportedVersion: string;
+  /** The version that a watch or a list showed last. Our own writes do not change it. */
+  observedVersion: string;
   deleting: boolean;
   /** The facts that the store's user needs of every object. They are kept for all objects. */
   facts: Facts;
@@ -36,7 +36,7 @@ export function newStored<Facts>(
     namespace,
     uid,
     resourceVersion,
-    reportedVersion: resourceVersion,
+    observedVersion: resourceVersion,
     deleting: false,
     facts,
     json: undefined,

@@ -60,7 +60,7 @@ describe("Store", () => {
     const sink = list(2, [item("a", 1, "x")]);
     changes = [];
     sink.set(item("a", 4, "x"), false);
-    assert.deepEqual([changes.length, find("a")?.resourceVersion, find("a")?.reportedVersion], [0, "4", "4"]);
+    assert.deepEqual([changes.length, find("a")?.resourceVersion, find("a")?.observedVersion], [0, "4", "4"]);
     // The data changes with the version, and looks like it.
     const quoted = (version: number) => item("a", version, `"resourceVersion":"${version}"`);
     sink.set(quoted(5), false);
@@ -229,11 +229,11 @@ describe("Store", () => {
   it("remembers which version a watch or a list told of, beside our own writes", () => {
     const sink = list(5, [item("a", 1)]);
     store.set(CONFIG_MAPS, item("a", 7), "handled");
-    assert.deepEqual([find("a")?.resourceVersion, find("a")?.reportedVersion], ["7", "1"]);
+    assert.deepEqual([find("a")?.resourceVersion, find("a")?.observedVersion], ["7", "1"]);
     sink.set(item("a", 6), false);
-    assert.deepEqual([find("a")?.resourceVersion, find("a")?.reportedVersion], ["7", "6"]);
+    assert.deepEqual([find("a")?.resourceVersion, find("a")?.observedVersion], ["7", "6"]);
     sink.set(item("a", 7), false);
-    assert.equal(find("a")?.reportedVersion, "7");
+    assert.equal(find("a")?.observedVersion, "7");
   });
 
   describe("read", () => {
