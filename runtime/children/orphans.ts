@@ -176,7 +176,10 @@ export class Orphans {
     return false;
   }
 
-  /** Whether a child was created after its owner went. The clocks of two API servers may differ by more than that takes. */
+  /**
+   * Whether a child was created after its owner went. A child that was known when the owner went is never late, because the clocks
+   * of two API servers may differ.
+   */
   private isLate({ uid, creationTimestamp, facts: { owner } }: Orphan): boolean {
     if (this.meant.has(uid)) return false;
     const removedAt = this.options.sight.removedAt(owner.uid);

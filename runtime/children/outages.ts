@@ -44,7 +44,10 @@ export class Outages {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** It was done, or need not be done, or was refused for another reason. @param key as for {@link met} */
+  /**
+   * The outage is over: the request succeeded, is no longer needed, or was refused for another reason.
+   * @param key as for {@link met}
+   */
   ended(key: string): void {
     this.outages.delete(key);
   }
@@ -53,8 +56,8 @@ export class Outages {
    * What to throw for a failed request.
    * @param key of what is tried again and again: the same for each try
    * @param what the API server has failed to do, for people. @default to answer the request
-   * @returns undefined if the error is not such an outage; a `ReconcileFailure` if the outage lasts; otherwise an error that is
-   *   nobody's fault, or the one that the object could not be read with
+   * @returns undefined if the error is no outage. A `ReconcileFailure` if the outage lasts. Otherwise an error that is nobody's
+   *   fault, or the error with which the owner could not be read
    */
   async met(
     error: unknown,

@@ -48,7 +48,7 @@ export class DifferingAnswers {
    * A reconcile of the object has ended.
    * @param isUndoing whether somebody else had changed a child
    * @param children of the object as they are now
-   * @returns a Warning, which may have values of Secrets in it, if the handler has turned out to do so
+   * @returns a Warning if this round is one to report. Its text may contain values of Secrets
    */
   ended(
     key: string,

@@ -22,8 +22,9 @@ export interface EngineOptions {
   readonly leaseSeconds?: number;
   /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
   readonly usedPollMs?: number;
-  /** Called when the watch sees a change that a hint reports too, and when it sees that an object is gone. */
+  /** Called when the watch sees a change that a hint reports too. */
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
+  /** Called when the watch sees that an object is gone. */
   readonly onGone?: (name: ObjectName) => void;
   /** @see HeapBudgetOptions.most */
   readonly heapBudget?: number;

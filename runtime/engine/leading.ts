@@ -130,8 +130,8 @@ export class Leading {
     const { signal } = term;
     const { queue, workers, handlers, resync, requests, watches, outbox, orphans, wakeups, notice } =
       this.options;
-    // Their answers could not be applied any more. Another process will soon ask its own handler about the same objects. No further
-    // handler is asked, because the term has ended by then.
+    // The answers of running handlers can no longer be applied, and another process will soon ask its own handler about the same
+    // objects. No handler is asked after this, because the term has ended.
     signal.addEventListener("abort", () => handlers.abandon(signal.reason));
     if (this.isStopping) return;
     requests.open();

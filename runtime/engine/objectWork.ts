@@ -88,8 +88,8 @@ export class ObjectWork {
   }
 
   /**
-   * Notes when a schedule of the object is due, and what the engine itself has changed.
-   * @returns whether somebody else had changed a child
+   * Sets the object's alarm for its next schedule, and notes which changes the engine made.
+   * @returns whether somebody else had changed a child since our last change
    */
   private setTimes(key: string, { report, nextLook }: Outcome): boolean {
     const { alarms, triggers, stopping } = this.options;
@@ -128,7 +128,7 @@ export class ObjectWork {
       onReport?.(report, run);
     } catch (error) {
       // A fault of the listener must not end the work.
-      notice(`report of ${key}: ${(error as Error).message}`);
+      notice(`the listener of reports failed for ${key}: ${(error as Error).message}`);
     }
   }
 }

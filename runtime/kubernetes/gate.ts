@@ -42,11 +42,10 @@ const LONG_MS = 1_000;
  */
 const IN_FLIGHT = 64;
 /**
- * The part of the places that a class that yields has at most while a more urgent request is on its way or waits for a place, however
- * long its own requests have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
+ * A class that yields holds at most this part of the places while a more urgent request is on its way or waits. The age of its own
+ * requests does not matter. Otherwise the statuses of a burst would take the places of later objects' children.
  *
- * The classes that yield also leave this part to each class to which they yield, even if nothing is on its way there: together, and
- * in whatever order their requests came. Otherwise requests that hang, as when a webhook does, could hold every place until they end.
+ * It also leaves this part free for each more urgent class, even an idle one. Otherwise requests that hang could hold every place.
  */
 const PART = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
@@ -72,8 +71,8 @@ interface Turn {
 /** The requests of one class. */
 interface Queue {
   /**
-   * How many milliseconds later they count as having arrived. A request that has waited this long is sent before newer work. So each
-   * class is served, whatever the load of the others.
+   * A request that has waited for this long, in milliseconds, goes before newer work. So each class is served, whatever the load of
+   * the others.
    */
   readonly laterMs: number;
   /** How many of them may be on their way at once. */
@@ -86,9 +85,11 @@ interface Queue {
 /**
  * Requests to one API server wait here for their turn. Requests of the class "lease" never wait. The others are bounded, all
  * together and for each flow, and are ordered by class and age. Flows of one class take turns, and a flow's requests of one
- * class leave in the order in which they came. Requests for children that are ready at once yield, and so do those that remember
- * or report: they leave when nothing more urgent is on its way, apart from requests that take long, or after the time of their
- * class. Beside more urgent ones they have a few places only, and never all of them.
+ * class leave in the order in which they came.
+ *
+ * The classes "instant", "status" and "tell" yield. Their requests leave when no more urgent request is on its way. Requests that
+ * have been on their way for more than `LONG_MS` do not count. After the time of its class, a request leaves anyway. Beside more
+ * urgent requests, a class that yields has only a few places.
  *
  * Guarantees, each with a test in tests/unit/gate.test.ts:
  * - Every request leaves in the end, however much more urgent work keeps coming, as long as the requests on their way end.
@@ -260,8 +261,8 @@ export class Gate {
   }
 
   /**
-   * Whether one more request of a class may leave. The requests of a class and of all that yield to it leave a part to each class
-   * before it. The same holds of the classes before it, whose requests may have taken their places first.
+   * Whether one more request of this class may leave. This class and all less urgent ones must leave a part of the places to each
+   * more urgent class. The more urgent classes that yield are checked too, since they may have filled their places first.
    * @param at the place of the class among those that yield
    */
   private isPlaceLeft(at: number): boolean {

@@ -79,7 +79,8 @@ export class SeenLease {
 
   /** Whether somebody other than its holder may take it. */
   get isFree(): boolean {
-    // If it has vanished, or somebody shortened it or took its holder out by hand, its holder may still trust it.
+    // Somebody may have deleted the Lease, shortened it or removed its holder. The holder may still trust its term, so the Lease
+    // counts as free only after its full time.
     return (
       (this.isReleased && !this.isRestored) ||
       this.clock.now() - this.changedAt >= this.holdsMs(this.spec.leaseDurationSeconds)

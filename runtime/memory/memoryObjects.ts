@@ -109,7 +109,7 @@ export class MemoryObjects implements Memories {
           if (refusal) {
             found = await this.look(client, composed, own);
             const [latest] = await known.read(object.uid);
-            // The run to remember began with another memory.
+            // The memory has changed since this run read it.
             if (memory && latest && !isDeepStrictEqual(latest["memory"], newest?.["memory"])) throw refusal;
             conflicts.met(refusal, own?.metadata.resourceVersion, found?.metadata.resourceVersion);
             continue;

@@ -44,9 +44,8 @@ export interface AskingOptions {
 }
 
 /**
- * The size of a large answer, in characters, together with the Secrets that are masked in its reports. A reconcile with a large answer
- * keeps its place until it ends, because answer and Secrets are in memory until then, and the number of places limits that
- * memory.
+ * After an answer of at most this size, a reconcile gives up its place. The size is in characters and includes the Secrets that are
+ * masked in its reports. A larger answer keeps the place until the reconcile ends, because the number of places limits that memory.
  */
 const SMALL_ANSWER = 64 * 1024;
 

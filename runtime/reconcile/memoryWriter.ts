@@ -97,7 +97,7 @@ export class MemoryWriter {
     };
     const isEmpty = isSameMemory(memory, NOTHING) && isSameMemory(before, NOTHING);
     const change = { ...saidIn(answer, object), ...(!isEmpty && { memory: remembered(memory) }) };
-    // The children of other objects come first.
+    // The class "status" lets the writes of other objects' children go first.
     const later = client.with({ class: "status" });
     const along = { verdict: { verdict, generation: report.generation ?? 1, run: recordOf(report) } };
     try {

@@ -47,8 +47,8 @@ export interface ReconcileReport {
   readonly due?: readonly string[] | undefined;
   readonly changes: readonly ChildChange[];
   /**
-   * Whether the object has another version after its status was written than before its children were: the handler's status was
-   * written, or meanwhile a verdict, or something of somebody else's.
+   * Whether the object's resourceVersion changed between the write of its children and the end of its status write. The handler's
+   * status, a verdict or somebody else's write may be the cause.
    */
   readonly statusChanged?: boolean | undefined;
   /** The end of the handler's standard error. */

@@ -28,7 +28,10 @@ export interface SweepOptions {
 interface LearnOptions {
   /** The namespaces. Undefined: all of them, or the kind has none. @default all that the operator lists */
   readonly scopes?: (resource: Resource) => readonly (string | undefined)[];
-  /** Gets each object with the owner's label that is not proven to be a child, and each child of the operator without that label. */
+  /**
+   * Called for each listed object: those with the owner's uid label, and children of the operator without any uid label.
+   * `isStrippedChildOf` decides.
+   */
   readonly onStripped?: (found: KubernetesObject, resource: Resource) => void;
   /** Learns why we may not list in a namespace. @default that is an error */
   readonly onUngranted?: (failure: ReconcileFailure, namespace: string | undefined) => void;
@@ -61,7 +64,8 @@ export class Sweep {
    * @param remembered the kinds of the object's children, by the engine's memory
    * @param changes gets each deletion when it is done
    * @returns the kinds of which children may be left, because the runner has no right to list or delete them any more, each with a
-   *   failure `ChildRefused` that names the remedy. Nobody waits for that: the memory may be forged, or copied from elsewhere
+   *   failure `ChildRefused` that names the remedy. The run goes on without these kinds: the memory may be forged, or copied from
+   *   another object
    */
   async deleteUndeclared(
     client: KubernetesClient,

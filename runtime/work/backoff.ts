@@ -16,7 +16,7 @@ export interface History {
    * waited out.
    */
   doublings: number;
-  /** Whether the key waits for the end of the pause after a failure, or waited for it before the work in progress. */
+  /** Whether the key is in the pause after a failure, or that pause had run out when the present work began. */
   isPausing: boolean;
   /** How often in a row the key had to be tried again without a failure. */
   repeats: number;
@@ -65,7 +65,8 @@ export function waitAfter(history: History, result: WorkResult, options: Backoff
     const doubledMs = Math.min(FIRST_REPEAT_MS * 2 ** history.repeats++, LONGEST_REPEAT_MS);
     return Math.max(result.afterMs ?? 0, doubledMs * (0.5 + random() / 2));
   }
-  // A key that changes many times in a row while it fails is tried as often. That says nothing about how long it will fail.
+  // Only a pause that ran out doubles the next one. A key that changes while it fails is tried after each change. Those tries say
+  // nothing about how long the failure lasts.
   if (history.isPausing || history.failures === 0) history.doublings++;
   history.failures++;
   if (result.permanent) return undefined;

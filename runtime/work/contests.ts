@@ -11,7 +11,7 @@ export interface ContestsOptions {
 
 /** An object whose children we, or somebody else, have changed recently. */
 interface Contest {
-  /** When we changed them last, or somebody else did if nobody knows when we did, on the monotonic clock. */
+  /** When we last changed the object's children, on the monotonic clock. If that is unknown: when the first drift was seen. */
   changedAt: number;
   /** Whether a child has drifted since. */
   drifted: boolean;

@@ -14,7 +14,7 @@ export interface HeapBudgetOptions {
 const SMALL = 64 * 1024;
 /** The bytes of heap for each character. A character takes ten bytes, and more if the object has very many small values. */
 const HEAP_FOR_EACH = 20;
-/** After this time a key that was refused, and does not come again, keeps nobody else out. */
+/** If a refused key has not come again for this long, it loses its turn and blocks nobody. */
 const PATIENCE_MS = 10_000;
 
 /**

@@ -10,8 +10,8 @@ export interface AddOptions {
   /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. @default 0 */
   readonly afterMs?: number;
   /**
-   * Whether a key that failed is tried again before its backoff ends. @default true, except for "child". If the key is in progress,
-   * and this attempt fails: true only for "change"
+   * Whether a failed key is tried before its backoff ends. @default false for "child", otherwise true. If the key is being worked
+   * on and this attempt fails, the default is true only for "change".
    */
   readonly endsBackoff?: boolean;
 }
@@ -275,7 +275,7 @@ export class WorkQueue {
     }
   }
 
-  /** A reason to work on a key says when. It ends a pause in which the key waits. */
+  /** Plans the key for this time, because there is a reason to work on it. If the key is in a backoff, the backoff ends. */
   private plan(key: string, entry: Entry, at: number, priority: Priority): void {
     entry.isPausing = false;
     if (at > this.options.now()) this.delay(key, entry, at, priority);
