@@ -3,6 +3,7 @@ import type { Operator } from "../runtime/definition/definition";
 import { writeJson } from "../runtime/json/json";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { apiVersionOf, type KubernetesObject } from "../runtime/kubernetes/objects";
+import { asTyped } from "./asTyped";
 import { EXIT_CODES } from "./commandError";
 import { asDeployed, type DeployedOperator, whyLeftOut } from "./diff/deployed";
 import { formatPreview, formatTotal } from "./diff/formatPreview";
@@ -109,7 +110,9 @@ async function chosen(
       const why = named.length === 0 ? whyLeftOut(operator) : undefined;
       if (why === undefined) choices.push({ operator });
       else
-        progress(`${operator.name}: left out, because ${why}. To include it: argosy diff ${operator.name}`);
+        progress(
+          `${operator.name}: left out, because ${why}. To include it: ${asTyped(`diff ${operator.name}`)}`,
+        );
     }
   }
   for (const name of names.filter((each) => each.includes("/"))) {

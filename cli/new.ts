@@ -12,6 +12,7 @@ import { displayPath, Problems } from "../definition/problems";
 import { name as PACKAGE_NAME } from "../package.json";
 import { pluralOf } from "../runtime/kubernetes/kinds";
 import type { JsonObject } from "../runtime/kubernetes/objects";
+import { asTyped } from "./asTyped";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { type NewKind, parseFields, parseKind, type SpecField } from "./new/fields";
 import { LANGUAGES, type Language } from "./new/languages";
@@ -99,7 +100,7 @@ function languageNamed(word: string): Language {
   const language = Object.hasOwn(LANGUAGES, word) ? LANGUAGES[word] : undefined;
   if (language) return language;
   const known = Object.keys(LANGUAGES);
-  const advice = didYouMean(word, known, `There are: ${known.join(", ")}.`);
+  const advice = didYouMean(word, known, `Known languages: ${known.join(", ")}.`);
   throw new UsageError(`--language ${word}: there is no such language. ${advice}`);
 }
 
@@ -160,9 +161,9 @@ function schemaFor(folder: string): string {
 }
 
 function nextSteps(name: string, handler: string): string {
-  const test = `npx argosy test ${name} --watch`;
+  const test = asTyped(`test ${name} --watch`);
   return `
 Next:
   ${test}    the fixture passes; edit ${handler} and watch
-  ${"npx argosy dev".padEnd(test.length)}    run it on this machine`;
+  ${asTyped("dev").padEnd(test.length)}    run it on this machine`;
 }

@@ -5,10 +5,11 @@ import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../d
 import { didYouMean } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
+import { asTyped } from "./asTyped";
 import { UsageError } from "./commandError";
 
 const PROJECT_FILE = "Pulumi.yaml";
-const REMEDY = "Name the program's folder with --project, or create a program with: argosy init";
+const REMEDY = `Name the program's folder with --project, or create a program: ${asTyped("init")}`;
 
 /**
  * The folder of the user's Pulumi program: the named folder, or else the nearest folder with a Pulumi.yaml, from the working
@@ -93,7 +94,7 @@ export function chosenOperators(
   const known = operators.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const advice = didYouMean(unknown, known, `There is: ${known.join(", ")}.`);
+    const advice = didYouMean(unknown, known, `Known operators: ${known.join(", ")}.`);
     throw new UsageError(`There is no operator ${unknown}. ${advice}`);
   }
   return names.length === 0 ? operators : operators.filter(({ name }) => names.includes(name));

@@ -8,6 +8,7 @@ import { ReconcileFailure } from "../runtime/failure";
 import type { Used } from "../runtime/handler/contract";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { type KubernetesObject, kindAndName } from "../runtime/kubernetes/objects";
+import { asTyped } from "./asTyped";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { deployedAs } from "./diff";
 import type { DeployedOperator } from "./diff/deployed";
@@ -207,7 +208,11 @@ function tell(
     print("  it contains uid and times, because the handler's answer may depend on them");
   if (isError) print("  the handler returns an error, and the fixture expects that error");
   if (!result.passed) print(`  ${style("red", "the fixture does not pass:")}\n${whyNot(result)}`);
-  print(isRun ? `  run it: argosy test ${operator.name}` : `  argosy test runs only ${fixturesOf(operator)}`);
+  print(
+    isRun
+      ? `  run it: ${asTyped(`test ${operator.name}`)}`
+      : `  argosy test runs only ${fixturesOf(operator)}`,
+  );
 }
 
 function whyNot({ failure, differences }: FixtureResult): string {

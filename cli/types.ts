@@ -5,6 +5,7 @@ import { displayPath } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
 import { languageOf } from "../runtime/definition/handlerProgram";
 import { apiVersionOf } from "../runtime/kubernetes/objects";
+import { asTyped } from "./asTyped";
 import { EXIT_CODES, UsageError } from "./commandError";
 import { haveSameLines } from "./lineEnds";
 import { findHandlers, type HandlersOptions, loadChosen, loaderOf } from "./project";
@@ -55,7 +56,7 @@ export async function types(names: readonly string[], options: TypesOptions): Pr
     if (same) print(`current  ${displayPath(file)}`);
     else if (options.check) {
       isCurrent = false;
-      print(`outdated ${displayPath(file)}: write it with argosy types ${operator.name}`);
+      print(`outdated ${displayPath(file)}: write it with: ${asTyped(`types ${operator.name}`)}`);
     } else {
       rewriteFile(file, text);
       print(`written  ${displayPath(file)}`);

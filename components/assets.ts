@@ -38,6 +38,7 @@ export function builtEngine(): string | undefined {
   return isCompiled() ? path.join(__dirname, "engine.js") : undefined;
 }
 
-function isCompiled(): boolean {
+/** Whether this code is that of the package, and not the sources. */
+export function isCompiled(): boolean {
   return typeof ARGOSY_IS_COMPILED !== "undefined";
 }

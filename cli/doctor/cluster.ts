@@ -6,6 +6,7 @@ import { builtIn } from "../../runtime/kubernetes/discovery";
 import { ifRefused, isApiError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, formatName, type ObjectName } from "../../runtime/kubernetes/objects";
 import { finalizersOf } from "../../runtime/names";
+import { asTyped } from "../asTyped";
 import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
 import { AFTER_DELETION, type InstalledOperator, type UnreadableOperator } from "../inspect/readInstalled";
@@ -114,7 +115,7 @@ async function examineOperator(
         ...missing(
           what,
           `the deletion of ${formatName(object)} is held up`,
-          `See why: argosy explain ${writtenAs(customResource.kind, object)}`,
+          `See why: ${asTyped(`explain ${writtenAs(customResource.kind, object)}`)}`,
         ),
         object: referenceTo(resourceOf(customResource), object),
       })),
@@ -149,7 +150,7 @@ async function checkRunner(
   if (unready) return problem(what, unready);
   const leader = await leaderOf(client, operator);
   if (leader === undefined)
-    return missing(what, "has ready runners, but none leads", `See why: argosy logs ${operator.name}`);
+    return missing(what, "has ready runners, but none leads", `See why: ${asTyped(`logs ${operator.name}`)}`);
   const seen = `${found?.status?.readyReplicas} ready, led by ${leader}`;
   const stuck = found && whyNotRolledOut(operator, found, (time) => isOld(time, now));
   return stuck ? problem(what, { ...stuck, seen: `${seen}, but ${stuck.seen}` }) : fine(what, seen);
@@ -200,8 +201,8 @@ async function examineNamespaces(client: KubernetesClient, now: Date): Promise<F
         ...missing(
           `namespace ${name}`,
           `is being deleted, and the deletion does not end${why ? `: ${why.message}` : ""}`,
-          "Find out what holds up the objects in it. docs/operations.md says what to do if Argo's controllers were deleted " +
-            "first.",
+          "Find out what holds up the objects in it. If Argo's controllers were deleted first: " +
+            "https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#if-somebody-deleted-the-controllers-first",
         ),
         object: referenceTo(NAMESPACES, { name }),
       };

@@ -4,6 +4,7 @@ import { conditionsOfObject } from "../../runtime/memory/memoryKind";
 import { annotated, ENGINE_CONDITIONS, identityOf, PAUSED_ANNOTATION } from "../../runtime/names";
 import { hasLabels } from "../../runtime/watch/watched";
 import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
+import { asTyped } from "../asTyped";
 import { entryOf } from "../errors/catalogue";
 import { writtenAs } from "../objectName";
 import { type ObjectReference, referenceTo } from "../objectReference";
@@ -78,7 +79,7 @@ export function explain(known: Known): Explanation {
   const say = (summary: string, ...advice: string[]) => ({ ...base, fine: false, summary, advice });
 
   if (annotated(metadata, PAUSED_ANNOTATION)) {
-    return say("It is paused: nothing is done for it, not even when it is deleted.", `${resume(known)}.`);
+    return say("It is paused: nothing is done for it, not even when it is deleted.", resume(known));
   }
   if (metadata.deletionTimestamp !== undefined) {
     return {
@@ -126,7 +127,7 @@ export function explain(known: Known): Explanation {
     }
     if (unled)
       return say(`${what} No runner of ${identityOf(unled.operator)} leads${unled.why}.`, unled.remedy);
-    return say(what, `See what the runner says: argosy logs ${identity?.name}`);
+    return say(what, `See what the runner says: ${asTyped(`logs ${identity?.name}`)}`);
   }
   if (ready.status === "True") {
     const advice = operator?.execution === "pod" ? [`The next resync looks at it${dueIn(known)}.`] : [];
@@ -135,11 +136,11 @@ export function explain(known: Known): Explanation {
   const wait = WAITS[ready.reason];
   if (wait)
     return { ...say(`It is not Ready: ${wait}.`, ...ADVICE_WHILE_WAITING), nextTry: "when a child changes" };
-  const nextTry = stalled ? "when the object changes" : nextTryOf(known, operator, ready, failures);
+  const nextTry = stalled ? AFTER_A_CHANGE : nextTryOf(known, operator, ready, failures);
   return {
     ...say(
       stalled
-        ? "It is not Ready, and is not tried again until it changes."
+        ? "It is not Ready, and a retry is useless until something changes."
         : "It is not Ready: its reconcile fails.",
       ...adviceOn(ready, known, base.lastWords),
     ),
@@ -149,6 +150,8 @@ export function explain(known: Known): Explanation {
 
 const LOOK_AT_LAST_WORDS =
   "See what the handler wrote last to standard error, in argosy logs or where argosy dev runs, and fix the handler there.";
+/** When a permanent failure is tried again. A resync cannot know that a retry is useless. */
+const AFTER_A_CHANGE = "when the object, a child or a used object changes, and at the next resync";
 const ADVICE_WHILE_WAITING = ["Look at the child that the message names: kubectl describe shows its Events."];
 
 interface Failures {
@@ -204,7 +207,7 @@ function dueIn({ object, memory, now }: Known): string {
 }
 
 function resume({ object: { kind, metadata } }: Known): string {
-  return `Resume it with: argosy resume ${writtenAs(kind, metadata)}`;
+  return `Resume it with: ${asTyped(`resume ${writtenAs(kind, metadata)}`)}`;
 }
 
 /** What to do about a failure, by its reason. */
@@ -213,12 +216,12 @@ function adviceOn(
   { object }: Known,
   lastWords: string | undefined,
 ): string[] {
-  const tryAgain = `Try again at once: argosy replay ${writtenAs(object.kind, object.metadata)}`;
+  const tryAgain = `Try again at once: ${asTyped(`replay ${writtenAs(object.kind, object.metadata)}`)}`;
   const entry = entryOf(reason);
   const isUnknownCrash = reason === "HandlerCrashed" && lastWords === undefined;
   const remedy =
     reason === "HandlerError" ? adviceOnError(message) : isUnknownCrash ? LOOK_AT_LAST_WORDS : entry?.remedy;
-  return [...(entry && remedy ? [remedy, `To learn more: argosy errors ${reason}`] : []), `${tryAgain}.`];
+  return [...(entry && remedy ? [remedy, `To learn more: ${asTyped(`errors ${reason}`)}`] : []), tryAgain];
 }
 
 /** A handler's own error is the object's fault. An exception is the handler's fault. */

@@ -8,6 +8,7 @@ import {
   identityOf,
   SKIP_FINALIZE_ANNOTATION,
 } from "../../runtime/names";
+import { asTyped } from "../asTyped";
 import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
 import { AFTER_DELETION } from "./readInstalled";
@@ -43,7 +44,7 @@ export function holdsOf(known: Known): Hold[] {
     }
     const own = operators.find((each) => finalizerOf(each) === finalizer);
     if ((own || isOfChildrenElsewhere(finalizer, known)) && failure && !isOfHandler(failure)) {
-      const remedy = entryOf(failure.reason)?.remedy ?? `Look it up: argosy errors ${failure.reason}`;
+      const remedy = entryOf(failure.reason)?.remedy ?? `Look it up: ${asTyped(`errors ${failure.reason}`)}`;
       return { finalizer, by, waitsFor: `its operator cannot release it${because}`, remedy };
     }
     if (own) {
@@ -61,7 +62,7 @@ export function holdsOf(known: Known): Hold[] {
         by,
         waitsFor: some
           ? `its children in other namespaces still exist: ${some}`
-          : "its children in other namespaces are being searched",
+          : "Argosy is still looking for its children in other namespaces",
         remedy: some ? "Find out with argosy explain what holds up these children." : "Wait a moment.",
       };
     }

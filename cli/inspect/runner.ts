@@ -2,6 +2,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { OperatorIdentity } from "../../runtime/names";
+import { asTyped } from "../asTyped";
 import type { InstalledOperator } from "./readInstalled";
 
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
@@ -101,7 +102,7 @@ export async function whyUnled(client: KubernetesClient, operator: InstalledOper
     const problem = whyNoneReady(operator, await runnerOf(client, operator));
     return problem
       ? { operator, why: `: the operator ${problem.seen}`, remedy: problem.remedy }
-      : { operator, why: "", remedy: `See why: argosy logs ${operator.name}` };
+      : { operator, why: "", remedy: `See why: ${asTyped(`logs ${operator.name}`)}` };
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
     return { operator, why: "", remedy: `See why: ${describe(operator)}` };

@@ -9,6 +9,7 @@ import { type KubernetesObject, kindAndName } from "../../runtime/kubernetes/obj
 import { OPERATOR_LABEL } from "../../runtime/names";
 import { withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { readUsed } from "../../runtime/reconcile/trial";
+import { asTyped } from "../asTyped";
 import { CommandError, UsageError } from "../commandError";
 import { findRun, outputOf } from "../inspect/runs";
 import { writtenAs } from "../objectName";
@@ -52,7 +53,7 @@ export async function requestOf(
   if (target.kind === "trial") return { kind: "trial", operator, ...trialOf(target, name, operator) };
   const resource = resourceOf((await withServedKind(operator, client)).customResource);
   const what = kindAndName(resource.kind, target.name);
-  const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: argosy record ${writtenAs(resource.plural, target.name)}`;
+  const instead = `The request was not recorded, only names, uid and generation. To record the object in its present state: ${asTyped(`record ${writtenAs(resource.plural, target.name)}`)}`;
   const object = await client.get(resource, target.name);
   if (!object)
     throw new CommandError(

@@ -209,7 +209,7 @@ describe("the commands that look at a cluster", function () {
     assert.match(await argosy(1, "replay", "nothing"), /There is no run nothing in this cluster/);
     assert.match(
       await argosy(2, "logs", "nobody"),
-      /There is no operator nobody in this cluster\. There is: .*inspected/,
+      /There is no operator nobody in this cluster\. Known operators: .*inspected/,
     );
     assert.match(await argosy(1, "logs", "inspected"), /The operator inspected has no pod in the namespace/);
   });
@@ -227,7 +227,9 @@ describe("the commands that look at a cluster", function () {
     const held = (await of(later)).map(({ seen, remedy }) => `${seen}. ${remedy}`);
     assert.ok(
       held.some((each) =>
-        each.includes(`the deletion of ${bench.namespace}/stuck is held up. See why: argosy explain`),
+        each.includes(
+          `the deletion of ${bench.namespace}/stuck is held up. See why: npm run argosy -- explain`,
+        ),
       ),
       held.join("\n"),
     );

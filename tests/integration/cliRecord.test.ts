@@ -109,7 +109,10 @@ describe("argosy record", function () {
     });
     const told = await record(0, named("live"));
     assert.match(told, /fixtures\/live\.yaml: \w+ [\w-]+\/live, 4 children, 1 used object\n/);
-    assert.match(told, /3 values of Secrets were replaced by fakes\n {2}run it: argosy test recorded\n/);
+    assert.match(
+      told,
+      /3 values of Secrets were replaced by fakes\n {2}run it: npm run argosy -- test recorded\n/,
+    );
 
     const passed = await argosy(0, "test", "recorded");
     assert.match(passed, /✔ recorded fixtures\/live\.yaml\n1 passed, 0 failed/);
@@ -270,7 +273,7 @@ describe("argosy record", function () {
       const told = await record(1, "--run", run, "--force");
       assert.match(
         told,
-        /was about generation 1 of .*, and now it is generation 2\. The request was not recorded, .*argosy record \S+ --namespace \S+$/m,
+        /was about generation 1 of .*, and now it is generation 2\. The request was not recorded, .*argosy -- record \S+ --namespace \S+$/m,
       );
     });
 

@@ -63,6 +63,13 @@ describe("the command of the npm package", function () {
     assert.match(stdout, /^\d passed, 0 failed$/m);
   });
 
+  it("prints its commands as they are typed without a clone: argosy is not on the PATH", () => {
+    const { status, stdout } = argosy("new", "shop.example.com/Cache", "--project", "shop");
+    assert.equal(status, 0);
+    assert.match(stdout, /^ {2}npx @argosy-dev\/argosy test cache --watch {4}/m);
+    assert.match(argosy("explain", "--help").stdout, /^Usage: argosy explain /);
+  });
+
   it("loads the compiler and Pulumi for a program only, since each takes longer than most commands", () => {
     const spy = `process.on("exit", () => console.error(["/tsx/", "/@pulumi/pulumi/"].filter((name) =>
       Object.keys(require("node:module")._cache).some((file) => file.includes(name))).join(" ")));`;

@@ -124,7 +124,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
     it(`${command} with a folder that has no Pulumi.yaml`, async () => {
       const ref = command === "verdict" ? ["main"] : [];
       const text = await complaint(2, command, ...ref, "--project", within("handlers"));
-      assert.match(text, /handlers has no Pulumi\.yaml\. .*--project, .*argosy init\n$/);
+      assert.match(text, /handlers has no Pulumi\.yaml\. .*--project, .*argosy -- init\n$/);
     });
   }
 
@@ -161,7 +161,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
     assert.equal(text, "There is no operator memcachd. Did you mean memcached?\n");
     assert.equal(
       await complaint(2, "test", "postgres", "--handlers", within("handlers")),
-      "There is no operator postgres. There is: memcached.\n",
+      "There is no operator postgres. Known operators: memcached.\n",
     );
   });
 

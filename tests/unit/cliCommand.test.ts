@@ -199,7 +199,12 @@ describe("cli: the user's program", () => {
   });
 
   for (const [what, named, from, expected] of [
-    ["there is none", undefined, "empty", /no Pulumi\.yaml in .*empty or above.* --project, .*argosy init/],
+    [
+      "there is none",
+      undefined,
+      "empty",
+      /no Pulumi\.yaml in .*empty or above.* --project, .*argosy -- init/,
+    ],
     ["the folder that is named has none", "empty", "", /--project empty: .*empty has no Pulumi\.yaml/],
     ["the folder that is named is not there", "none", "", /--project none: there is no such folder/],
   ] as const) {

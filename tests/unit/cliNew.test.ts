@@ -25,7 +25,7 @@ describe("argosy new", function () {
       assert.deepEqual([made.result, made.stderr], [0, ""]);
       assert.match(
         made.stdout,
-        /written {2}.*handlers\/cache\/operator\.yaml[\s\S]*npx argosy test cache --watch/,
+        /written {2}.*handlers\/cache\/operator\.yaml[\s\S]*npm run argosy -- test cache --watch/,
       );
       const tested = await run("test", "cache");
       assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);

@@ -145,7 +145,10 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
     write("main.py", { "main.py": "def reconcile(request):\n    pass\n" });
     const missing = await run("--check");
     assert.equal(missing.result, 3);
-    assert.match(missing.stdout, /^outdated .*widget_types\.py: write it with argosy types widget\n$/);
+    assert.match(
+      missing.stdout,
+      /^outdated .*widget_types\.py: write it with: npm run argosy -- types widget\n$/,
+    );
     await run();
     assert.match((await run("--check")).stdout, /^current {2}/);
     addFiles(root, { "handlers/widget/widget_types.py": "" });

@@ -211,7 +211,7 @@ describe("an explanation", () => {
     const stalled = { ...ready(), type: "Stalled", status: "True" as const };
     assert.equal(
       explain(known({ object: object({}, [ready(), stalled]) })).nextTry,
-      "when the object changes",
+      "when the object, a child or a used object changes, and at the next resync",
     );
   });
 
@@ -238,9 +238,9 @@ describe("an explanation", () => {
       "is paused",
       { object: object({ annotations: { "argosy.dev/paused": "yes" } }) },
       /^It is paused/,
-      /argosy resume memcached\/sessions --namespace shop/,
+      /argosy -- resume memcached\/sessions --namespace shop$/,
     ],
-    ["was never handled", { object: object({}, []) }, /never handled/, /argosy logs memcached/],
+    ["was never handled", { object: object({}, []) }, /never handled/, /argosy -- logs memcached$/],
     [
       "was not handled since its change",
       { object: object({ generation: 3 }) },

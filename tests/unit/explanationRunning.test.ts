@@ -180,7 +180,7 @@ describe("an explanation where an operator is installed", () => {
       ": the operator has no ready runner",
       /^See why: kubectl -n ops describe deployments,pods --selector app\.kubernetes\.io\/name=web$/,
     ],
-    ["is ready, and holds no Lease", [runner(1, 1)], "", /^See why: argosy logs web$/],
+    ["is ready, and holds no Lease", [runner(1, 1)], "", /^See why: npm run argosy -- logs web$/],
   ] as const) {
     it(`says of an object that waits for a runner that the runner ${what}`, async () => {
       const { summary, advice } = await said(DELETED, [installed("web")], there);

@@ -1,0 +1,10 @@
+import { isCompiled } from "../components/assets";
+import { name as PACKAGE_NAME } from "../package.json";
+
+/**
+ * A command of argosy as it is typed in a shell. `argosy` itself is not on the PATH, and without the package installed,
+ * `npx argosy` would fetch a package of somebody else.
+ */
+export function asTyped(words: string): string {
+  return isCompiled() ? `npx ${PACKAGE_NAME} ${words}` : `npm run argosy -- ${words}`;
+}
