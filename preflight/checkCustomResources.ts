@@ -48,8 +48,8 @@ async function checkCustomResource(
   return {
     problems: [
       `${complaint}${maker === undefined ? "" : `, from the stack ${maker}`}. ${way} Otherwise: a kind has one operator in a ` +
-        "cluster. Give this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, " +
-        '"Take over an existing CRD".',
+        "cluster. Give this operator another kind, or let it take over the CRD with all its objects: " +
+        "https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#take-over-an-existing-crd",
     ],
   };
 }

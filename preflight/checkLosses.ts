@@ -83,7 +83,8 @@ function lossOfNamespace({ metadata: { name } }: KubernetesObject): Loss {
   };
 }
 
-const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them.';
+const KEEPING =
+  "https://github.com/argosy-dev/argosy/blob/main/docs/configuration.md#what-cannot-change-later says how to keep them.";
 
 function refusalOf({ objects, done, content, keeps, undo, giveUp }: Loss): string {
   return (

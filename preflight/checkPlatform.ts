@@ -73,13 +73,17 @@ async function checkHalf(
     const { origin, way } = notOurs(found, `crd ${crd}`, program);
     // An Argo of somebody else has complete CRDs, in place of which ours would lose fields.
     const isTheirs = origin === "" && found.metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy";
-    const remedy = `${isTheirs ? "Set" : `${way} Otherwise, set`} it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.`;
+    const remedy = `${isTheirs ? "Set" : `${way} Otherwise, set`} ${argument} to "share" (in a program: platform: { ${argument}: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.`;
     return { problems: [`${complaint} already in the cluster (${crd}${origin}). ${remedy}`] };
   }
   const isThere = found !== "absent" && !isGoing(found);
   if (isThere || (await makes({ kind: "CustomResourceDefinition", metadata: { name: crd } }))) return NOTHING;
   const state = found === "absent" ? `not in the cluster (no ${crd})` : `being deleted (${crd})`;
-  return { problems: [`${complaint} ${state}. Set it to "install", or install ${title} first.`] };
+  return {
+    problems: [
+      `${complaint} ${state}. Set ${argument} to "install" (in a program: platform: { ${argument}: "install" }), or install ${title} first.`,
+    ],
+  };
 }
 
 /** In a namespace that is being deleted nothing can be created. */
@@ -88,8 +92,8 @@ async function checkNamespace(name: string, { program }: ExpectedPlatform, look:
   if (found === undefined || found === "absent") return NOTHING;
   if (isGoing(found)) {
     const problem =
-      `the namespace ${name} is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: docs/operations.md, ` +
-      '"If somebody deleted the controllers first".';
+      `the namespace ${name} is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: ` +
+      "https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#if-somebody-deleted-the-controllers-first";
     return { problems: [problem] };
   }
   if (makerOf(found) === program) return NOTHING;

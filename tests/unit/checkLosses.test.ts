@@ -8,7 +8,8 @@ const DEFINITIONS = {
   "app.kubernetes.io/managed-by": "argosy",
 };
 
-const KEEPING = 'docs/configuration.md, "What cannot change later", says how to keep them.';
+const KEEPING =
+  "https://github.com/argosy-dev/argosy/blob/main/docs/configuration.md#what-cannot-change-later says how to keep them.";
 const LATER =
   "If the program creates such a platform, but only after it has awaited an output of another component, create the platform first, and await the output after that.";
 

@@ -231,7 +231,7 @@ describe("the components and the cluster", function () {
 
     it("refused if it is another stack's or nobody's, unless its author takes it over", async () => {
       const remedy =
-        'a kind has one operator in a cluster. Give this operator another kind, or let it take over the CRD with all its objects: docs/operations.md, "Take over an existing CRD".';
+        "a kind has one operator in a cluster. Give this operator another kind, or let it take over the CRD with all its objects: https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#take-over-an-existing-crd";
       assert.deepEqual((await check(mark("acme/shop/prod"))).problems, [
         `the operator gear has the CRD ${crd}, which already exists in the cluster, from the stack acme/shop/prod. If acme/shop/prod is the former name of this stack: kubectl annotate --overwrite crd ${crd} argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise: ${remedy}`,
       ]);

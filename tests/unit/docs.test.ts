@@ -14,6 +14,8 @@ import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
 import { GENERATED } from "../../tools/reference";
 import type { CodeBlock } from "./support/codeBlocks";
+import { filesIn } from "./support/filesIn";
+import { anchorsOf } from "./support/markdown";
 import { BLOCKS, blocksFor, PAGES } from "./support/pages";
 
 const root = path.join(__dirname, "..", "..");
@@ -134,6 +136,29 @@ describe("the documentation", () => {
     assert.deepEqual(unknown, []);
   });
 
+  it("has the headings to which messages lead, since the package does not contain the pages", () => {
+    const addresses = MESSAGES.flatMap((file) => {
+      const text = readFileSync(path.join(root, file), "utf8");
+      return [
+        ...text.matchAll(/https:\/\/github\.com\/argosy-dev\/argosy\/blob\/main\/(\S+?\.md)(?:#([\w-]+))?/g),
+      ];
+    });
+    assert.ok(addresses.length > 4);
+    const broken = addresses.filter(([, page = "", anchor]) => {
+      const file = path.join(root, page);
+      if (!existsSync(file)) return true;
+      return anchor !== undefined && !anchorsOf(readFileSync(file, "utf8")).has(anchor);
+    });
+    assert.deepEqual(
+      broken.map(([address]) => address),
+      [],
+    );
+    const pages = MESSAGES.filter((file) =>
+      /["'` ]docs\/[\w-]+\.md/.test(withoutComments(readFileSync(path.join(root, file), "utf8"))),
+    );
+    assert.deepEqual(pages, [], "a message names a page by its path");
+  });
+
   it("links only to files that exist", () => {
     const links = PAGES.flatMap((document) => {
       const text = readFileSync(path.join(root, document), "utf8");
@@ -148,6 +173,17 @@ describe("the documentation", () => {
     assert.deepEqual(broken, []);
   });
 });
+
+/** The sources whose texts users read. */
+const MESSAGES = ["cli", "components", "definition", "preflight", "runtime"].flatMap((folder) =>
+  filesIn(path.join(root, folder))
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => path.join(folder, file)),
+);
+
+function withoutComments(source: string): string {
+  return source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+}
 
 /** What a Markdown text has in fenced blocks, in indented blocks and between backticks. */
 function codeIn(text: string): string {

@@ -35,7 +35,7 @@ export interface Alert {
   };
 }
 
-const PAGE = "More: docs/operations.md.";
+const PAGE = "More: https://github.com/argosy-dev/argosy/blob/main/docs/operations.md";
 const ONE = "{{ $labels.operator }}";
 
 /**
@@ -193,7 +193,7 @@ function postponedAlert({ namespace }: PlatformOptions): Alert {
     annotations: {
       summary:
         "The intake cannot create an object from the event {{ $labels.event }}: it waits, and so do all later events of that name.",
-      remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep '${IS_POSTPONED}' says what is missing, such as a namespace, a right or room in a quota. The bus keeps an event for a day. More: docs/events.md.`,
+      remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep '${IS_POSTPONED}' says what is missing, such as a namespace, a right or room in a quota. The bus keeps an event for a day. More: https://github.com/argosy-dev/argosy/blob/main/docs/events.md`,
     },
   };
 }
