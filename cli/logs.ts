@@ -78,7 +78,7 @@ async function wanted(
     found.length > 1
       ? `There are several operators ${of}. Name one of them: ${names.join(", ")}.`
       : names.length > 0
-        ? `There is no operator ${of} in this cluster. There is: ${names.join(", ")}.`
+        ? `There is no operator ${of} in this cluster. Known operators: ${names.join(", ")}.`
         : NOTHING_INSTALLED,
   );
 }

@@ -1,5 +1,6 @@
+import path from "node:path";
 import { checkCommand } from "../definition/commandOnPath";
-import { OperatorError, Problems } from "../definition/problems";
+import { displayPath, OperatorError, Problems } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
 import { EXIT_CODES } from "./commandError";
 import { FolderWatch } from "./dev/folderWatch";
@@ -54,7 +55,7 @@ async function runAll(
   await Promise.allSettled(running);
   for (const [index, operator] of operators.entries()) {
     const results = (await running[index]) ?? [];
-    if (results.length === 0) progress(`${operator.name}: it has no fixtures in ${operator.name}/fixtures/`);
+    if (results.length === 0) progress(noFixtures(operator));
     const updates = options.update ? updateFixtures(operator.folder, results) : undefined;
     for (const refusal of updates?.refusals ?? []) progress(refusal);
     for (const result of results) {
@@ -66,6 +67,11 @@ async function runAll(
   }
   if (!options.json) print(`${passed} passed, ${failed} failed`);
   return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
+}
+
+function noFixtures({ name, folder }: Operator): string {
+  const place = displayPath(path.join(folder, "fixtures"));
+  return `${name}: it has no fixtures. Write one into ${place}, or let argosy record write a live object there.`;
 }
 
 /** The fixtures of each operator. @throws OperatorError with the mistakes in all of them, before any handler is asked */

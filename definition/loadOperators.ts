@@ -150,7 +150,7 @@ function checkOverriddenNames(
   const names = operators.map(({ name }) => name);
   for (const name of isRecord(overrides) ? Object.keys(overrides) : []) {
     if (names.includes(name)) continue;
-    const advice = didYouMean(name, names, `There are: ${names.join(", ")}.`);
+    const advice = didYouMean(name, names, `Known operators: ${names.join(", ")}.`);
     problems.at(overridesOf(name))("it", "names no operator", advice);
   }
 }

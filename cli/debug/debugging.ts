@@ -60,7 +60,7 @@ export function debugTarget(text: string, operators: readonly Operator[], namesp
   const operator = operators.find(({ customResource }) => answersTo(resourceOf(customResource), word));
   if (!operator) {
     const kinds = operators.map(({ customResource }) => customResource.kind.toLowerCase());
-    const advice = didYouMean(word, kinds, `There is: ${kinds.join(", ")}.`);
+    const advice = didYouMean(word, kinds, `Known kinds: ${kinds.join(", ")}.`);
     throw new UsageError(`--debug ${text}: no operator here handles ${word}. ${advice}`);
   }
   const { kind, namespaced } = operator.customResource;
@@ -152,7 +152,7 @@ export class Debugging {
       onNotice,
       onWait: (object) =>
         onNotice(
-          `${object}: the handler has a request. It waits for a debugger to attach at ${where}, or is stopped in one`,
+          `${object}: the handler has a request. It waits for a debugger to attach at ${where}, or a debugger has stopped it.`,
         ),
       attached: kind === "node" ? NODE_ATTACHED : undefined,
     });

@@ -39,7 +39,9 @@ export function asDeployed(
   if (!deployed) {
     if (installation !== undefined && same.length > 0) {
       const names = same.map((each) => each.installation).join(", ");
-      throw new UsageError(`${name} is not deployed in installation ${installation}. There is: ${names}.`);
+      throw new UsageError(
+        `${name} is not deployed in installation ${installation}. Known installations: ${names}.`,
+      );
     }
     const identity = { installation: installation ?? DEFAULT_INSTALLATION };
     const note = `${name}: it is not deployed to this cluster, or this kubeconfig may not see it. Argosy assumes that argosy dev made its objects.`;

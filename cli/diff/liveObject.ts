@@ -3,6 +3,7 @@ import { isWatchedBy } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
+import { hasLabels, labelSelectorOf } from "../../runtime/watch/watched";
 import { CommandError, UsageError } from "../commandError";
 import type { InstalledOperators } from "../inspect/readInstalled";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
@@ -30,12 +31,19 @@ export async function liveObject(
   const operator = operatorOf(object, operators, name);
   const { operator: deployed, home } = asDeployed(operator, installed, options.installation);
   if (!isWatchedBy(deployed, home)(object))
-    throw new CommandError(`${operator.name} does not watch ${name}.`);
+    throw new CommandError(`${operator.name} does not watch ${name}. ${whyUnwatched(operator, object)}`);
   checkHandles(deployed, object.metadata.namespace);
   // The object was found in the version that the cluster prefers.
   const { plural, namespaced } = target.resource;
   const resource = resourceOf({ ...operator.customResource, plural, namespaced });
   return { operator, object: (await client.get(resource, target.name)) ?? object };
+}
+
+function whyUnwatched({ watch }: Operator, object: KubernetesObject): string {
+  if (!watch || hasLabels(object, watch.labels))
+    return "It watches neither what it created itself, nor records of runs, nor Secrets with a token or a release of Helm.";
+  const labels = labelSelectorOf(watch);
+  return `It watches only objects with the labels ${labels}: give the object these labels, or change watch.labels in operator.yaml.`;
 }
 
 /**
@@ -74,7 +82,7 @@ export function operatorOf(
   const [only, another] = found;
   if (!only) {
     const known = operators.map(({ customResource }) => customResource.kind).join(", ");
-    throw new UsageError(`${what}: no operator here handles ${kind} (${apiVersion}). There is: ${known}.`);
+    throw new UsageError(`${what}: no operator here handles ${kind} (${apiVersion}). Known kinds: ${known}.`);
   }
   if (another) {
     const names = found.map(({ name }) => name).join(", ");

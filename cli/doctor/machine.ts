@@ -28,7 +28,12 @@ const PROGRAMS: readonly (readonly [
     "deploying, and clusters in the cloud",
     "Install it: https://kubernetes.io/docs/tasks/tools/",
   ],
-  ["docker", ["--version"], "building images for handlers with their own image", "Install Docker or Podman."],
+  [
+    "docker",
+    ["--version"],
+    "argosy dev --in-image, and building images of your own",
+    "Install Docker or Podman.",
+  ],
 ];
 const ANSWER_MS = 10_000;
 

@@ -350,7 +350,7 @@ describe("argosy diff and argosy try", function () {
     await bench.api.apply(inNamespace(configMap("there"), bench.namespace));
     assert.match(
       (await argosy(2, "diff", "configmaps/there")).stderr,
-      /no operator here handles ConfigMap \(v1\)\. There is: /,
+      /no operator here handles ConfigMap \(v1\)\. Known kinds: /,
     );
   });
 });

@@ -5,11 +5,13 @@ import { inPlaceOfDeployed } from "../../cli/dev/inPlaceOf";
 import { asDeployed, whyLeftOut } from "../../cli/diff/deployed";
 import { asDryRun } from "../../cli/diff/dryRunClient";
 import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPreview";
+import { liveObject } from "../../cli/diff/liveObject";
 import type { ObjectPreview } from "../../cli/diff/preview";
 import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
 import type { InstalledOperator, UnreadableOperator } from "../../cli/inspect/readInstalled";
 import { plain } from "../../cli/terminal";
 import { changedFields, commonPart } from "../../runtime/kubernetes/changedFields";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
@@ -245,7 +247,37 @@ describe("the operator that a preview is made of", () => {
     const several = seen([installed("shop"), installed("other")]);
     assert.throws(() => asDeployed(load(), several), /Name one with --installation: shop, other\./);
     assert.equal(asDeployed(load(), several, "other").home, "other-home");
-    assert.throws(() => asDeployed(load(), several, "third"), /There is: shop, other\./);
+    assert.throws(() => asDeployed(load(), several, "third"), /Known installations: shop, other\./);
+  });
+
+  it("says why it does not watch an object, and what to do", async () => {
+    const watch = { apiVersion: "v1", kind: "ConfigMap", labels: { tier: "web" } };
+    const { crd: _, ...definition } = widgetDefinition;
+    const operator = loadDefinition(folder, { ...definition, watch });
+    const known = seen([{ ...operator, installation: "shop", home: "home" }]);
+    const why = async (metadata: object) => {
+      const object = {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "a", namespace: "default", ...metadata },
+      };
+      const client = { namespace: "default", get: async () => object } as unknown as KubernetesClient;
+      return liveObject(client, "configmap/a", [operator], known, {}).catch(({ message }: Error) => message);
+    };
+    assert.equal(
+      await why({}),
+      "widget does not watch configmap/a. It watches only objects with the labels tier=web: give the object these labels, or change watch.labels in operator.yaml.",
+    );
+    const managedFields = [
+      {
+        ...{ manager: "argosy/shop.widget", operation: "Apply", apiVersion: "v1", fieldsType: "FieldsV1" },
+        fieldsV1: { "f:metadata": { "f:labels": { "f:argosy.dev/owner-uid": {} } } },
+      },
+    ];
+    assert.match(
+      String(await why({ labels: { tier: "web" }, managedFields })),
+      /^widget does not watch configmap\/a\. It watches neither what it created itself, /,
+    );
   });
 
   it("is not guessed if the definition of the deployed one cannot be read", () => {

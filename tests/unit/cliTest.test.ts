@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { isRunning } from "../../cli/isRunning";
@@ -36,6 +36,18 @@ describe("argosy test", () => {
     assert.equal(result, 0, stdout);
     assert.match(fixture(), /size: 3/);
     assert.equal((await run()).result, 0);
+  });
+
+  it("says of an operator without fixtures where they belong, by its folder", async () => {
+    answering("{}");
+    rmSync(path.join(root, "widget/fixtures"), { recursive: true });
+    renameSync(path.join(root, "widget"), path.join(root, "99-gear"));
+    addFiles(root, { "99-gear/operator.yaml": { ...widgetDefinition, name: "gear", handler: "main.js" } });
+    const { stderr } = await run();
+    assert.match(
+      stderr,
+      /^gear: it has no fixtures\. Write one into .*99-gear\/fixtures, or let argosy record /,
+    );
   });
 
   it("writes no answer with --update that changes each time, and fails", async () => {

@@ -56,7 +56,7 @@ describe("fixtures of events", () => {
     assert.match(String(nothing), /expected no object, but it became hook-[0-9a-f]{20}/);
     assert.match(String(something), /expected an object, but it does not meet `when`/);
     assert.match(String(refused), /expected to be refused for body\.text, but it became/);
-    assert.match(String(unknown), /the operator has no event hok\. There is: hook/);
+    assert.match(String(unknown), /the operator has no event hok\. Known events: hook/);
   });
 
   it("say one thing that is expected", async () => {

@@ -172,7 +172,7 @@ describe("a command in a cluster with an operator whose definition it cannot rea
     [1, ["logs", "configmap/strange"], [UNREADABLE, NOT_KNOWN]],
     [1, ["logs", "cache"], [UNREADABLE]],
     [1, ["logs", "argosy.cache"], [UNREADABLE]],
-    [2, ["logs", "nobody"], [/There is no operator nobody in this cluster\. There is: cache\./]],
+    [2, ["logs", "nobody"], [/There is no operator nobody in this cluster\. Known operators: cache\./]],
     [0, ["runs"], [UNREADABLE, /There are no such runs\./]],
   ] as const) {
     it(`does not take it for one that is not there: argosy ${args.join(" ")}`, async () => {

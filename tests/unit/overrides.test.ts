@@ -123,7 +123,7 @@ describe("overrides", () => {
   it("are for the operator of that name, not of that folder", () => {
     addFiles(root, { "widget/operator.yaml": { ...DEFINITION, name: "gear" } });
     assert.deepStrictEqual(problems({ widget: {} }), [
-      "overrides.widget: it names no operator. There are: gear.",
+      "overrides.widget: it names no operator. Known operators: gear.",
     ]);
     assert.equal(loadOperators(root, { overrides: { gear: { concurrency: 2 } } })[0]?.concurrency, 2);
   });
@@ -219,8 +219,8 @@ describe("overrides", () => {
     addFiles(root, { "gear/crd.yaml": crdOf("gear"), "gear/operator.yaml": DEFINITION });
     assert.deepStrictEqual(problems({ widgt: {}, "": {}, constructor: {} }), [
       "overrides.widgt: it names no operator. Did you mean widget?",
-      "overrides.: it names no operator. There are: gear, widget.",
-      "overrides.constructor: it names no operator. There are: gear, widget.",
+      "overrides.: it names no operator. Known operators: gear, widget.",
+      "overrides.constructor: it names no operator. Known operators: gear, widget.",
     ]);
   });
 

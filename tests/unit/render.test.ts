@@ -293,11 +293,12 @@ config:
 
   it("names the stacks that there are", () => {
     assert.throws(() => readStackConfiguration(root, "test"), {
-      message: "Pulumi.test.yaml is missing. There is: dev, prod. Name one of them with --stack.",
+      message: "Pulumi.test.yaml is missing. Stacks with a file: dev, prod. Name one of them with --stack.",
     });
     const none = writeFolder({ "Pulumi.yaml": "name: none\nruntime: nodejs\n" });
     assert.throws(() => readStackConfiguration(none, "dev"), {
-      message: "Pulumi.dev.yaml is missing. There is no stack yet. Create one: pulumi stack init dev.",
+      message:
+        "Pulumi.dev.yaml is missing. No stack has a file yet. Create the file, with the content config: {}.",
     });
     removeFolder(none);
   });

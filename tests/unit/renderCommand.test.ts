@@ -127,7 +127,7 @@ describe("the command render", () => {
     it("a stack that is not there", async () => {
       assert.equal(
         await refusal("--stack", "test"),
-        "Pulumi.test.yaml is missing. There is: dev, prod. Name one of them with --stack.\n",
+        "Pulumi.test.yaml is missing. Stacks with a file: dev, prod. Name one of them with --stack.\n",
       );
     });
 

@@ -119,7 +119,7 @@ describe("the operators of a stack", function () {
     [
       "a stack that is not there",
       { stack: "lage" },
-      /Pulumi\.lage\.yaml is missing\. There is: dev, large, sealed/,
+      /Pulumi\.lage\.yaml is missing\. Stacks with a file: dev, large, sealed/,
     ],
     [
       "a folder beside the stack",
