@@ -60,8 +60,9 @@ export const OVERRIDABLE = {
     "How many seconds the handler may take for an answer, 1 to 3600. After that, its processes are killed. Default: 30.",
   ),
   resyncSeconds: integer(10, 86400, "Leave it out for 600.").describe(
-    "Every object is reconciled at least this often, in seconds, 10 to 86400. With execution: pod, give 60 or more; the " +
-      "value is rounded down to a step that cron can express, so 700 means every ten minutes. Default: 600.",
+    "Every object is looked at this often, in seconds, 10 to 86400. A resident runner then reconciles it. With execution: " +
+      "pod, it gets a run if it needs one: give 60 or more; the value is rounded down to a step that cron can express, so " +
+      "700 means every ten minutes. Default: 600.",
   ),
   namespaces: NAMESPACES.describe("The namespaces whose objects are handled. Default: all."),
   resources: fields(
@@ -94,7 +95,7 @@ export const OVERRIDABLE = {
     'Write, for example, { image: "registry.example.com/cache-files:1.0.0" }.',
   ).describe(
     "The source of the handler's files in a cluster, if it is not the folder: an image, which is mounted as a volume. " +
-      "Needs Kubernetes 1.31 with the feature ImageVolume.",
+      "Needs Kubernetes 1.35, or 1.34 with the feature gate ImageVolume.",
   ),
   record: oneOf(["changes", "all", "failures"], "Leave it out for changes.").describe(
     "Which runs are recorded as Workflows. Not allowed with execution: pod, because there every run is a Workflow. " +

@@ -111,7 +111,8 @@ export interface Overrides {
   /** Requests and limits of the handler's container. */
   resources?: Resources;
   /**
-   * An image whose files replace those of the folder, mounted as a volume. Needs Kubernetes 1.31 with the feature ImageVolume.
+   * An image whose files replace those of the folder, mounted as a volume. Needs Kubernetes 1.35, or 1.34 with the feature gate
+   * ImageVolume.
    */
   files?: HandlerFiles;
 }

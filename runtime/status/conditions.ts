@@ -86,7 +86,7 @@ function statements(verdict: Verdict): Statement[] {
       return [
         state("Ready", "False", reason, message),
         permanent
-          ? state("Reconciling", "False", reason, "waiting for a change of the object")
+          ? state("Reconciling", "False", reason, "waiting for a change, or for the next resync")
           : state("Reconciling", "True", "Retrying", "the reconcile is tried again"),
         state("Stalled", permanent ? "True" : "False", permanent ? reason : "Retrying", message),
       ];
