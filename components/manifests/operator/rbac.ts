@@ -117,7 +117,7 @@ interface ObjectRules {
 }
 
 /**
- * Rights to the custom resource in the whole cluster, and other rights in the namespaces that the operator looks after. Objects
+ * Rights to the custom resource and to the listed Namespaces themselves in the whole cluster, and other rights in these. Objects
  * that it uses in a namespace that the definition names are read only there.
  */
 function objectGrants(operator: Operator, account: OperatorAccount, objects: ObjectRules): ManifestSet {
