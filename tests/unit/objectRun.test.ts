@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import type { ErrorAnswer } from "../../runtime/handler/contract";
+import type { ErrorAnswer, ReconcileAnswer } from "../../runtime/handler/contract";
+import { timeOf } from "../../runtime/kubernetes/objects";
+import { memoryOf } from "../../runtime/memory/memory";
 import { ObjectRun, type ObjectRunOptions } from "../../runtime/pod/run/objectRun";
 import type { OneObjectOptions } from "../../runtime/pod/run/oneObject";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
@@ -13,11 +15,13 @@ describe("the run of an object in a pod of its own", () => {
   let reports: ReconcileReport[];
   /** What the handler answers first. Afterwards it answers a child. */
   let failures: ErrorAnswer["error"][];
+  /** What it answers with that child. */
+  let wishes: Pick<ReconcileAnswer, "requeueAfterSeconds">;
 
   beforeEach(() => {
     cluster = new FakeCluster();
     cluster.put(widget());
-    [reports, failures] = [[], []];
+    [reports, failures, wishes] = [[], [], {}];
   });
 
   async function finish(more: Partial<ObjectRunOptions> = {}) {
@@ -28,7 +32,7 @@ describe("the run of an object in a pod of its own", () => {
       pool: {
         ask: async () => {
           const error = failures.shift();
-          return { answer: error ? { error } : { children: [configMap()] }, length: 100, log: "" };
+          return { answer: error ? { error } : { children: [configMap()], ...wishes }, length: 100, log: "" };
         },
       },
       fence: { assert: () => {}, problem: undefined },
@@ -49,6 +53,16 @@ describe("the run of an object in a pod of its own", () => {
     ];
     assert.deepEqual(await finish(), [0, ["1 failed", "2 failed", "3 succeeded"]]);
     assert.ok(cluster.find("ConfigMap", { namespace: "shop", name: "settings" }));
+  });
+
+  it("notes when the handler wants to be asked again, for the resync, since the run may end while it waits", async () => {
+    wishes = { requeueAfterSeconds: 20 };
+    const ended = new AbortController();
+    const outcome = await finish({ signal: ended.signal, onReport: () => ended.abort() });
+    assert.deepEqual(outcome, [0, []]);
+    const noted = cluster.find("Widget", NAME);
+    assert.ok(noted);
+    assert.equal(memoryOf(noted).dueAt, timeOf(new Date(cluster.time + 20_000)));
   });
 
   for (const [what, failure, more] of [

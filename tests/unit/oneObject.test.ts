@@ -32,7 +32,6 @@ describe("an object in a run of its own", () => {
       runName: () => undefined,
       program: undefined,
       predecessorUids: [],
-      isBeyondRun: () => false,
     });
   });
   afterEach(() => object.close());

@@ -53,8 +53,6 @@ export interface OneObjectOptions {
   readonly program: string | undefined;
   /** The uids of deleted objects with this name that have children left: these are deleted too. */
   readonly predecessorUids: readonly string[];
-  /** Whether the run will have ended after this many milliseconds. */
-  readonly isBeyondRun: (afterMs: number) => boolean;
   /** The trace of the run. @default none */
   readonly trace?: RunTrace | undefined;
 }
@@ -231,16 +229,18 @@ export class OneObject {
     return object && isWatchedBy(operator, namespace)(object) ? object : undefined;
   }
 
-  /** How the run leaves the object, for the next resync. */
+  /**
+   * How the run leaves the object, for the next resync. It says when the handler wants to be asked again even if the run waits for
+   * that time itself, because somebody may end the run before.
+   */
   private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
-    const { operator, client, program, isBeyondRun } = this.options;
-    const isLater = againAfterMs !== undefined && isBeyondRun(againAfterMs);
+    const { operator, client, program } = this.options;
     return {
       content: this.handled && contentFingerprint(this.handled, operator),
       children: childrenFingerprint(this.children.of(uid), operator),
       used: usedFingerprint(this.used),
       program,
-      dueAt: isLater ? timeOf(new Date(client.now() + againAfterMs)) : undefined,
+      dueAt: againAfterMs !== undefined ? timeOf(new Date(client.now() + againAfterMs)) : undefined,
     };
   }
 
