@@ -56,7 +56,7 @@ describe("the archive", () => {
     assert.deepEqual({ ssl, sslMode }, { ssl: false, sslMode: "disable" });
   });
 
-  it("adds to rights only to get that one Secret, where controller and argo-server are, and to mark what is archived", () => {
+  it("adds to rights only to get that one Secret, where controller and argo-server are", () => {
     const rulesWith = (archive?: ArchiveOptions) =>
       everyManifest(platformOptions(archive && { archive })).flatMap(({ kind, metadata, rules }) =>
         kind === "Role"
@@ -66,9 +66,7 @@ describe("the archive", () => {
     const before = rulesWith();
     const added = rulesWith(ARCHIVE).filter((each) => !before.some((old) => isDeepStrictEqual(old, each)));
     const rule = { apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["archive"] };
-    const mark = { apiGroups: ["argoproj.io"], resources: ["workflows"], verbs: ["patch"] };
     assert.deepEqual(added, [
-      { in: "argosy", role: "workflow-controller", rule: mark },
       { in: "argosy-system", role: "workflow-controller-configuration", rule },
       { in: "argosy-system", role: "argo-server-configuration", rule },
     ]);

@@ -124,6 +124,10 @@ describe("the platform's rights", () => {
     }
   });
 
+  it("let the Workflow controller mark a Workflow as archived after the archive was removed, so that the Workflow can go", () => {
+    assert.ok(rightsOf(options, "workflow-controller").includes("in argosy: patch argoproj.io/workflows"));
+  });
+
   it("let argo-server only list and watch", () => {
     const rights = rightsOf(options, "argo-server").filter((right) => right.startsWith("in argosy:"));
     assert.deepStrictEqual(rights, [

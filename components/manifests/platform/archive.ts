@@ -78,16 +78,6 @@ export function archiveRules({ secret }: ArchiveOptions): PolicyRule[] {
   return [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: [secret] }];
 }
 
-/**
- * The right to mark a Workflow as archived. A Workflow that waits for the archive is never removed, however old it is
- * (argo-workflows, workflow/controller/controller.go, archiveWorkflowAux; workflow/common, IsDone).
- */
-export const ARCHIVING_RULE: PolicyRule = {
-  apiGroups: ["argoproj.io"],
-  resources: ["workflows"],
-  verbs: ["patch"],
-};
-
 /** A program that connects to the archive, with the certificate that it needs to verify the database's certificate. */
 export function withCertificateAuthority(
   program: ArgoProgram,

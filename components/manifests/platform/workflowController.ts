@@ -8,13 +8,7 @@ import { labelsOf, type ManifestSet } from "../metadata";
 import { accountAnnotations, CONTAINER_SECURITY, POD_SECURITY } from "../pods";
 import { resourcesOf } from "../resources";
 import { transformed } from "../transform";
-import {
-  ARCHIVE_ENVIRONMENT,
-  ARCHIVING_RULE,
-  archiveRules,
-  buildPersistence,
-  withCertificateAuthority,
-} from "./archive";
+import { ARCHIVE_ENVIRONMENT, archiveRules, buildPersistence, withCertificateAuthority } from "./archive";
 import { ownsController, type PlatformOptions } from "./options";
 
 /** Settings of the controller that are no flags (argo-workflows, docs/environment-variables.md). */
@@ -89,7 +83,7 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
       labels,
       accountAnnotations("workflowController", options),
     ),
-    ...buildRole({ name, namespace, labels, rules: workflowControllerRules(options), account }),
+    ...buildRole({ name, namespace, labels, rules: WORKFLOW_CONTROLLER_RULES, account }),
     "configuration-role": own.role,
     "configuration-binding": own.binding,
     configuration,
@@ -183,8 +177,10 @@ const CONFIGURATION = {
  * (`RunFence` of the engine). With pods/exec, it could enter the runners.
  */
 const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
-  // Created for CronWorkflows, deleted when their time to live is over.
-  argo(["workflows"], ["get", "list", "watch", "create", "update", "delete"]),
+  // Created for CronWorkflows, deleted when their time to live is over. The patch marks a Workflow as archived. Without this mark
+  // a Workflow that waits for the archive is never deleted, not even if the archive was removed meanwhile (controller.go,
+  // archiveWorkflowAux; workflow/common/util.go, IsDone).
+  argo(["workflows"], ["get", "list", "watch", "create", "update", "patch", "delete"]),
   argo(["workflowtemplates"], ["get", "list", "watch"]),
   argo(["cronworkflows"], ["list", "watch", "patch"]),
   // Without this right the admission plugin OwnerReferencesPermissionEnforcement refuses pods, and Workflows of CronWorkflows.
@@ -199,11 +195,6 @@ const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   core(["configmaps"], ["get", "list", "watch", "create"]),
   core(["events"], ["create", "patch"]),
 ];
-
-/** All rights of the Workflow controller there. With an archive, it may also mark the Workflows that it has archived. */
-function workflowControllerRules({ archive }: PlatformOptions): readonly PolicyRule[] {
-  return [...WORKFLOW_CONTROLLER_RULES, ...(archive ? [ARCHIVING_RULE] : [])];
-}
 
 /**
  * The rights of the Workflow controller and argo-server in their own namespace: to read their configuration, and the credentials
