@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { type LookOptions, lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
-import { FULL_LOOK_RESYNCS } from "../../runtime/pod/resync/needs";
 import type { Reference } from "../../tools/objects";
 import type { Api } from "./support/api";
 import { submit } from "./support/argo";
@@ -158,20 +157,6 @@ describe("a resync of the form pod", () => {
       const other = { ...bench.withoutTurns, children: [] };
       assert.deepStrictEqual(await needs({ program: "another" }), { demo: "routine" });
       assert.deepStrictEqual(await needs({ operator: other }), { demo: "routine" });
-    });
-
-    it("gives each of them one in one of ten resyncs", async () => {
-      await api.apply(object("demo"));
-      await bench.runFor("demo");
-      const turns = [];
-      for (let resync = 0; resync < 2 * FULL_LOOK_RESYNCS; resync++) {
-        const narrow = { ...operator.operator, namespaces: [namespace] };
-        const now = resync * 1000 * narrow.resyncSeconds;
-        const { demo } = await needs({ operator: narrow, now });
-        if (demo === "routine") turns.push(resync);
-      }
-      assert.equal(turns.length, 2);
-      assert.equal((turns[1] ?? 0) - (turns[0] ?? 0), FULL_LOOK_RESYNCS);
     });
   });
 });

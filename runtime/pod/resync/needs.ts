@@ -38,7 +38,7 @@ interface LeftByRun {
   readonly verdictAt: string | undefined;
 }
 
-/** In one of this many resyncs, each object gets a run that it does not seem to need. */
+/** In one of each this many resyncs, each object gets a run that it does not seem to need. */
 export const FULL_LOOK_RESYNCS = 10;
 
 /**
@@ -143,11 +143,15 @@ export class Needs {
     );
   }
 
-  /** Whether this is the resync in which the object gets a run in any case. Its uid says which. */
+  /**
+   * Whether this is the resync in which the object gets a run in any case. Its uid says which one of each ten that is, in each ten
+   * another one. So the object has its turn even if every second resync is skipped, because each takes too long.
+   */
   private isInTurn({ metadata: { uid } }: KubernetesObject): boolean {
     const { operator, now } = this.options;
     const resync = Math.floor(now / 1000 / operator.resyncSeconds);
+    const round = Math.floor(resync / FULL_LOOK_RESYNCS);
     const turn = createHash("sha256").update(uid).digest().readUInt32BE(0);
-    return turn % FULL_LOOK_RESYNCS === resync % FULL_LOOK_RESYNCS;
+    return turn % FULL_LOOK_RESYNCS === (resync + round) % FULL_LOOK_RESYNCS;
   }
 }
