@@ -73,7 +73,7 @@ export interface Parameter {
 export interface WorkflowSpec {
   readonly workflowTemplateRef?: { readonly name?: string };
   readonly arguments?: { readonly parameters?: readonly { name: string; value?: unknown }[] };
-  /** "Terminate" or "Stop": somebody ended it. */
+  /** "Terminate" or "Stop": somebody has asked for its end. If it is suspended, it does not end before it is resumed. */
   readonly shutdown?: string;
   /** Whether somebody has suspended it: its controller does nothing more for it, and it keeps its locks. */
   readonly suspend?: boolean;
@@ -140,13 +140,17 @@ export function parameterOf(workflow: KubernetesObject, name: string): string {
   return scalarText(value) ?? "";
 }
 
-/** Whether a Workflow has ended, or somebody has asked for its end. */
-export function isOver(workflow: KubernetesObject): boolean {
+/** Whether a Workflow has ended, or is being deleted. It then has no lock, and waits for none. */
+export function hasEnded(workflow: KubernetesObject): boolean {
   const { phase } = statusOf(workflow);
   return (
     workflow.metadata.labels?.[WORKFLOW_LABELS.completed] === "true" ||
     workflow.metadata.deletionTimestamp !== undefined ||
-    specOf(workflow).shutdown !== undefined ||
     (phase !== undefined && ["Succeeded", "Failed", "Error"].includes(phase))
   );
+}
+
+/** Whether a Workflow has ended, or somebody has asked for its end: nobody wants its result any more. */
+export function isOver(workflow: KubernetesObject): boolean {
+  return hasEnded(workflow) || specOf(workflow).shutdown !== undefined;
 }

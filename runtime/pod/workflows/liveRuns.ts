@@ -1,7 +1,7 @@
 import { RUN_PARAMETERS } from "../../argo/runParameters";
 import { type RunTarget, runTargetOf } from "../../argo/runTarget";
 import {
-  isOver,
+  hasEnded,
   liveSelector,
   parameterOf,
   specOf,
@@ -26,8 +26,8 @@ export interface LiveRunsOptions {
 }
 
 /**
- * Gives every Workflow of the operator's runs that has not ended, one after another: there may be thousands. Some of the runs
- * are no use any more:
+ * Gives every Workflow of the operator's runs that has not ended, one after another: there may be thousands. A run whose end
+ * somebody has asked for is among them, since it may keep its lock. Some of the runs are no use any more:
  *
  * | file | runs that | what is done |
  * | --- | --- | --- |
@@ -44,7 +44,7 @@ export async function eachLiveRun(
   look: (run: KubernetesObject) => void,
 ): Promise<void> {
   await client.list(WORKFLOWS, { namespace, labelSelector: liveSelector(instanceId) }, (workflows) => {
-    for (const workflow of workflows) if (isRunOf(workflow, operator) && !isOver(workflow)) look(workflow);
+    for (const workflow of workflows) if (isRunOf(workflow, operator) && !hasEnded(workflow)) look(workflow);
   });
 }
 

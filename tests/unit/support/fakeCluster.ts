@@ -78,8 +78,10 @@ export class FakeCluster {
       if (fieldSelector !== undefined && fieldSelector !== `metadata.name=${metadata.name}`) return false;
       return wanted.every((term) => {
         if (term.startsWith("!")) return metadata.labels?.[term.slice(1)] === undefined;
-        const [, label = "", values = ""] = /^(.+?)(?:=| in )\(?([^)]*)\)?$/.exec(term) ?? [];
-        return values.split(",").includes(metadata.labels?.[label] ?? "");
+        const [, label = term, sign, values = ""] = /^(.+?)(!=|=| in )\(?([^)]*)\)?$/.exec(term) ?? [];
+        const value = metadata.labels?.[label];
+        if (sign === undefined) return value !== undefined;
+        return values.split(",").includes(value ?? "") === (sign !== "!=");
       });
     });
   }

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
+import { ReconcileFailure } from "../../runtime/failure";
+import { conditionsIn, type ObjectMeta } from "../../runtime/kubernetes/objects";
+import { identityOf } from "../../runtime/names";
+import { resyncOnce } from "../../runtime/pod/resync/resyncOnce";
+import { FakeCluster } from "./support/fakeCluster";
+import { IDENTITY, OPERATOR, observed, operator, widget } from "./support/objects";
+
+const NAMESPACE = "argosy";
+const NAME = { namespace: "shop", name: "widget" };
+const LABELS = { "argosy.dev/object-uid": "widget-uid", "argosy.dev/operator": identityOf(IDENTITY) };
+
+describe("a resync, of an object that needs a run", () => {
+  let cluster: FakeCluster;
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    cluster.put(widget());
+    cluster.put(observed(WORKFLOW_TEMPLATES.kind, { spec: {} }, { name: OPERATOR, namespace: NAMESPACE }));
+  });
+
+  /** A run of the object. */
+  function run(
+    name: string,
+    content: { spec?: object; status?: object } = {},
+    more: Partial<ObjectMeta> = {},
+  ) {
+    const parameters = Object.entries({ ...NAME, uid: "widget-uid" }).map(([key, value]) => ({
+      name: key,
+      value,
+    }));
+    const spec = { workflowTemplateRef: { name: OPERATOR }, arguments: { parameters }, ...content.spec };
+    const creationTimestamp = new Date(cluster.time - 30_000).toISOString();
+    const metadata = {
+      name,
+      namespace: NAMESPACE,
+      uid: `${name}-uid`,
+      creationTimestamp,
+      labels: LABELS,
+      ...more,
+    };
+    cluster.put(observed(WORKFLOWS.kind, { ...content, spec }, metadata));
+  }
+
+  const runs = () => cluster.ofKind(WORKFLOWS.kind).map(({ metadata }) => metadata.name);
+
+  /** How many runs a resync submits. */
+  async function submitted(): Promise<number> {
+    const children = [
+      { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
+    ] as const;
+    const result = await resyncOnce({
+      operator: operator({ execution: "pod", children }),
+      client: cluster.client(),
+      namespace: NAMESPACE,
+      instanceId: "",
+      instance: "resync-pod",
+      lookMs: 1,
+      withinMs: 100,
+      onError: (what, error) => assert.ok(error instanceof ReconcileFailure, `${what}: ${error.message}`),
+    });
+    return result.submitted;
+  }
+
+  describe("whose run was suspended and then terminated, which Argo does not end", () => {
+    const spec = { suspend: true, shutdown: "Terminate" };
+
+    it("says so on the object, and submits no other run, which would wait for this one", async () => {
+      run("held", { spec, status: { phase: "Running" } });
+      assert.equal(await submitted(), 0);
+      const [ready] = conditionsIn(cluster.find("Widget", NAME)?.["status"]);
+      assert.equal(ready?.reason, "RunSuspended");
+      assert.deepEqual(runs(), ["held"]);
+    });
+
+    for (const phase of ["Pending", "Failed"])
+      it(`replaces the run if it waits for its turn, with a node that is ${phase}`, async () => {
+        const node = { phase, synchronizationStatus: { waiting: "argosy/ConfigMap/runs" } };
+        run("held", { spec, status: { phase: "Running", nodes: { held: node } } });
+        assert.equal(await submitted(), 1);
+        assert.deepEqual(runs(), []);
+      });
+  });
+});
