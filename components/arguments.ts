@@ -285,8 +285,8 @@ export interface OperatorsArgs extends WorkloadArgs {
   /** How long the Workflow of a successful run is kept, in seconds. @default 3600 */
   readonly runsKeptSeconds?: number;
   /**
-   * How long the Workflow of a failed run is kept, in seconds. In the form "pod" that is at least twice `resyncSeconds`, because a
-   * resync reports runs that could not report themselves.
+   * How long the Workflow of a failed run is kept, in seconds. In the form "pod" only the newest failed run of an object is
+   * kept, for at least twice `resyncSeconds`, because a resync reports runs that could not report themselves.
    * @default 86400
    */
   readonly failedRunsKeptSeconds?: number;

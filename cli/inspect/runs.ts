@@ -69,8 +69,8 @@ export async function listRuns(
 
 /** Why a run may no longer exist. */
 export const HOW_LONG_KEPT =
-  "Runs are kept for an hour, and failed runs for a day, unless runsKeptSeconds and failedRunsKeptSeconds are set. Without Argo " +
-  "Workflows no runs are kept.";
+  "Runs are kept for an hour, and failed runs for a day, unless runsKeptSeconds and failedRunsKeptSeconds are set. In the form " +
+  "pod only the newest failed run of an object is kept. Without Argo Workflows no runs are kept.";
 
 /**
  * A run by its name, in any namespace.

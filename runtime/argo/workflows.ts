@@ -146,8 +146,14 @@ export function hasEnded(workflow: KubernetesObject): boolean {
   return (
     workflow.metadata.labels?.[WORKFLOW_LABELS.completed] === "true" ||
     workflow.metadata.deletionTimestamp !== undefined ||
-    (phase !== undefined && ["Succeeded", "Failed", "Error"].includes(phase))
+    phase === "Succeeded" ||
+    isFailure(phase)
   );
+}
+
+/** Whether the phase of a Workflow or a node says that it has failed. It is Error if a pod was lost, or could not be made. */
+export function isFailure(phase: string | undefined): boolean {
+  return phase === "Failed" || phase === "Error";
 }
 
 /** Whether a Workflow has ended, or somebody has asked for its end: nobody wants its result any more. */

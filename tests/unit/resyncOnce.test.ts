@@ -82,4 +82,37 @@ describe("a resync, of an object that needs a run", () => {
         assert.deepEqual(runs(), []);
       });
   });
+
+  describe("that has failed runs", () => {
+    /** A run that has ended. @param minute in which it was created */
+    function ended(name: string, minute: number, phase: string, labels: Record<string, string> = LABELS) {
+      const argo = { "workflows.argoproj.io/completed": "true", "workflows.argoproj.io/phase": phase };
+      const creationTimestamp = `2026-01-01T00:0${minute}:00Z`;
+      run(name, { status: { phase } }, { creationTimestamp, labels: { ...argo, ...labels } });
+    }
+
+    it("keeps the newest of them, and deletes the others", async () => {
+      ended("b", 2, "Error");
+      ended("d", 4, "Failed");
+      for (const [index, name] of ["a", "c"].entries()) ended(name, 2 * index + 1, "Failed");
+      ended("later", 5, "Succeeded");
+      await submitted();
+      assert.deepEqual(runs(), ["d", "later"]);
+    });
+
+    it("spares those that succeeded, wait for the archive, or are of another object, of another operator or by hand", async () => {
+      const { "argosy.dev/object-uid": _, ...byHand } = LABELS;
+      ended("first", 1, "Succeeded");
+      ended("unarchived", 2, "Failed", {
+        ...LABELS,
+        "workflows.argoproj.io/workflow-archiving-status": "Pending",
+      });
+      ended("other", 1, "Failed", { ...LABELS, "argosy.dev/object-uid": "other-uid" });
+      ended("others", 1, "Failed", { ...LABELS, "argosy.dev/operator": "argosy.another" });
+      ended("by-hand", 1, "Failed", byHand);
+      ended("last", 3, "Failed");
+      await submitted();
+      assert.deepEqual(runs(), ["first", "unarchived", "other", "others", "by-hand", "last"]);
+    });
+  });
 });

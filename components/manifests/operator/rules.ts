@@ -155,9 +155,9 @@ export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * A resync sees which runs exist and why they failed, deletes runs that will not begin, and submits others. It sees whose pods
- * have ended. To remind the Workflow controller of those it needs no right to change Workflows, with which it could give them any
- * pod: a WorkflowTaskResult reminds the controller too.
+ * A resync sees which runs exist and why they failed, deletes those that are no use any more, and submits others. It sees whose
+ * pods have ended. To remind the Workflow controller of those it needs no right to change Workflows, with which it could give them
+ * any pod: a WorkflowTaskResult reminds the controller too.
  */
 export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
   const resourceNames = [workflowTemplateOf(operator.name)];

@@ -5,7 +5,8 @@ import { formatName, type KubernetesObject } from "../../kubernetes/objects";
 import { programFingerprint } from "../withoutWatches/footprint";
 import { Patience } from "../withoutWatches/patience";
 import { withServedKind } from "../withoutWatches/servedKinds";
-import { type LiveRuns, objectOfRun } from "../workflows/liveRuns";
+import { type EndedRuns, listEndedRuns } from "../workflows/endedRuns";
+import { deleteRuns, type LiveRuns, objectOfRun } from "../workflows/liveRuns";
 import { RunReporter } from "../workflows/runReporter";
 import { reportSilentRuns } from "../workflows/silentRuns";
 import { whyStuck } from "../workflows/stuckRuns";
@@ -48,7 +49,8 @@ const LOOK_MS = 2_000;
 /**
  * Submits a run for every object that needs one and has none in progress: see {@link lookAtObjects}. Before that, it deletes the
  * runs that will never begin, has the Workflow controller look at runs that it has forgotten, and reports on objects whose last
- * run failed without a report. Objects that get no turn within `withinMs` are left to the next resync: see {@link submitRuns}.
+ * run failed without a report. Objects that get no turn within `withinMs` are left to the next resync: see {@link submitRuns}. At
+ * the end it deletes the failed runs that a newer one of their object supersedes: see {@link EndedRuns}.
  *
  * An object whose run does not end by itself gets no other run, and its conditions say why: see {@link whyStuck}. Such runs take
  * no place from the runs of others.
@@ -82,8 +84,12 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   const idle = all.filter((object) => !runs.has(object));
   const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
   await tellOfStuckRuns(all, runs, reporter, tell);
-  // If this fails, runs are submitted all the same.
-  const reported = await reportSilentRuns(idle, { ...options, reporter }).catch((error: Error) =>
+  // If these runs cannot be listed or reported, runs are submitted all the same.
+  const { last, superseded } = await listEndedRuns(options).catch((error: Error): EndedRuns => {
+    tell("runs that have ended", error);
+    return { last: new Map(), superseded: [] };
+  });
+  const reported = await reportSilentRuns(idle, { ...options, last, reporter }).catch((error: Error) =>
     tell("runs that failed", error),
   );
   // A run that failed without a word is made again.
@@ -91,6 +97,9 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     object.need === undefined && reported?.has(object.uid) ? { ...object, need: "routine" as const } : object,
   );
   const submitted = await submitRuns(needy, runs, { ...options, begin, withinMs, lookMs, onError: tell });
+  await deleteRuns(client, superseded).catch((error: Error) =>
+    tell("failed runs before the last ones", error),
+  );
   return { ...submitted, running: all.length - idle.length };
 }
 

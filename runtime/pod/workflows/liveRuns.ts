@@ -35,6 +35,7 @@ export interface LiveRunsOptions {
  * | stuckRuns.ts | hold their object's lock until somebody acts | the resync reports them on the object |
  * | needlessRuns.ts | wait for the same object as a newer one does | the run in progress deletes them |
  * | silentRuns.ts | have failed before they could report | the resync reports them on the object |
+ * | endedRuns.ts | have failed before another failed run of the object | the resync deletes them |
  * | forgottenRuns.ts | have not ended although their pods have | the resync reminds the Workflow controller of them, or deletes them |
  *
  * @throws ApiError, ApiUnreachableError

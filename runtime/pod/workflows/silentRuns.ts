@@ -1,15 +1,13 @@
-import { statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../../argo/workflows";
-import type { Operator } from "../../definition/definition";
+import { isFailure, statusOf, WORKFLOWS } from "../../argo/workflows";
 import { ReconcileFailure } from "../../failure";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { ApiUnreachableError } from "../../kubernetes/errors";
 import { formatName, type KubernetesObject, type ObjectName } from "../../kubernetes/objects";
-import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
+import { createdAt, type EndedRuns, hasFailed } from "./endedRuns";
 import type { RunReporter } from "./runReporter";
 
 /** The runs to look at, and the reporter. */
-export interface SilentRunsOptions {
-  readonly operator: Operator;
+export interface SilentRunsOptions extends Pick<EndedRuns, "last"> {
   readonly client: KubernetesClient;
   /** The namespace of the operator's Workflows. */
   readonly namespace: string;
@@ -30,21 +28,18 @@ export interface JudgedObject extends ObjectName {
   readonly verdictAt: string | undefined;
 }
 
-const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
-
 /**
  * Reports on objects whose last run failed before it could report: its pod did not start, was lost or killed, or took
  * longer than it may. Otherwise nobody would learn that there was a run.
  *
  * @returns the uids of these objects
- * @throws ApiError if the runs cannot be listed; ApiUnreachableError
+ * @throws ApiUnreachableError
  */
 export async function reportSilentRuns(
   objects: readonly JudgedObject[],
   options: SilentRunsOptions,
 ): Promise<ReadonlySet<string>> {
-  const { client, namespace, reporter } = options;
-  const last = await lastRuns(options);
+  const { client, namespace, reporter, last } = options;
   const reported = new Set<string>();
   for (const object of objects) {
     const latest = last.get(object.uid);
@@ -62,35 +57,9 @@ export async function reportSilentRuns(
   return reported;
 }
 
-/** The newest run that has ended, of each object. */
-async function lastRuns({
-  client,
-  namespace,
-  operator,
-}: SilentRunsOptions): Promise<Map<string, KubernetesObject>> {
-  const labelSelector = `${OPERATOR_LABEL}=${identityOf(operator)},${WORKFLOW_LABELS.completed}=true,${OBJECT_UID_LABEL}`;
-  const last = new Map<string, KubernetesObject>();
-  await client.list(WORKFLOWS, { namespace, labelSelector, metadataOnly: true }, (runs) => {
-    for (const run of runs) {
-      const uid = run.metadata.labels?.[OBJECT_UID_LABEL] ?? "";
-      const other = last.get(uid);
-      if (!other || createdAt(other) < createdAt(run)) last.set(uid, run);
-    }
-  });
-  return last;
-}
-
 /** Whether the run failed, and nobody has written the object's verdict since then. RFC 3339 in UTC sorts as text. */
 function isSilent(run: KubernetesObject, { isReportedOn, verdictAt = "" }: JudgedObject): boolean {
-  return (
-    isReportedOn &&
-    FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) &&
-    verdictAt < createdAt(run)
-  );
-}
-
-function createdAt({ metadata }: KubernetesObject): string {
-  return metadata.creationTimestamp ?? "";
+  return isReportedOn && hasFailed(run) && verdictAt < createdAt(run);
 }
 
 /**
@@ -99,9 +68,7 @@ function createdAt({ metadata }: KubernetesObject): string {
  */
 function whyFailed(workflow: KubernetesObject): string {
   const { message, nodes = {} } = statusOf(workflow);
-  const engine = Object.values(nodes).find(
-    (node) => node.displayName === "main" && FAILED.includes(node.phase),
-  );
+  const engine = Object.values(nodes).find((node) => node.displayName === "main" && isFailure(node.phase));
   const words = new Set([message, engine?.message].filter((word) => word));
   return `the object's run failed before it could report a result: ${[...words].join("; ") || "its Workflow does not say why"}`;
 }
