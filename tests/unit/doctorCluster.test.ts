@@ -79,10 +79,10 @@ describe("argosy doctor in a cluster", () => {
   });
 
   describe("says of the roll-out of a runner, of which a former pod leads,", () => {
-    const leads = there("Lease", "argosy-argosy.cache", {
-      spec: { holderIdentity: "cache-runner-1", renewTime: new Date().toISOString() },
-    });
     const rollOut = async (condition: object, unavailableReplicas?: number) => {
+      const leads = there("Lease", "argosy-argosy.cache", {
+        spec: { holderIdentity: "cache-runner-1", renewTime: new Date().toISOString() },
+      });
       const conditions = [{ type: "Progressing", message: "It is waited for.", ...condition }];
       const status = { readyReplicas: 1, unavailableReplicas, conditions };
       const runner = there("Deployment", "cache-runner", { spec: { replicas: 1 }, status });
