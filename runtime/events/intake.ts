@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, DENIAL, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
+import { ApiError, denialIn, isApiError } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
 import { cut } from "../text/cut";
 import { ONCE_A_MINUTE_MS } from "../text/notices";
@@ -234,12 +234,12 @@ function idIn(id: readonly string[]): string {
 }
 
 /**
- * Whether the API server will refuse this object for ever. Missing rights, room, kinds and namespaces may come, and a busy or
- * unreachable API server may recover.
+ * Whether the API server, or a webhook or a policy, will refuse this object for ever. Missing rights, room, kinds and namespaces may
+ * come, and a busy or unreachable API server may recover.
  */
 function isFinal(error: unknown): error is ApiError {
-  if (!(error instanceof ApiError) || isBusy(error) || isNamespaceTerminating(error)) return false;
-  return [400, 413, 422].includes(error.code) || DENIAL.test(error.message);
+  if (!(error instanceof ApiError)) return false;
+  return [400, 413, 422].includes(error.code) || denialIn(error.message) !== undefined;
 }
 
 /** The API server's message without the values of the object. */
@@ -248,11 +248,12 @@ function refusalOf({ code, status, message }: ApiError): Refusal {
   if (cause?.field !== undefined) {
     return { field: cause.field, complaint: `is refused by the API server: ${cause.reason ?? "Invalid"}` };
   }
+  const denial = denialIn(message);
+  if (denial !== undefined) return { field: "the object", complaint: `is refused: ${denial}` };
   // Such as: strict decoding error: unknown field "spec.colour"
   const unknown = /unknown field "([^"]*)"/.exec(message)?.[1];
   if (unknown !== undefined) return { field: unknown, complaint: "is not in the CRD's schema" };
-  const denied = DENIAL.exec(message)?.[0];
-  return { field: "the object", complaint: denied ?? `is refused by the API server: HTTP ${code}` };
+  return { field: "the object", complaint: `is refused by the API server: HTTP ${code}` };
 }
 
 /** Why an event is postponed. The API server's message about an object's content must not be in the log. */

@@ -36,10 +36,12 @@ export class ApiError extends Error {
 }
 
 /**
- * How the API server says that an admission webhook denies a request (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go).
+ * How the API server says that an admission webhook or a policy denies a request (kubernetes,
+ * staging/src/k8s.io/apiserver/pkg/admission/plugin: webhook/errors/statuserror.go, policy/validating/dispatcher.go,
+ * policy/generic/policy_dispatcher.go).
  */
-export const DENIAL = /^admission webhook "[^"]*" denied the request/;
+const DENIAL =
+  /^(?:\S+ (?:"[^"]*" )?is forbidden: )?((?:admission webhook|ValidatingAdmissionPolicy|policy) (?:"[^"]*"|'[^']*')(?: with binding '[^']*')? denied (?:the )?request)\b/;
 /** A denial with one of these codes is treated like a refusal by the API server itself. */
 const PLAIN_DENIALS = [400, 409, 413, 422];
 
@@ -52,6 +54,14 @@ const GONE_VERSION_REMEDY =
   "metadata.managedFields still names this version, which the CustomResourceDefinition has no longer. Annotate the object by kubectl: the API server then forgets it";
 
 /**
+ * The API server's words for the denial of a request, with the name of the webhook or the policy and without its message. Undefined
+ * if the message of a refusal is about anything else.
+ */
+export function denialIn(message: string): string | undefined {
+  return DENIAL.exec(message)?.[1];
+}
+
+/**
  * What the API server answered, as an error. A webhook chooses the code and the details of its denial. But with 404 nothing is gone,
  * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its reason and details are not believed.
  */
@@ -59,8 +69,8 @@ export function apiErrorOf(code: number, status: ApiStatus, request: string): Ap
   const { message = "" } = status;
   if (GONE_VERSION.test(message))
     return new ApiError(code, { ...status, message: `${message}: ${GONE_VERSION_REMEDY}` }, request);
-  const isDenial = DENIAL.test(message) && !PLAIN_DENIALS.includes(code);
-  if (!isDenial) return new ApiError(code, status, request);
+  const isForbidden = denialIn(message) !== undefined && !PLAIN_DENIALS.includes(code);
+  if (!isForbidden) return new ApiError(code, status, request);
   const { details: _d, reason: _r, ...denial } = status;
   return new ApiError(403, { ...denial, code: 403 }, request);
 }

@@ -219,6 +219,56 @@ describe("the intake", function () {
     assert.match(notes[0] ?? "", /spec\.text is refused by the API server: FieldValueInvalid$/);
   });
 
+  it("warns of what a policy denies, by the policy's name and without its message", async () => {
+    const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"] as const;
+    const admission = { apiVersion: "admissionregistration.k8s.io/v1" } as const;
+    const metadata = { name: "intake-texts" };
+    const policy = {
+      ...admission,
+      kind: "ValidatingAdmissionPolicy",
+      metadata,
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            {
+              apiGroups: ["intake.example.com"],
+              apiVersions: ["*"],
+              operations: ["CREATE"],
+              resources: ["commands"],
+            },
+          ],
+        },
+        validations: reasons.map((reason) => ({
+          expression: `object.spec.text != '${reason.toLowerCase()}'`,
+          message: 'unknown field "s3cret"',
+          reason,
+        })),
+      },
+    };
+    const binding = {
+      ...admission,
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata,
+      spec: { policyName: metadata.name, validationActions: ["Deny"] },
+    };
+    for (const manifest of [policy, binding]) await api.apply(manifest);
+    const { port } = await begin();
+    for (const text of reasons.map((reason) => reason.toLowerCase())) {
+      let tries = 0;
+      // The API server learns of the policy after a while.
+      await eventually(async () => {
+        const id = `${text}-${++tries}`;
+        assert.equal(await post(port, eventOf({ id, text })), 204);
+        const [note = ""] = await notesAbout(id);
+        assert.match(
+          note,
+          /the object is refused: ValidatingAdmissionPolicy 'intake-texts' with binding 'intake-texts' denied request$/,
+        );
+      });
+    }
+    for (const manifest of [binding, policy]) await api.delete(manifest);
+  });
+
   it("leaves an event that only the old schema fits to the next intake, while the CRD is ahead", async () => {
     const crd = buildCustomResourceDefinition(operator);
     const spec = specSchemaOf(operator) as JsonObject & { properties: JsonObject };

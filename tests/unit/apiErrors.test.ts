@@ -3,6 +3,8 @@ import {
   ApiError,
   type ApiStatus,
   ApiUnreachableError,
+  apiErrorOf,
+  denialIn,
   isBusy,
   isNamespaceMissing,
   isNamespaceTerminating,
@@ -49,6 +51,44 @@ describe("an API server", () => {
     undefined,
   ]) {
     it(`is not busy: ${error}`, () => assert.ok(!isBusy(error)));
+  }
+
+  for (const [message, denial] of [
+    [
+      'admission webhook "a.example.com" denied the request: no',
+      'admission webhook "a.example.com" denied the request',
+    ],
+    [
+      "widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+      "ValidatingAdmissionPolicy 'p' with binding 'b' denied request",
+    ],
+    [
+      "pods is forbidden: ValidatingAdmissionPolicy 'p' denied request: no",
+      "ValidatingAdmissionPolicy 'p' denied request",
+    ],
+    ["policy 'p' with binding 'b' denied request: no", "policy 'p' with binding 'b' denied request"],
+  ] as const) {
+    it(`names who denies a request, whose code does not count: ${denial}`, () => {
+      assert.equal(denialIn(message), denial);
+      const details = { causes: [{ reason: "NamespaceTerminating" }] };
+      for (const code of [401, 404, 429, 503]) {
+        const error = apiErrorOf(
+          code,
+          { kind: "Status", code, reason: "NotFound", message, details },
+          "POST",
+        );
+        assert.deepStrictEqual([error.code, error.reason, error.status.details], [403, "Unknown", undefined]);
+      }
+      for (const code of [409, 422]) assert.equal(apiErrorOf(code, { message, details }, "POST").code, code);
+    });
+  }
+
+  for (const message of [
+    'widgets "a" is forbidden: User "x" cannot create resource "widgets"',
+    'Widget "a" is invalid: spec: Invalid value: "ValidatingAdmissionPolicy \'p\' denied request"',
+    "",
+  ]) {
+    it(`tells of no denial by anybody in: ${message}`, () => assert.equal(denialIn(message), undefined));
   }
 
   it("says how long to wait, or does not", () => {

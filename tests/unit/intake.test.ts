@@ -11,7 +11,7 @@ import {
 } from "../../runtime/events/intakeFile";
 import { MOST_EVENT_BYTES, startIntakeServer } from "../../runtime/events/intakeServer";
 import type { HttpListener } from "../../runtime/http/listen";
-import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError, apiErrorOf } from "../../runtime/kubernetes/errors";
 import type {
   JsonObject,
   KubernetesObject,
@@ -101,6 +101,14 @@ class FakeCluster {
 
 function refusal(code: number, status: Partial<ApiError["status"]> = {}): ApiError {
   return new ApiError(code, { kind: "Status", code, ...status }, "POST /x");
+}
+
+/** How the API server answers if a policy denies to create an object. */
+function deniedByPolicy(code: number): ApiError {
+  const denial = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: unknown field \"s3cret\"";
+  const message = `commands "command-1" is forbidden: ${denial}`;
+  const details = { causes: [{ message: denial }] };
+  return apiErrorOf(code, { kind: "Status", code, message, details }, "POST /x");
 }
 
 describe("the intake", () => {
@@ -208,8 +216,16 @@ describe("the intake", () => {
       refusal(403, {
         message: 'admission webhook "policy.example.com" denied the request: "s3cret" denied the request',
       }),
-      /admission webhook "policy\.example\.com" denied the request$/,
+      /the object is refused: admission webhook "policy\.example\.com" denied the request$/,
     ],
+    ...[403, 413, 422].map(
+      (code) =>
+        [
+          `a policy's denial with ${code}`,
+          deniedByPolicy(code),
+          /the object is refused: ValidatingAdmissionPolicy 'p' with binding 'b' denied request$/,
+        ] as const,
+    ),
   ];
   for (const [what, error, note] of final) {
     it(`refuses what the API server will never take: ${what}`, async () => {
