@@ -2,7 +2,15 @@ import { ReconcileFailure } from "../failure";
 import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts, isRace } from "../kubernetes/conflicts";
-import { ApiError, isApiError, isBusy, isMisfit, isNamespaceMissing, isTooLarge } from "../kubernetes/errors";
+import {
+  ApiError,
+  denialIn,
+  isApiError,
+  isBusy,
+  isMisfit,
+  isNamespaceMissing,
+  isTooLarge,
+} from "../kubernetes/errors";
 import { conditionsIn, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { clearingOf, composeStatus, type Status, type StatusChange } from "./composeStatus";
@@ -128,12 +136,16 @@ export class StatusWriter {
         if (there?.metadata.uid === uid) throw noStatusOf(resource);
         return undefined;
       }
-      if (error instanceof ApiError && !isBusy(error) && [400, 413, 422, 500].includes(error.code)) {
-        throw refusedBy(error);
-      }
-      throw error;
+      throw isRefusal(error) ? refusedBy(error) : error;
     }
   }
+}
+
+/** Whether the status was refused for its content. If a right is missing, the content is not at fault. */
+function isRefusal(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || isBusy(error)) return false;
+  const isDenied = error.code === 403 && denialIn(error.message) !== undefined;
+  return isDenied || [400, 413, 422, 500].includes(error.code);
 }
 
 /** Whether a value of the status does not fit the schema. If another one does not, no status can be applied either. */

@@ -381,24 +381,37 @@ describe("Reconciler", () => {
     assert.deepEqual([verdict, again.kind, world.invalidated], [undefined, "again", 1]);
   });
 
-  it("remembers what was applied of an answer whose status the API server refuses", async () => {
-    world.given();
-    const { apiVersion, kind } = CLUSTER_ROLES;
-    world.answer = { children: [{ apiVersion, kind, metadata: { name: "once" } }], status: { phase: "odd" } };
-    let refusals = 1;
-    world.cluster.meanwhile = (step) => {
-      if (step === "status" && refusals-- > 0)
-        throw new ApiError(422, { kind: "Status", message: "status.phase: odd" }, "PATCH");
-    };
-    const { verdict, report } = await world.reconcile();
-    assert.deepEqual([verdict?.kind, report.failure?.reason], ["failed", "StatusRefused"]);
-    const { created, kinds } = memoryOf(world.object() as KubernetesObject);
-    assert.deepEqual(
-      [created, kinds],
-      [["rbac.authorization.k8s.io/ClusterRole/once"], [kindKey(CLUSTER_ROLES)]],
-    );
-    assert.equal(world.status()["phase"], undefined);
-  });
+  for (const [what, code, message] of [
+    ["the API server refuses", 422, "status.phase: odd"],
+    ["a webhook denies", 403, 'admission webhook "x" denied the request: odd'],
+    [
+      "a policy denies",
+      403,
+      "widgets \"widget\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: odd",
+    ],
+  ] as const) {
+    it(`remembers what was applied of an answer whose status ${what}`, async () => {
+      world.given();
+      const { apiVersion, kind } = CLUSTER_ROLES;
+      world.answer = {
+        children: [{ apiVersion, kind, metadata: { name: "once" } }],
+        status: { phase: "odd" },
+      };
+      let refusals = 1;
+      world.cluster.meanwhile = (step) => {
+        if (step === "status" && refusals-- > 0)
+          throw new ApiError(code, { kind: "Status", message }, "PATCH");
+      };
+      const { verdict, report } = await world.reconcile();
+      assert.deepEqual([verdict?.kind, report.failure?.reason], ["failed", "StatusRefused"]);
+      const { created, kinds } = memoryOf(world.object() as KubernetesObject);
+      assert.deepEqual(
+        [created, kinds],
+        [["rbac.authorization.k8s.io/ClusterRole/once"], [kindKey(CLUSTER_ROLES)]],
+      );
+      assert.equal(world.status()["phase"], undefined);
+    });
+  }
 
   it("loses nothing that a newer engine remembers of the object", async () => {
     const later = { promised: { a: [1, null] } };

@@ -75,9 +75,12 @@ describe("StatusWriter, if the API server refuses", () => {
     assert.match(failure.message, /\.spec\.size: expected numeric/);
   });
 
-  it("an API server that is busy or out of reach is nobody's failure", async () => {
-    refusal = new ApiError(429, {}, "PATCH");
-    await errorOf(ApiError, () => writer.write(client, object, READY));
+  it("an API server that is busy or out of reach is nobody's failure, and neither is a right that is missing", async () => {
+    const message = 'widgets "widget" is forbidden: User "x" cannot patch resource "widgets/status"';
+    for (const error of [new ApiError(429, {}, "PATCH"), new ApiError(403, { message }, "PATCH")]) {
+      refusal = error;
+      await errorOf(ApiError, () => writer.write(client, object, READY));
+    }
     refusal = new ApiUnreachableError("PATCH", new Error("refused"));
     await errorOf(ApiUnreachableError, () => writer.write(client, object, READY));
   });
