@@ -104,6 +104,11 @@ export class Intake {
     return this.attempt(subject, ({ event }) => this.refused(event, refusal));
   }
 
+  /** Counts and reports an event that cannot be read now. @param why completes "event x is postponed: " */
+  postpone(subject: string, why: string): Promise<IntakeResult> {
+    return this.attempt(subject, () => Promise.reject(new Error(why)));
+  }
+
   private async attempt(
     subject: string,
     work: (known: Known) => Promise<IntakeResult>,

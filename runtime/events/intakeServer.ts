@@ -8,9 +8,7 @@ import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeFile";
 
 /** The largest event, in bytes, with what Argo adds to it. A webhook accepts a body of as many bytes by default. */
 export const MOST_EVENT_BYTES = 2 ** 20;
-/**
- * How many events are in memory at once. A sensor sends one event of each kind at a time, and sends it again if it is not taken.
- */
+/** How many events are in memory at once. A sensor sends an event again if it is not taken. */
 const MOST_AT_ONCE = 8;
 
 const OPTIONS = {
@@ -21,7 +19,7 @@ const OPTIONS = {
 
 /** What an intake's server works with. */
 export interface IntakeServerOptions extends ListenAddress {
-  readonly intake: Pick<Intake, "take" | "refuse">;
+  readonly intake: Pick<Intake, "take" | "refuse" | "postpone">;
   /** The token that a sensor must know. It is read for each request, so a new token needs no restart. */
   readonly token: () => string;
 }
@@ -33,15 +31,15 @@ export interface IntakeServerOptions extends ListenAddress {
  * @throws Error if the address cannot be had
  */
 export function startIntakeServer(options: IntakeServerOptions): Promise<HttpListener> {
-  const desk = { atOnce: 0 };
-  return listen(options, (request, response) => void serve(request, response, options, desk), OPTIONS);
+  const inWork = new Set<string>();
+  return listen(options, (request, response) => void serve(request, response, options, inWork), OPTIONS);
 }
 
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   options: IntakeServerOptions,
-  desk: { atOnce: number },
+  inWork: Set<string>,
 ): Promise<void> {
   const end = (code: number) => {
     // If nobody reads the rest of a body, it would be taken for the next request.
@@ -51,20 +49,38 @@ async function serve(
   if (request.url !== INTAKE_PATH) return end(404);
   if (request.method !== "POST") return end(405);
   if (!isAllowed(request, options)) return end(401);
-  if (desk.atOnce >= MOST_AT_ONCE) return end(503);
-  desk.atOnce++;
+  const subject = String(request.headers[SUBJECT_HEADER.toLowerCase()] ?? "");
+  const why = whyWait(subject, inWork);
+  if (why !== undefined) {
+    await options.intake.postpone(subject, why);
+    return end(503);
+  }
+  inWork.add(subject);
   try {
-    end((await answer(request, options)) === "postponed" ? 503 : 204);
+    end((await answer(request, subject, options)) === "postponed" ? 503 : 204);
   } catch {
     // The sender closed the connection before the end of the body.
     if (!response.headersSent) end(503);
   } finally {
-    desk.atOnce--;
+    inWork.delete(subject);
   }
 }
 
-async function answer(request: IncomingMessage, { intake }: IntakeServerOptions): Promise<IntakeResult> {
-  const subject = String(request.headers[SUBJECT_HEADER.toLowerCase()] ?? "");
+/**
+ * Why an event must be sent again later. A sensor sends one event of each name at a time. But if a creation hangs, the sensor gives up
+ * before the API server does, and sends the event again. So one event of each name is handled at a time, and a name whose creations
+ * hang leaves the places to the others. The creation goes on without the sensor: if it succeeds, the event is known at its next try.
+ */
+function whyWait(subject: string, inWork: ReadonlySet<string>): string | undefined {
+  if (inWork.has(subject)) return "an earlier event of this name is still being handled";
+  return inWork.size >= MOST_AT_ONCE ? `events of ${MOST_AT_ONCE} other names are being handled` : undefined;
+}
+
+async function answer(
+  request: IncomingMessage,
+  subject: string,
+  { intake }: IntakeServerOptions,
+): Promise<IntakeResult> {
   // The sensor waits until its event was read, however long it is.
   const body = await readBody(request, MOST_EVENT_BYTES, true);
   const refuse = (complaint: string) => intake.refuse(subject, { field: "the event", complaint });

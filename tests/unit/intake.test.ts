@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { request as send } from "node:http";
+import { request as open } from "node:http";
 import { intakeManagerOf, isExpired } from "../../runtime/events/eventMarks";
 import { EventWarnings } from "../../runtime/events/eventWarnings";
 import { Intake } from "../../runtime/events/intake";
@@ -20,6 +20,7 @@ import type {
 } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { EVENT_LABEL } from "../../runtime/names";
+import { soon } from "../support/eventually";
 
 const OPERATOR = { installation: "argosy", name: "deploys", formerNames: ["releases", "shop.deploys"] };
 const FILE: IntakeFile = {
@@ -501,7 +502,7 @@ describe("the intake", () => {
     ) =>
       new Promise<{ code: number; text: string }>((resolve, reject) => {
         const all = { [TOKEN_HEADER]: "t0ken", [SUBJECT_HEADER]: SUBJECT, ...headers };
-        const request = send(
+        const request = open(
           { port: listener.port, host: "127.0.0.1", path, method, headers: all },
           (response) => {
             let text = "";
@@ -540,6 +541,68 @@ describe("the intake", () => {
       };
       assert.equal((await post(sent(eventOf({})))).code, 401);
       assert.equal(cluster.of("commands").length, 1);
+    });
+
+    describe("while creations hang", () => {
+      let begun: () => number;
+      let release: () => void;
+      const send = (name: string, id: number) =>
+        post(sent(eventOf({ id })), { headers: { [SUBJECT_HEADER]: name } });
+
+      /** Begins an intake of the names a to i, of which some hang until they are released. */
+      const begin = async (hanging: string) => {
+        const begins: string[] = [];
+        const end = new Promise<void>((resolve) => {
+          release = resolve;
+        });
+        begun = () => begins.length;
+        const create: FakeCluster["create"] = async (resource, manifest, options) => {
+          const name = manifest.metadata.labels?.[EVENT_LABEL] ?? "";
+          if (hanging.includes(name)) {
+            begins.push(name);
+            await end;
+          }
+          return cluster.create(resource, manifest, options);
+        };
+        const events = [..."abcdefghi"].flatMap((name) =>
+          FILE.events.map((event) => ({ ...event, subject: name, name })),
+        );
+        intake = new Intake({
+          file: { ...FILE, events },
+          client: { ...cluster, create },
+          warnings: warningsOf(),
+          onNotice: (notice) => notices.push(notice),
+        });
+        await listener.close();
+        listener = await startIntakeServer({ host: "127.0.0.1", port: 0, intake, token: () => token() });
+      };
+
+      it("takes the events of other names, and of one name only one at a time", async () => {
+        await begin("a");
+        const first = send("a", 1);
+        await soon(() => assert.equal(begun(), 1));
+        const others = Array.from({ length: 7 }, (_, index) => send("a", index));
+        assert.equal((await send("b", 1)).code, 204);
+        assert.deepStrictEqual(new Set((await Promise.all(others)).map(({ code }) => code)), new Set([503]));
+        assert.equal(await counted("postponed"), 7);
+        assert.deepStrictEqual(notices, [
+          "event a is postponed: an earlier event of this name is still being handled",
+        ]);
+        release();
+        assert.equal((await first).code, 204);
+        assert.equal((await send("a", 2)).code, 204);
+      });
+
+      it("has no more than eight events in memory", async () => {
+        await begin("abcdefgh");
+        const eight = [..."abcdefgh"].map((name) => send(name, 1));
+        await soon(() => assert.equal(begun(), 8));
+        assert.equal((await send("i", 1)).code, 503);
+        assert.deepStrictEqual(notices, ["event i is postponed: events of 8 other names are being handled"]);
+        release();
+        for (const each of eight) assert.equal((await each).code, 204);
+        assert.equal((await send("i", 1)).code, 204);
+      });
     });
 
     it("warns of what is too large, is no JSON or is no event", async () => {
