@@ -421,6 +421,18 @@ describe("the intake", () => {
       return intake.take(SUBJECT, eventOf({ team: "gone" }));
     };
 
+    it("makes a second object if an event comes again for another namespace", async () => {
+      cluster.namespaces.add("gone");
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "shop" })), "created");
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "gone" })), "created");
+      assert.deepStrictEqual(
+        cluster.of("commands").map(({ metadata: { namespace } }) => namespace),
+        ["shop", "gone"],
+      );
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "shop" })), "known");
+      assert.deepStrictEqual(cluster.notes, []);
+    });
+
     it("waits until the namespace has been gone for ten minutes, and then refuses the event", async () => {
       for (; now < 600_000; now += 60_000) assert.equal(await take(chosen), "postponed");
       assert.equal(await take(chosen), "refused");
