@@ -1,12 +1,15 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 
-/** For how long a namespace must be gone, in milliseconds. Somebody may be about to create it again. */
+/** For how long a namespace must be gone or being deleted, in milliseconds. Somebody may be about to create it again. */
 const GONE_MS = 10 * 60_000;
 
-/** Finds out which namespaces are gone for good, so that an event for one of them does not hold up the events for the others. */
+/**
+ * Finds out which namespaces are gone for good, so that an event for one of them does not hold up the events for the others. A
+ * namespace that is being deleted counts as gone: it never takes an object again, and a finalizer may keep it for days.
+ */
 export class GoneNamespaces {
-  /** When each of them was seen to be gone. */
+  /** When each of them was first and last seen to be gone. */
   private readonly gone = new Map<string, { readonly first: number; readonly last: number }>();
 
   /** @param now a monotonic clock, in milliseconds */
@@ -21,7 +24,8 @@ export class GoneNamespaces {
    * @throws ApiError, ApiUnreachableError
    */
   async has(namespace: string): Promise<boolean> {
-    if ((await lookAtNamespace(this.client, namespace)) !== "gone") {
+    const state = await lookAtNamespace(this.client, namespace);
+    if (state !== "gone" && state !== "going") {
       this.forget(namespace);
       return false;
     }

@@ -151,8 +151,8 @@ export class Intake {
   }
 
   /**
-   * Why no object can be created in a namespace that the event has chosen and that is gone. The events for other namespaces would
-   * wait for ever. Undefined if the object may be created later.
+   * Why no object can be created in a namespace that the event has chosen and that is gone or is being deleted. The events for other
+   * namespaces would wait for ever. Undefined if the object may be created later.
    */
   private async whyNowhere(
     { namespace: chosen }: IntakeEvent,
@@ -163,7 +163,10 @@ export class Intake {
     // The right to create the object went with the namespace.
     if (!isApiError(error, 403) && !isApiError(error, 404)) return undefined;
     if (!(await this.gone.has(namespace))) return undefined;
-    return { field: chosen.from, complaint: `is the namespace ${namespace}, which is gone` };
+    return {
+      field: chosen.from,
+      complaint: `is the namespace ${namespace}, which is gone or is being deleted`,
+    };
   }
 
   private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {

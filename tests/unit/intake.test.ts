@@ -57,6 +57,8 @@ class FakeCluster {
     others: [] as ManagedFieldsEntry[],
   };
   readonly namespaces = new Set(["shop"]);
+  /** Those of them that are being deleted. */
+  readonly going = new Set<string>();
   readonly now = () => Date.parse("2026-01-01T00:59:59Z");
   /** What the next requests of each verb and plural fail with. */
   readonly failures: { verb: string; plural: string; error: Error }[] = [];
@@ -74,8 +76,11 @@ class FakeCluster {
   };
   get = async (resource: Resource, { namespace, name }: { namespace?: string | undefined; name: string }) => {
     this.fail("get", resource);
-    if (resource.plural === "namespaces" && this.namespaces.has(name))
-      return { apiVersion: "v1", kind: "Namespace", metadata: { name, uid: name, resourceVersion: "1" } };
+    if (resource.plural === "namespaces" && this.namespaces.has(name)) {
+      const deletionTimestamp = this.going.has(name) ? "2026-01-01T00:00:00Z" : undefined;
+      const metadata = { name, uid: name, resourceVersion: "1", ...(deletionTimestamp && { deletionTimestamp }) };
+      return { apiVersion: "v1", kind: "Namespace", metadata };
+    }
     if (resource.plural === "customresourcedefinitions") {
       const { schema, time, others } = this.crd;
       const openAPIV3Schema = { type: "object", properties: schema ? { spec: schema } : {} };
@@ -437,8 +442,24 @@ describe("the intake", () => {
       for (; now < 600_000; now += 60_000) assert.equal(await take(chosen), "postponed");
       assert.equal(await take(chosen), "refused");
       assert.deepStrictEqual(cluster.notes, [
-        'an event of command with the id "1" became no object: body.team is the namespace gone, which is gone',
+        'an event of command with the id "1" became no object: body.team is the namespace gone, which is gone or is being deleted',
       ]);
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "shop" })), "created");
+    });
+
+    it("refuses the event after the same time if the namespace is being deleted, or goes meanwhile", async () => {
+      const error = refusal(403, { details: { causes: [{ reason: "NamespaceTerminating" }] } });
+      cluster.namespaces.add("gone");
+      cluster.going.add("gone");
+      for (; now < 600_000; now += 60_000) {
+        if (now === 300_000) cluster.namespaces.delete("gone");
+        cluster.failures.push({ verb: "create", plural: "commands", error });
+        assert.equal(await chosen.take(SUBJECT, eventOf({ team: "gone" })), "postponed");
+      }
+      cluster.namespaces.add("gone");
+      cluster.failures.push({ verb: "create", plural: "commands", error });
+      assert.equal(await chosen.take(SUBJECT, eventOf({ team: "gone" })), "refused");
+      assert.match(cluster.notes[0] ?? "", /is the namespace gone, which is gone or is being deleted$/);
       assert.equal(await chosen.take(SUBJECT, eventOf({ team: "shop" })), "created");
     });
 
