@@ -247,7 +247,9 @@ function idIn(id: readonly string[]): string {
  */
 function isFinal(error: unknown): error is ApiError {
   if (!(error instanceof ApiError)) return false;
-  return [400, 413, 422].includes(error.code) || denialIn(error.message) !== undefined;
+  if (error.code === 413 || denialIn(error.message) !== undefined) return true;
+  // A proxy before the API server answers in its own words. It knows nothing of the object but its size.
+  return error.status.kind === "Status" && [400, 422].includes(error.code);
 }
 
 /** The API server's message without the values of the object. */

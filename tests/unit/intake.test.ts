@@ -78,7 +78,12 @@ class FakeCluster {
     this.fail("get", resource);
     if (resource.plural === "namespaces" && this.namespaces.has(name)) {
       const deletionTimestamp = this.going.has(name) ? "2026-01-01T00:00:00Z" : undefined;
-      const metadata = { name, uid: name, resourceVersion: "1", ...(deletionTimestamp && { deletionTimestamp }) };
+      const metadata = {
+        name,
+        uid: name,
+        resourceVersion: "1",
+        ...(deletionTimestamp && { deletionTimestamp }),
+      };
       return { apiVersion: "v1", kind: "Namespace", metadata };
     }
     if (resource.plural === "customresourcedefinitions") {
@@ -217,6 +222,7 @@ describe("the intake", () => {
       /spec\.text is not in the CRD's schema$/,
     ],
     ["413", refusal(413), /HTTP 413$/],
+    ["413 of a proxy", new ApiError(413, { message: "<html>s3cret" }, "POST /x"), /HTTP 413$/],
     [
       "a denial",
       refusal(403, {
@@ -361,6 +367,9 @@ describe("the intake", () => {
       refusal(403, { details: { causes: [{ reason: "NamespaceTerminating" }] } }),
     ],
     ["the kind or the namespace is not there", refusal(404)],
+    ...[400, 422].map(
+      (code) => [`a proxy answers ${code}`, new ApiError(code, { message: "<html>no" }, "POST /x")] as const,
+    ),
     ["two write at once", refusal(409, { reason: "Conflict" })],
   ];
   for (const [what, error] of passing) {
