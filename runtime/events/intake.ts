@@ -171,9 +171,13 @@ export class Intake {
 
   private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
     const there = await this.options.client.get(event, manifest.metadata);
-    if (!there) throw new Error(`${object.name} is being deleted`);
+    if (!there) throw new Error(`${object.name} has just been deleted`);
+    if (there.metadata.deletionTimestamp !== undefined) {
+      const complaint = "came again while its object is being deleted";
+      return this.refused(event, { field: "the event", complaint, id: object.id });
+    }
     if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
-    const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content. ${kindAndName(event.kind, object)} stays as it is`;
+    const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content, or its mapping has changed since. ${kindAndName(event.kind, object)} stays as it is`;
     await this.tell(await this.crdOf(event), "EventContradicts", note);
     return "contradicted";
   }

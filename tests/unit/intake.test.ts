@@ -100,6 +100,9 @@ class FakeCluster {
   of(plural: string): Manifest[] {
     return [...this.objects].filter(([key]) => key.startsWith(`${plural}/`)).map(([, each]) => each);
   }
+  remove(plural: string): void {
+    for (const key of this.objects.keys()) if (key.startsWith(`${plural}/`)) this.objects.delete(key);
+  }
   get notes(): string[] {
     return this.of("events").map((event) => String(event["note"]));
   }
@@ -166,7 +169,7 @@ describe("the intake", () => {
     assert.equal(cluster.notes.length, 1);
     assert.match(
       cluster.notes[0] ?? "",
-      /^an event of command with the id "1" came again with other content/,
+      /^an event of command with the id "1" came again with other content, or its mapping has changed since\. Command /,
     );
     assert.ok(!JSON.stringify([cluster.of("events"), notices]).includes("s3cret"));
   });
@@ -183,6 +186,18 @@ describe("the intake", () => {
     const [object] = cluster.of("commands");
     Object.assign(object?.metadata ?? {}, { managedFields: [{ manager: "kubectl", operation: "Update" }] });
     assert.equal(await intake.take(SUBJECT, eventOf({})), "contradicted");
+  });
+
+  it("warns of an event that comes again while its object is being deleted, and makes another object when that is gone", async () => {
+    await intake.take(SUBJECT, eventOf({}));
+    const [object] = cluster.of("commands");
+    Object.assign(object?.metadata ?? {}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "refused");
+    assert.deepStrictEqual(cluster.notes, [
+      'an event of command with the id "1" became no object: the event came again while its object is being deleted',
+    ]);
+    cluster.remove("commands");
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "created");
   });
 
   it("refuses what can never become an object, and warns of each by id and field", async () => {
