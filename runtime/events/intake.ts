@@ -22,7 +22,7 @@ const INTAKE_RESULTS = [
   "known",
   /** The event does not meet `when`. */
   "skipped",
-  /** No object can ever be created from the event. A Warning says why. */
+  /** No object is created from the event. A Warning says why. */
   "refused",
   /** An object with the event's id has other content, and stays as it is. A Warning says so. */
   "contradicted",
@@ -142,11 +142,12 @@ export class Intake {
       if (object.namespace !== undefined) this.gone.forget(object.namespace);
       return "created";
     } catch (error) {
+      const refusal = isFinal(error) ? refusalOf(error) : await this.whyNowhere(event, object, error);
+      if (refusal) return this.refused(event, { ...refusal, id: object.id });
+      // A webhook may give its denial the same code and reason, but a denial is final.
       if (isApiError(error, 409) && error.reason === "AlreadyExists")
         return this.compare(event, object, manifest);
-      const refusal = isFinal(error) ? refusalOf(error) : await this.whyNowhere(event, object, error);
-      if (!refusal) throw error;
-      return this.refused(event, { ...refusal, id: object.id });
+      throw error;
     }
   }
 

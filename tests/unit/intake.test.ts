@@ -245,6 +245,14 @@ describe("the intake", () => {
       }),
       /the object is refused: admission webhook "policy\.example\.com" denied the request$/,
     ],
+    [
+      "a denial as if the object were there",
+      refusal(409, {
+        reason: "AlreadyExists",
+        message: 'admission webhook "names.example.com" denied the request: s3cret',
+      }),
+      /admission webhook "names\.example\.com" denied the request$/,
+    ],
     ...[403, 413, 422].map(
       (code) =>
         [
