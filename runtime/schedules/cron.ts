@@ -9,7 +9,7 @@ export interface Cron {
   readonly months: readonly number[];
   /** From 0, Sunday. */
   readonly weekdays: readonly number[];
-  /** Whether a day counts that only one of `days` and `weekdays` names. If not, both must name it. */
+  /** Whether a day counts that only one of `days` and `weekdays` names. If not, both must name the day. */
   readonly isEitherDay: boolean;
 }
 
@@ -37,7 +37,8 @@ const LONGEST_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
  * Reads five fields: minute, hour, day of the month, month and day of the week, each `*`, a number, a name, a range or a list,
- * with steps. If both fields of days are restricted, a day matches if one of them names it, as in Kubernetes' CronJob.
+ * with steps. If neither field of days has a `*`, a day matches if one of them names it, as in Kubernetes' CronJob: `1-31` is no `*`,
+ * and a step of more than 1 takes the star away (robfig/cron, parser.go, getRange).
  * @throws CronError
  */
 export function parseCron(text: string): Cron {
@@ -50,7 +51,7 @@ export function parseCron(text: string): Cron {
   const [minutes, hours, days, months, weekdays] = FIELDS.map((field, index) =>
     valuesOf(parts[index] ?? "", field),
   ) as [number[], number[], number[], number[], number[]];
-  const isEitherDay = days.length < 31 && weekdays.filter((day) => day < 7).length < 7;
+  const isEitherDay = ![parts[2], parts[4]].some(hasStar);
   const cron = {
     minutes,
     hours,
@@ -72,6 +73,10 @@ export function isDay(cron: Cron, day: number, month: number, weekday: number): 
   const byDay = cron.days.includes(day);
   const byWeekday = cron.weekdays.includes(weekday);
   return cron.isEitherDay ? byDay || byWeekday : byDay && byWeekday;
+}
+
+function hasStar(text = ""): boolean {
+  return text.split(",").some((part) => /^\*(\/0*1)?$/.test(part));
 }
 
 function valuesOf(text: string, field: Field): number[] {

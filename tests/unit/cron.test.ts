@@ -43,6 +43,14 @@ describe("five fields of cron", () => {
     assert.ok(!isDay(parseCron("0 0 * 2 *"), 1, 3, 1));
   });
 
+  it("restrict the days as in a CronJob: only by a star does a field leave them to the other one", () => {
+    const isEither = (text: string) => parseCron(text).isEitherDay;
+    for (const days of ["1-31 * 1", "*/2 * 1", "*/2,7 * 1", "1 * 0-6", "1 * */2", "31 2 0-7"])
+      assert.equal(isEither(`0 0 ${days}`), true, days);
+    for (const days of ["* * 1", "*/1 * 1", "*/01 * 1", "3,* * 1", "1 * *", "1 * */1", "1 * MON,*"])
+      assert.equal(isEither(`0 0 ${days}`), false, days);
+  });
+
   const refused: [string, RegExp][] = [
     ["", /has no fields/],
     ["@daily", /has one field, not the five of minute, hour, day, month and day of the week/],
