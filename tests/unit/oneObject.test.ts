@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import type { Operator } from "../../runtime/definition/definition";
+import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn } from "../../runtime/kubernetes/objects";
 import { OneObject, type OneObjectOptions } from "../../runtime/pod/run/oneObject";
@@ -10,17 +12,17 @@ const NAME = { namespace: "shop", name: "widget" };
 describe("an object in a run of its own", () => {
   let cluster: FakeCluster;
   let object: OneObject;
+  let questions: HandlerQuestion[];
 
-  beforeEach(() => {
-    cluster = new FakeCluster();
-    cluster.put(widget());
-    object = new OneObject({
-      operator: operator(),
+  const begin = (definition: Operator) =>
+    new OneObject({
+      operator: definition,
       resource: WIDGETS,
       kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
       client: cluster.client(),
       pool: {
-        ask: async () => {
+        ask: async (question) => {
+          questions.push(question);
           const answer = { children: [configMap({ name: "a" }), configMap({ name: "b" })] };
           return { answer, length: 100, log: "" };
         },
@@ -33,6 +35,12 @@ describe("an object in a run of its own", () => {
       program: undefined,
       predecessorUids: [],
     });
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    cluster.put(widget());
+    questions = [];
+    object = begin(operator());
   });
   afterEach(() => object.close());
 
@@ -45,5 +53,20 @@ describe("an object in a run of its own", () => {
     assert.equal(report.failure?.reason, "ChildRefused");
     const [ready] = conditionsIn(cluster.find("Widget", NAME)?.["status"]);
     assert.deepEqual([writes, ready?.status, ready?.reason], [2, "False", "ChildRefused"]);
+  });
+
+  it("takes schedules by the clock of the API server, as the resync does that submits its runs", async () => {
+    const nightly = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };
+    await object.close();
+    object = begin(operator({ execution: "pod", schedules: { nightly } }));
+    cluster.time = Date.parse("2020-01-01T02:00:00Z");
+    await object.reconcile(await object.read(), 1);
+    cluster.time = Date.parse("2020-01-01T03:00:00Z");
+    await object.reconcile(await object.read(), 1);
+    const due = [{ name: "nightly", at: "2020-01-01T03:00:00Z" }];
+    assert.deepEqual(
+      questions.map((question) => question.due),
+      [[], due],
+    );
   });
 });

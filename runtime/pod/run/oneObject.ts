@@ -117,6 +117,8 @@ export class OneObject {
       whyNot: (_event, _object, remembered) => kinds.whyUnknown(remembered),
       whyUnknown: (kind) => kinds.whyUnknown([kindKey(kind)]),
       pool,
+      // The resync that submits the runs looks at schedules by the same clock.
+      now: () => client.now(),
       objects: {
         readToReconcile: async () => this.object,
         learn: (object) => {
