@@ -8,6 +8,7 @@ import {
   together,
 } from "../preflight/lookInCluster";
 import { notingUnseen } from "../preflight/unseen";
+import { isWithoutCluster } from "../preflight/withoutCluster";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 import { makesIn } from "./made";
@@ -23,12 +24,13 @@ type Check = (look: Look, program: ExpectedProgram) => Promise<Findings>;
 /**
  * Looks into the cluster before a component and its objects are registered. The first component in each cluster also checks that the
  * program gives up nothing there that it must keep. If the cluster does not answer, the program goes on without the check, and says
- * so.
+ * so. If a command runs the program without a cluster, nothing is checked.
  *
  * @param component the name of the component in errors: `Operators "shop"`
  * @throws ConfigurationError that says what the cluster does not allow
  */
 export async function checkInCluster(component: string, cluster: Cluster, check: Check): Promise<void> {
+  if (isWithoutCluster()) return;
   const makesAt = makesIn(cluster);
   const connection = await cluster.connection;
   // No message is awaited: Pulumi sends one after another, and an earlier one may be about a component that waits for this.

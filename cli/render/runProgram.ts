@@ -1,5 +1,5 @@
-import { devNull } from "node:os";
 import type * as Pulumi from "@pulumi/pulumi";
+import { withoutCluster } from "../../preflight/withoutCluster";
 import type { StackConfiguration } from "./stackConfiguration";
 import { noteNoPromiseStacks, noteNoResourceStacks } from "./stackTraces";
 
@@ -27,6 +27,8 @@ export interface ProgramOptions {
   readonly folder?: string;
   /** Behave as in a preview of a stack that does not exist yet: values that only a cluster knows are unknown. @default false */
   readonly preview?: boolean;
+  /** Whether components look into the cluster that the program names, as under `pulumi preview`. @default false */
+  readonly cluster?: boolean;
   /** Returns the outputs of a stack that the program refers to. @default it is refused */
   readonly stackOutputs?: (stack: string) => Record<string, unknown>;
 }
@@ -81,13 +83,14 @@ export async function runProgram(
   };
   const play = async () => {
     await pulumi.runtime.setMocks(mocks, project, stack, options.preview ?? false);
-    pulumi.runtime.setAllConfig(withoutKubeconfig(values), []);
+    pulumi.runtime.setAllConfig(values, []);
     const result = await pulumi.runtime.runInPulumiStack(async () => program());
     // Only this waits for registrations that are still in progress.
     await pulumi.runtime.disconnect();
     return result;
   };
-  const outputs = await inFolder(options.folder, () => withoutCluster(play)).catch((error: unknown) => {
+  const run = options.cluster ? play : () => withoutCluster(play);
+  const outputs = await inFolder(options.folder, () => withoutOutput(run)).catch((error: unknown) => {
     throw refusals[0] ?? error;
   });
   if (refusals[0]) throw refusals[0];
@@ -128,14 +131,6 @@ function noTransforms(name: string): string {
   );
 }
 
-/** The configuration's choice of a cluster. */
-const KUBECONFIG_KEYS = ["kubernetes:kubeconfig", "kubernetes:context", "kubernetes:cluster"];
-
-/** The provider's kubeconfig can be in the configuration or in the environment. */
-function withoutKubeconfig(values: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter(([key]) => !KUBECONFIG_KEYS.includes(key)));
-}
-
 async function inFolder<Result>(folder: string | undefined, run: () => Promise<Result>): Promise<Result> {
   const before = process.cwd();
   process.chdir(folder ?? before);
@@ -150,14 +145,11 @@ async function inFolder<Result>(folder: string | undefined, run: () => Promise<R
 const PREVIEW_LINE = "info: [runtime]";
 
 /**
- * Runs an action without a kubeconfig, because two runs must not differ by the cluster that is available. Everything that it
- * prints goes to standard error, because standard output is for the rendered manifests. Messages that Pulumi would show only in a
- * preview are left out.
+ * Runs an action. Everything that it prints goes to standard error, because standard output is for the rendered manifests.
+ * Messages that Pulumi would show only in a preview are left out.
  */
-async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Result> {
-  const { KUBECONFIG } = process.env;
+async function withoutOutput<Result>(run: () => Promise<Result>): Promise<Result> {
   const { write } = process.stdout;
-  process.env.KUBECONFIG = devNull;
   // Every method of the console writes here, and so does a program that writes to the stream itself.
   process.stdout.write = (...args: [string | Uint8Array, ...never[]]) =>
     String(args[0]).startsWith(PREVIEW_LINE) || process.stderr.write(...args);
@@ -165,8 +157,6 @@ async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Resul
     return await collectRejections(run);
   } finally {
     process.stdout.write = write;
-    if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
-    else process.env.KUBECONFIG = KUBECONFIG;
   }
 }
 

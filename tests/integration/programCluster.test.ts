@@ -235,7 +235,7 @@ describe("the program on a real API server", function () {
     );
     // The program has operators on the platform of another stack now.
     const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
-    const withoutPlatform = run(operatorsProgram(sample, args), { preview: true });
+    const withoutPlatform = run(operatorsProgram(sample, args), { preview: true, cluster: true });
     await assert.rejects(withoutPlatform, lost("Argo Events"));
     const own = { cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
     const namespaces = { namespace: "team", controllerNamespace: "team-system" };
@@ -246,7 +246,7 @@ describe("the program on a real API server", function () {
         new ArgoPlatform("team", { ...own, ...namespaces, ...share });
         new ArgoPlatform("argo", own);
       },
-      { preview: true },
+      { preview: true, cluster: true },
     );
   });
 
@@ -291,7 +291,8 @@ describe("the program on a real API server", function () {
         { metadata: { annotations: { "argosy.dev/program": program } } },
       );
     const handlers = sample.definitions.map((each) => ({ ...each, installation: "billing" }));
-    const look = () => run(operatorsProgram({ ...sample, definitions: handlers }, args), { preview: true });
+    const look = () =>
+      run(operatorsProgram({ ...sample, definitions: handlers }, args), { preview: true, cluster: true });
     await look();
     await marker("acme/shop/prod");
     try {
@@ -314,7 +315,7 @@ describe("the program on a real API server", function () {
     const mark = (program: string) =>
       cluster.api.patch(definition, { metadata: { annotations: { "argosy.dev/program": program } } });
     const look = (more: Partial<OperatorsArgs> = {}) =>
-      run(operatorsProgram(sample, { ...args, ...more }), { preview: true });
+      run(operatorsProgram(sample, { ...args, ...more }), { preview: true, cluster: true });
     await look();
     await mark("acme/shop/prod");
     try {
@@ -355,7 +356,7 @@ describe("the program on a real API server", function () {
 
   it("refuses an installation that is another stack's", async () => {
     const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
-    const look = () => run(operatorsProgram(sample, args));
+    const look = () => run(operatorsProgram(sample, args), { cluster: true });
     await look();
     const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
     const annotations = { "argosy.dev/program": "acme/billing/prod" };
@@ -429,7 +430,10 @@ describe("the program on a real API server", function () {
   /** Looks into this cluster as a program does that makes a platform. */
   async function looking(args: ArgoPlatformArgs): Promise<void> {
     const own = { kubeconfig: cluster.controlPlane.kubeconfig };
-    await run(() => void new ArgoPlatform("argo", { ...args, cluster: own }), { preview: true });
+    await run(() => void new ArgoPlatform("argo", { ...args, cluster: own }), {
+      preview: true,
+      cluster: true,
+    });
   }
 
   function dryRun(pod: Manifest): Promise<unknown> {

@@ -66,7 +66,7 @@ describe("the check of a component in its cluster", function () {
   it("refuses a loss in a program, all of whose components are here", async () => {
     api.answer = withNamespace("organization/argosy/test");
     await assert.rejects(
-      run(check),
+      run(check, { cluster: true }),
       /It: pulumi up would delete the namespace argosy that this stack created, /,
     );
   });
@@ -89,13 +89,13 @@ describe("the check of a component in its cluster", function () {
       api.answer = ({ path }, response) =>
         path.endsWith(`/clusterroles/${name}`) ? json(response, theirs) : refuse(response, 404);
       const belongs = /^Operators "shop": installation is "argosy", which in this cluster belongs to/;
-      assert.equal(await logged(() => refused(() => operators(), belongs)), "");
+      assert.equal(await logged(() => refused(() => operators(), belongs, { cluster: true })), "");
     });
 
     it("warns of the namespaces that their files name and the cluster does not have", async () => {
       api.answer = ({ path }, response) =>
         path === `${NAMESPACES}/team-a` ? json(response, found()) : refuse(response, 404);
-      const lines = await logged(() => run(() => operators()));
+      const lines = await logged(() => run(() => operators(), { cluster: true }));
       const warnings = lines.match(/^Operators "shop": these namespaces are not in the cluster: .*$/gm);
       assert.equal(warnings?.length, 1, lines);
       assert.match(warnings?.[0] ?? "", /cluster: team-b \(\S+\/press\/operator\.yaml\)\. /);
@@ -104,7 +104,8 @@ describe("the check of a component in its cluster", function () {
     it("does not warn if the operators come after something that may create the namespaces", async () => {
       api.answer = (_, response) => refuse(response, 404);
       const namespace = () => new k8s.core.v1.Namespace("team-b", { metadata: { name: "team-b" } });
-      const lines = await logged(() => run(() => operators({ dependsOn: namespace() })));
+      const program = () => operators({ dependsOn: namespace() });
+      const lines = await logged(() => run(program, { cluster: true }));
       assert.doesNotMatch(lines, /these namespaces/);
     });
   });

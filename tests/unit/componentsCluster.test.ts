@@ -30,15 +30,8 @@ describe("the components and the cluster", function () {
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
 
-  /** Every run begins without a kubeconfig in Pulumi's configuration, so the program sets it. */
-  const runWith = (configuration: Readonly<Record<string, string>>) =>
-    run(
-      () => {
-        for (const [key, value] of Object.entries(configuration)) pulumi.runtime.setConfig(key, value);
-        operators();
-      },
-      { preview: true },
-    );
+  const runWith = (values: Readonly<Record<string, string>>) =>
+    run(() => void operators(), { preview: true, cluster: true, values });
 
   it("is a provider of its own, which everything is made with", async () => {
     const made = await run(() => void operators({ cluster: { context: "prod", clusterIdentifier: "p" } }));
@@ -106,15 +99,14 @@ describe("the components and the cluster", function () {
 
   it("has no such context: the preview says so, once", async () => {
     const lines = await logged(() =>
-      run(() => void operators({ cluster: { kubeconfig: "{}", context: "prod" } })),
+      run(() => void operators({ cluster: { kubeconfig: "{}", context: "prod" } }), { cluster: true }),
     );
     assert.equal(lines.match(/nothing is checked .*: the kubeconfig has no context "prod"/g)?.length, 1);
   });
 
   it("of an explicit provider cannot be looked into: nothing is checked, and the preview says so, once", async () => {
-    const lines = await logged(() =>
-      run(() => void operators({}, { provider: new k8s.Provider("own", { kubeconfig: "{}" }) })),
-    );
+    const program = () => void operators({}, { provider: new k8s.Provider("own", { kubeconfig: "{}" }) });
+    const lines = await logged(() => run(program, { cluster: true }));
     assert.equal(lines.match(/nothing is checked in the cluster/g)?.length, 1);
     // A message that comes after the check.
     assert.match(lines, /the operator gear gets rights in the whole cluster/);
@@ -166,7 +158,7 @@ describe("the components and the cluster", function () {
 
   it("has a kubeconfig that is missing: the preview says so", async () => {
     const lines = await logged(() =>
-      run(() => void operators({ cluster: { kubeconfig: "/none" } }), { preview: true }),
+      run(() => void operators({ cluster: { kubeconfig: "/none" } }), { preview: true, cluster: true }),
     );
     assert.match(lines, /\/none is not a valid kubeconfig: .*no such file/);
     assert.doesNotMatch(lines, /--kubeconfig/);

@@ -50,14 +50,15 @@ describe("render", () => {
     );
   });
 
-  it("does not look into the cluster that a stack's configuration names", async () => {
-    let seen: string | undefined = "nothing was read";
+  it("gives a program the whole configuration of its stack, as Pulumi does", async () => {
     const values = { "kubernetes:kubeconfig": "/home/somebody/.kube/config", "kubernetes:context": "prod" };
+    let seen: unknown;
     const program = () => {
-      seen = new pulumi.Config("kubernetes").get("kubeconfig");
+      const config = new pulumi.Config("kubernetes");
+      seen = [config.get("kubeconfig"), config.get("context")];
     };
     await runProgram(program, { project: "argosy", stack: "dev", values });
-    assert.equal(seen, undefined);
+    assert.deepEqual(seen, ["/home/somebody/.kube/config", "prod"]);
   });
 
   describe("writes YAML", () => {

@@ -7,6 +7,7 @@ import { addFiles, removeFolder } from "./operatorFolder";
 import { runStack } from "./support/program";
 import { copyProgram } from "./support/projectCopy";
 import { type Ended, renderHere } from "./support/renderHere";
+import { json, TestApiServer } from "./support/testApiServer";
 
 const FROM_SOURCES = "--conditions=@argosy-dev/source";
 const USAGE_EXIT_CODE = 2;
@@ -73,6 +74,43 @@ describe("the command render", () => {
     assert.equal(stdout, await here("prod"));
     assert.equal(stdout, await here("prod"));
     assert.notEqual(stdout, await here("dev"));
+  });
+
+  describe("where the program names its cluster", () => {
+    let api: TestApiServer;
+    before(async () => {
+      // As after a first `up` with Pulumi Cloud, which knows organizations, as nothing here does.
+      const metadata = { annotations: { "argosy.dev/program": "acme/argosy/dev" } };
+      api = await TestApiServer.start((_, response) => json(response, { metadata, items: [] }));
+      addFiles(copy, { "api.json": api.kubeconfig() });
+    });
+    beforeEach(() => api.calls.splice(0));
+    after(() => api.stop());
+
+    const named = [
+      ["in an argument", `cluster: { kubeconfig: "api.json" }`, ""],
+      ["by a context alone", `cluster: { context: "prod" }`, ""],
+      ["in its configuration", "", "  kubernetes:kubeconfig: api.json\n"],
+    ] as const;
+    for (const [how, argument, configuration] of named) {
+      it(`${how}, looks into none and says nothing about it`, () =>
+        edited(
+          "index.ts",
+          () => `
+            import { Operators } from "@argosy-dev/argosy";
+            new Operators("shop", { handlers: "./handlers", ${argument} });`,
+          () =>
+            edited(
+              "Pulumi.dev.yaml",
+              (text) => text + configuration,
+              async () => {
+                const { stdout, stderr, status } = await renderHere(copy);
+                assert.deepEqual([status, stderr, api.calls], [0, "", []]);
+                assert.match(stdout, /^kind: CustomResourceDefinition$/m);
+              },
+            ),
+        ));
+    }
   });
 
   it("prints nothing but manifests, also where the program warns", () =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
-import { type Registration, type Run, run } from "./program";
+import { type Registration, type Run, type RunOptions, run } from "./program";
 
 /**
  * What Pulumi logs while something runs. As in Pulumi (sdk/nodejs/log/index.ts), messages come one after another, and one
@@ -38,8 +38,8 @@ export function named({ registrations }: Run, name: string): Registration {
 }
 
 /** Checks that a program is refused with an error that Pulumi shows without a stack trace. */
-export function refused(program: () => unknown, message: RegExp): Promise<void> {
-  return assert.rejects(run(program), (error) => {
+export function refused(program: () => unknown, message: RegExp, options: RunOptions = {}): Promise<void> {
+  return assert.rejects(run(program, options), (error) => {
     assert.ok(pulumi.RunError.isInstance(error), `not shown without a stack trace: ${error}`);
     assert.match(error.message, message);
     return true;

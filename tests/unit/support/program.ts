@@ -50,11 +50,14 @@ export function runStack(stack: string, options: StackOptions = {}): Promise<Run
   return run(require("../../../index") as () => unknown, { ...options, folder: FOLDER, values });
 }
 
+/** How any program is run. */
+export interface RunOptions extends ProgramOptions {
+  /** Pulumi's configuration, by keys with a prefix. @default none */
+  readonly values?: Readonly<Record<string, string>>;
+}
+
 /** Runs any program, with the errors of all that it began. */
-export async function run(
-  program: () => unknown,
-  options: ProgramOptions & { readonly values?: Readonly<Record<string, string>> } = {},
-): Promise<Run> {
+export async function run(program: () => unknown, options: RunOptions = {}): Promise<Run> {
   const requests = new Map<string, RegisterRequest>();
   const { resources, outputs } = await runProgram(
     () => {
