@@ -40,10 +40,7 @@ export async function connectionFromKubeconfig(
     else if (source) config.loadFromFile(source);
     else config.loadFromDefault();
   } catch (error) {
-    const file = isText(source) ? undefined : (source ?? process.env.KUBECONFIG);
-    throw new KubeconfigError(
-      `${file ?? "the kubeconfig"} is not a valid kubeconfig: ${complaint(error as Error)}. Correct it, or name another one.`,
-    );
+    throw new KubeconfigError(`${refusal(source, error as Error)}. Correct it, or name another one.`);
   }
   if (config.getCurrentContext() === MADE_UP) {
     throw new KubeconfigError(
@@ -122,13 +119,25 @@ function refuseUnreachable({ name, server, proxyUrl }: Cluster): void {
 
 /** Whether this is the text of a kubeconfig. Otherwise it is the path of one. */
 function isText(source: string | undefined): source is string {
-  return source !== undefined && (source.includes("\n") || source.startsWith("{"));
+  return source !== undefined && /\n|^\s*\{/.test(source);
+}
+
+/** What a path begins with, or a short relative one. A kubeconfig in base64 is neither. */
+const PATH = /^([./~]|[a-z]:[\\/])|^.{1,64}$/i;
+
+/** Says why a kubeconfig is refused. Only what is certainly a path is named: everything else may be a secret. */
+function refusal(given: string | undefined, error: Error): string {
+  if (isText(given)) return `the kubeconfig is not a valid kubeconfig: ${complaint(error)}`;
+  const file = given || process.env.KUBECONFIG || "~/.kube/config";
+  if (PATH.test(file)) return `${file} is not a valid kubeconfig: ${complaint(error)}`;
+  if (!given) return "KUBECONFIG is not the path of a file";
+  return "the kubeconfig is neither the text of a kubeconfig nor the path of a file. If it is in base64, decode it";
 }
 
 /** Why a kubeconfig cannot be read, without a word of its content: that may be a token. */
 function complaint(error: Error & { reason?: string; mark?: { line: number }; syscall?: string }): string {
-  // The message of a YAML parser shows the lines around the error.
-  if (error.reason && error.mark) return `${error.reason} in line ${error.mark.line + 1}`;
+  // The message of a YAML parser shows the lines around the error, and its reason may end with a word of them.
+  if (error.reason && error.mark) return `${error.reason.split(/ ?["!:]/)[0]} in line ${error.mark.line + 1}`;
   // client-node takes the clusters of what it parsed, and an empty file is parsed to nothing.
   if (error instanceof TypeError) return "it has no clusters, users and contexts";
   // As Node writes it: "ENOENT: no such file or directory, open '/none'".

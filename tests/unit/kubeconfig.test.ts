@@ -125,7 +125,13 @@ describe("the connection of a kubeconfig", () => {
   });
 
   it("is refused without a word of what is in it", async () => {
-    for (const source of ["users:\n  - token: SECRET\n   x: {", '{"users": [{"token": "SECRET"']) {
+    const texts = [
+      "users:\n  - token: SECRET\n   x: {",
+      '{"users": [{"token": "SECRET"',
+      "{users: [{token: *SECRET}]}",
+      "{users: [{token: !SECRET x}]}",
+    ];
+    for (const source of texts) {
       assert.match(
         (await refusal(source)).message,
         /^the kubeconfig is not a valid kubeconfig: (?!.*SECRET)/s,
@@ -133,7 +139,34 @@ describe("the connection of a kubeconfig", () => {
     }
   });
 
-  async function refusal(source: string): Promise<Error> {
+  it("is refused without a word of it where it is neither a kubeconfig nor a path", async () => {
+    const text = JSON.stringify(KUBECONFIG);
+    for (const encoding of ["base64", "base64url", "hex"] as const) {
+      const source = Buffer.from(text).toString(encoding);
+      assert.equal(
+        (await refusal(source)).message,
+        "the kubeconfig is neither the text of a kubeconfig nor the path of a file. If it is in base64, decode it. " +
+          "Correct it, or name another one.",
+      );
+    }
+    assert.match(
+      (await refusal(` ${text.slice(0, -1)}`)).message,
+      /^the kubeconfig is not a valid kubeconfig: unexpected end /,
+    );
+  });
+
+  it("is refused without a word of it where KUBECONFIG contains it", async () => {
+    const putBack = rememberVariables("KUBECONFIG");
+    process.env.KUBECONFIG = stringify(KUBECONFIG);
+    try {
+      const expected = "KUBECONFIG is not the path of a file. Correct it, or name another one.";
+      assert.equal((await refusal()).message, expected);
+    } finally {
+      putBack();
+    }
+  });
+
+  async function refusal(source?: string): Promise<Error> {
     const error = await connectionFromKubeconfig(source).then(
       () => undefined,
       (refused: unknown) => refused,
