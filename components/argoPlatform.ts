@@ -9,7 +9,7 @@ import { type Cluster, clusterOf } from "./cluster";
 import { type CompletePlatformArgs, completePlatformArgs } from "./completeArguments";
 import { componentNamed, withReadableErrors } from "./errors";
 import { hasPlaceholders } from "./inputs";
-import { warnOfSdk } from "./kubernetesSdk";
+import { checkSdk } from "./kubernetesSdk";
 import { noteMade } from "./made";
 import { madeBy } from "./manifests/installation";
 import type { ConfigMap } from "./manifests/kinds";
@@ -68,6 +68,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
    */
   constructor(name: string, args: ArgoPlatformArgs = {}, opts: pulumi.ComponentResourceOptions = {}) {
     const component = componentNamed("ArgoPlatform", name);
+    checkSdk(component);
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
     const { cluster, options } = clusterOf(name, args.cluster, opts);
@@ -76,7 +77,6 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     super("argosy:index:ArgoPlatform", name, {}, settled);
     claim(cluster, claimsOf(component, complete), this);
     noteMade(cluster, marked(sets));
-    warnOfSdk();
     const child = { parent: this };
     const guarded = { ...child, ...protectedIf(complete.protect) };
     const register = (role: string, set: ManifestSet, options: pulumi.CustomResourceOptions) =>

@@ -2,30 +2,42 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { peerDependencies } from "../package.json";
+import { isAtLeast } from "../preflight/isAtLeast";
+import { ConfigurationError } from "./errors";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
 
 const SDK = "@pulumi/kubernetes";
 let warned = false;
 
 /**
- * Warns once if the program has another copy of the Kubernetes SDK than this package, or a version that this package does not
- * accept. npm installs such copies if it is forced to, or if a package is linked.
+ * Refuses a Kubernetes SDK that is too old. Its provider takes over an object that exists already, and does not fail: for a renamed
+ * component, Pulumi would create its CRDs in this way, and then delete them as those of the former name.
  *
+ * Warns once if the SDK is of another major version than this package accepts, or if the program has another copy of the SDK. npm
+ * installs such copies if it is forced to, or if a package is linked.
+ *
+ * @param component the name of the component in errors: `Operators "shop"`
  * @param programFolder - the folder of the Pulumi program. Pulumi runs a program in its folder
+ * @throws ConfigurationError if the SDK is too old
  */
-export function warnOfSdk(programFolder = process.cwd()): void {
+export function checkSdk(component: string, programFolder = process.cwd()): void {
   const ours = copyFor(__filename);
-  const theirs = copyFor(path.join(programFolder, "index.js"));
-  if (warned || !ours) return;
+  if (!ours) return;
   const accepted = peerDependencies[SDK];
   const remedy = `Ask for ${SDK} ${accepted} in the program's package.json, and run: npm dedupe`;
+  const [oldest, us] = [accepted.slice(1), `${PACKAGE_NAME} ${ARGOSY_VERSION}`];
+  const place = `${SDK} ${ours.version}, which is in ${ours.folder}`;
+  if (!isAtLeast(ours.version, oldest)) {
+    const problem = `${us} needs ${SDK} ${oldest} or newer, because the provider of an older one may delete CRDs with all their objects. There is ${place}. ${remedy}.`;
+    throw new ConfigurationError([`${component}: ${problem}`]);
+  }
+  const theirs = copyFor(path.join(programFolder, "index.js"));
   const complaint =
     theirs && theirs.folder !== ours.folder
       ? `There are two copies of ${SDK}. The program has ${theirs.version} in ${theirs.folder}. ${PACKAGE_NAME} has ` +
         `${ours.version} in ${ours.folder}. Pulumi may use two versions of the Kubernetes provider in one stack`
-      : majorOf(ours.version) !== majorOf(accepted) &&
-        `${PACKAGE_NAME} ${ARGOSY_VERSION} was not made for ${SDK} ${ours.version}, which is in ${ours.folder}`;
-  if (!complaint) return;
+      : majorOf(ours.version) !== majorOf(accepted) && `${us} was not made for ${place}`;
+  if (warned || !complaint) return;
   warned = true;
   void pulumi.log.warn(`${complaint}. ${remedy}`);
 }

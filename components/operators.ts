@@ -9,7 +9,7 @@ import { DeployedOperator } from "./deployedOperator";
 import { componentNamed, withReadableErrors } from "./errors";
 import { EventPath } from "./eventPath";
 import { isInput } from "./inputs";
-import { warnOfSdk } from "./kubernetesSdk";
+import { checkSdk } from "./kubernetesSdk";
 import type { Platform } from "./manifests/platform/options";
 import { notesOn } from "./notes";
 import { checkOperatorsInCluster } from "./operatorsInCluster";
@@ -63,6 +63,7 @@ export class Operators extends pulumi.ComponentResource {
    */
   constructor(name: string, args: OperatorsArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const component = componentNamed("Operators", name);
+    checkSdk(component);
     const plan = planOperators(args, component);
     const { operators, platform, protect, toMake, made } = plan;
     announce({ used: operators });
@@ -71,7 +72,6 @@ export class Operators extends pulumi.ComponentResource {
     const check = checkOperatorsInCluster(plan, sets, cluster, opts.dependsOn !== undefined);
     super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
     claim(cluster, claimsOf(plan), this);
-    warnOfSdk();
     sayAfter(check, component, notesOn(operators, platform));
     const child = { parent: this };
     this.argoPlatform = toMake && new ArgoPlatform(`${name}-platform`, toMake, child);

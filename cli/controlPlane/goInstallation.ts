@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { isAtLeast } from "../isAtLeast";
+import { isAtLeast } from "../../preflight/isAtLeast";
 import { minimumGoVersion } from "./versions";
 
 /** Whether this machine has a Go that can build the programs. */

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { isAtLeast } from "../../preflight/isAtLeast";
 import { isRecord } from "../../runtime/json/json";
 import { CommandError } from "../commandError";
 import { takeLock } from "../controlPlane/lock";
 import { etcdVersion, kubernetesVersion } from "../controlPlane/versions";
-import { isAtLeast } from "../isAtLeast";
 import { placeOf } from "./stableKubeconfig";
 
 /** The data that a control plane keeps from one start to the next. */

@@ -5,9 +5,9 @@ import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
 import { loadOperators } from "../../definition/loadOperators";
 import { OperatorError } from "../../definition/problems";
 import { engines } from "../../package.json";
+import { isAtLeast } from "../../preflight/isAtLeast";
 import { complaintOfSystem, UsageError } from "../commandError";
 import { cacheDirectory, programPaths } from "../controlPlane/cache";
-import { isAtLeast } from "../isAtLeast";
 import { findHandlers, type HandlersOptions } from "../project";
 import { type Finding, fine, missing, warning } from "./checkup";
 

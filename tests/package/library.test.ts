@@ -239,27 +239,42 @@ describe("the npm package", function () {
 
   it("warns once where the program has another copy of @pulumi/kubernetes, with both folders and what to do", () => {
     const second = `node_modules/${PACKAGE_NAME}/node_modules/@pulumi/kubernetes`;
-    giveSdk(second, "4.0.0");
+    giveSdk(second, "4.99.0");
     const { stderr } = play("javascript.js");
     rmSync(path.join(project.folder, second), { recursive: true });
     const [warning = "", ...others] = stderr.trim().split("\n");
     assert.deepEqual(others, []);
     assert.match(warning, /^warning: .*There are two copies of @pulumi\/kubernetes\. /);
     const programs = path.dirname(require.resolve("@pulumi/kubernetes/package.json"));
-    for (const part of [`4.0.0 in ${path.join(project.folder, second)}`, ` in ${programs}`, "npm dedupe"]) {
+    for (const part of [`4.99.0 in ${path.join(project.folder, second)}`, ` in ${programs}`, "npm dedupe"]) {
       assert.ok(warning.includes(part), warning);
     }
   });
 
-  it("warns where the one copy of @pulumi/kubernetes is of a version that it is not made for", () => {
+  describe("where the one copy of @pulumi/kubernetes", () => {
     const place = "node_modules/@pulumi/kubernetes";
-    rmSync(path.join(project.folder, place));
-    giveSdk(place, "3.30.2");
-    const { stderr } = play("javascript.js");
-    assert.match(
-      stderr,
-      /^warning: .* was not made for @pulumi\/kubernetes 3\.30\.2, which is in .*\^4\.0\.0/,
-    );
+    before(() => rmSync(path.join(project.folder, place)));
+
+    it("is of a newer version than it is made for, warns", () => {
+      giveSdk(place, "5.0.0");
+      assert.match(
+        play("javascript.js").stderr,
+        /^warning: .* was not made for @pulumi\/kubernetes 5\.0\.0, which is in .*\^4\.34\.0/,
+      );
+    });
+
+    it("is so old that its provider takes over what exists already, refuses", () => {
+      for (const version of ["3.30.2", "4.28.0", "4.33.1"]) {
+        giveSdk(place, version);
+        const { stderr, status } = project.node("play.cjs", "javascript.js");
+        assert.notEqual(status, 0);
+        assert.match(
+          stderr,
+          /Operators "ops": .* needs @pulumi\/kubernetes 4\.34\.0 or newer, because the provider of an older/,
+        );
+        assert.match(stderr, /There is @pulumi\/kubernetes \d\S+, which is in .*npm dedupe\.$/m);
+      }
+    });
   });
 
   it("has the same bytes when it is built in another folder", async () => {

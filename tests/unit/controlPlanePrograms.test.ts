@@ -5,7 +5,7 @@ import { assetOf } from "../../cli/controlPlane/assets";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
 import { linkerFlags, moduleFile } from "../../cli/controlPlane/goModule";
 import { type ProgramName, programNames, programs } from "../../cli/controlPlane/programs";
-import { isAtLeast } from "../../cli/isAtLeast";
+import { isAtLeast } from "../../preflight/isAtLeast";
 import { PACKAGE_FOLDER } from "../../tools/packageFolder";
 
 function program(name: ProgramName) {

@@ -34,8 +34,13 @@ describe("the packages", () => {
       assert.ok(!existsSync(path.join(ROOT, "node_modules/@pulumi/kubernetesx/node_modules", name)));
     });
 
-    it(`leave the version of ${name} to the program, within a major version`, () => {
-      assert.equal(range, `^${devDependencies[name]?.split(".")[0]}.0.0`);
+    it(`leave the version of ${name} to the program, from the oldest that docs/deploy.md supports and CI tests`, () => {
+      const oldest = /^\^(\d+\.\d+)\.0$/.exec(range)?.[1];
+      const page = readFileSync(path.join(ROOT, "docs/deploy.md"), "utf8");
+      assert.equal(new RegExp(`^\\| \`${name}\` \\| (\\S+) or newer `, "m").exec(page)?.[1], oldest);
+      const tested = readFileSync(path.join(ROOT, ".github/workflows/versions.yml"), "utf8");
+      assert.ok(tested.includes(` ${name}@${oldest}.0 `), range);
+      assert.equal(range.split(".")[0], `^${devDependencies[name]?.split(".")[0]}`);
       assert.equal(dependencies[name], undefined);
     });
   }
