@@ -32,6 +32,7 @@ type Check = (look: Look, program: ExpectedProgram) => Promise<Findings>;
 export async function checkInCluster(component: string, cluster: Cluster, check: Check): Promise<void> {
   if (isWithoutCluster()) return;
   const makesAt = makesIn(cluster);
+  sayTakesOver(component);
   const connection = await cluster.connection;
   // No message is awaited: Pulumi sends one after another, and an earlier one may be about a component that waits for this.
   if (!connection) return sayUnchecked(component, cluster);
@@ -68,6 +69,16 @@ export async function checkInCluster(component: string, cluster: Cluster, check:
 /** Whether objects are really created and deleted. A test with mocks has no engine. */
 function isUp(): boolean {
   return !pulumi.runtime.isDryRun() && pulumi.runtime.getEngine() !== undefined;
+}
+
+const TAKES_OVER = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS";
+
+/** No check can tell which objects Pulumi deletes after a component was renamed: the program makes objects of the same names. */
+function sayTakesOver(component: string): void {
+  if (process.env[TAKES_OVER] !== "true" || !isNew(TAKES_OVER)) return;
+  void pulumi.log.warn(
+    `${component}: ${TAKES_OVER} is true, so Pulumi takes over objects that exist already. If the preview deletes objects that this program still makes, do not go on: Pulumi would take them over, and then delete them. Give a renamed component an alias with its former name first.`,
+  );
 }
 
 /** Once for each provider, since a component and its parts have the same one. */

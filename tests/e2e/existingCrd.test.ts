@@ -115,6 +115,19 @@ describe("a CRD that kubectl has applied, with an object", function () {
     assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
   });
 
+  it("stays if the component has another name, and its former name as an alias", async () => {
+    const { project, stack } = installation;
+    project.edit("index.js", 'Operators("argosy", {', 'Operators("renamed", {');
+    project.edit("index.js", ": platform\n  });", ': platform\n  }, { aliases: [{ name: "argosy" }] });');
+    const { summary } = await stack.up();
+    assert.deepEqual(
+      [summary.resourceChanges?.create, summary.resourceChanges?.delete],
+      [undefined, undefined],
+    );
+    assert.equal((await session().api.get(CRD)).metadata.uid, theirs.crd.metadata.uid);
+    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
+  });
+
   it("is deleted by pulumi destroy, with its object", async () => {
     await installation.destroy();
     await session().api.assertGone(CRD);

@@ -6,6 +6,7 @@ import { checkInCluster } from "../../components/checkInCluster";
 import type { Cluster } from "../../components/cluster";
 import { Operators } from "../../components/operators";
 import { NOTHING } from "../../preflight/lookInCluster";
+import { rememberVariables } from "../environment";
 import { removeFolder } from "./operatorFolder";
 import { logged, refused } from "./support/componentRuns";
 import { found } from "./support/fakeLook";
@@ -69,6 +70,24 @@ describe("the check of a component in its cluster", function () {
       run(check, { cluster: true }),
       /It: pulumi up would delete the namespace argosy that this stack created, /,
     );
+  });
+
+  it("warns once of what is deleted after a component was renamed, if Pulumi may take over what exists", async () => {
+    const putBack = rememberVariables("PULUMI_K8S_UPSERT_EXISTING_OBJECTS");
+    api.answer = (_, response) => json(response, { metadata: {}, items: [] });
+    const both = async () => void (await Promise.all([check(), check()]));
+    const lines = () => logged(() => run(both, { cluster: true }));
+    try {
+      delete process.env.PULUMI_K8S_UPSERT_EXISTING_OBJECTS;
+      assert.equal(await lines(), "");
+      process.env.PULUMI_K8S_UPSERT_EXISTING_OBJECTS = "true";
+      assert.match(
+        await lines(),
+        /^It: PULUMI_K8S_UPSERT_EXISTING_OBJECTS is true, .*take them over, and then delete them\. .*alias.*$/,
+      );
+    } finally {
+      putBack();
+    }
   });
 
   describe("of operators", () => {
