@@ -2,13 +2,14 @@ import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { languageOf } from "../runtime/definition/handlerProgram";
 import { checkFunction } from "./bundleFunction";
+import { isLeftOut } from "./leftOut";
 import type { Problems, Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
 
 /** A word of a command that looks like a file of the folder: "main.py", "./bin/run.sh"; not "-x.y", not a URL. */
 const FILE_NAME = /^(?!-)[\w./-]*[\w-]\.[A-Za-z]\w*$/;
 
-/** Checks that the files in the operator's folder that its handler names exist, and seem to define the required functions. */
+/** Checks that the files that the handler names exist, are deployed, and seem to define the required functions. */
 export function checkHandlerFiles(
   folder: string,
   { handler, finalize }: Pick<CheckedDefinition, "handler" | "finalize">,
@@ -47,6 +48,14 @@ function isThere(folder: string, name: string, field: string, remedy: string, re
   if (!file.startsWith(folder + path.sep)) {
     const advice = "Put the file into the folder: only files in the folder are deployed.";
     report(field, `"${name}" is outside of the operator's folder`, advice);
+    return false;
+  }
+  const parts = path.relative(folder, file).split(path.sep);
+  const leftOut = parts.find((part, index) => isLeftOut(part, index === 0));
+  if (leftOut !== undefined) {
+    const advice =
+      "Put the file elsewhere in the folder, or into the image, and then give its absolute path.";
+    report(field, `"${name}" is not deployed, because ${leftOut} is left out`, advice);
     return false;
   }
   const complaint = unreadable(file);

@@ -46,6 +46,16 @@ describe("loadOperator", () => {
     ],
     ["a missing program of the folder", command("./run"), /^handler.command\[0\] ".\/run" is missing\. /],
     [
+      "a program in node_modules, which is not deployed",
+      command("./node_modules/.bin/tsx", "main.py"),
+      /^handler.command\[0\] ".\/node_modules\/.bin\/tsx" is not deployed, because node_modules is left out\. Put/,
+    ],
+    [
+      "a handler among the fixtures, which are not deployed",
+      { handler: "fixtures/main.py" },
+      /^handler "fixtures\/main.py" is not deployed, because fixtures is left out\. Put/,
+    ],
+    [
       "a file outside of the folder",
       command("python3", "../x.py"),
       /is outside of the operator's folder\. Put/,

@@ -1,5 +1,6 @@
 import { readdirSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
+import { isLeftOut } from "../../../definition/leftOut";
 import type { Problems, Report } from "../../../definition/problems";
 import { isRecord } from "../../../runtime/program";
 
@@ -17,11 +18,6 @@ export interface CarriedFile {
  * knows on which machine their files will run.
  */
 export type Destination = "configMaps" | "image";
-
-/** Names that are left out everywhere: hidden files, files that tools leave behind, editors' backups. */
-const LEFT_OUT = /^(\..*|__pycache__|node_modules|.*~|#.*#|.*\.(swp|bak))$/;
-/** Names that are left out at the top of an operator's folder, because Argosy itself reads them. */
-const OWN = ["operator.yaml", "fixtures"];
 
 /** A name that can be a part of a ConfigMap's key. */
 const CARRIABLE = /^[-_a-zA-Z0-9]+(\.[-_a-zA-Z0-9]+)*$/;
@@ -52,7 +48,7 @@ export function carriedFiles(
   function visit(directory: string, prefix: string, above: readonly string[]): void {
     // The order does not depend on the locale, because it is part of the manifest.
     for (const name of readdirSync(directory).sort()) {
-      if (LEFT_OUT.test(name) || (isOwn && prefix === "" && OWN.includes(name))) continue;
+      if (isLeftOut(name, isOwn && prefix === "")) continue;
       const file = path.join(directory, name);
       const report = problems.in(path.join(folder, prefix, name));
       if (destination === "configMaps" && !isCarriable(name, report)) continue;
