@@ -1,5 +1,6 @@
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import type { NeededNamespace } from "../preflight/checkNamespaces";
 import { checkPlatform } from "../preflight/checkPlatform";
 import type { Manifest } from "../runtime/program";
 import type { ArgoPlatformArgs } from "./arguments";
@@ -18,7 +19,7 @@ import { buildMonitoring } from "./manifests/monitoring/monitoring";
 import { buildArgoEventsController } from "./manifests/platform/argoEvents";
 import { buildArgoServer } from "./manifests/platform/argoServer";
 import { buildArgoEventsDefinitions, buildArgoWorkflowsDefinitions } from "./manifests/platform/definitions";
-import { buildNamespaces } from "./manifests/platform/namespaces";
+import { buildNamespaces, namespacesOf } from "./manifests/platform/namespaces";
 import type { Platform } from "./manifests/platform/options";
 import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
@@ -72,7 +73,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
     const { cluster, options } = clusterOf(name, args.cluster, opts);
-    const check = checked(component, complete, sets, cluster);
+    const check = checked(component, complete, sets, cluster, opts.dependsOn !== undefined);
     const settled = afterCheck(check, options, installersFor(complete, cluster));
     super("argosy:index:ArgoPlatform", name, {}, settled);
     claim(cluster, claimsOf(component, complete), this);
@@ -139,7 +140,9 @@ function crdsKey(half: Half): string {
   return `crds ${half}`;
 }
 
-function claimsOf(component: string, { namespace, ...modes }: CompletePlatformArgs): readonly Claim[] {
+function claimsOf(component: string, args: CompletePlatformArgs): readonly Claim[] {
+  const { namespace } = args;
+  const { controllers } = namespacesOf(args);
   return [
     {
       key: platformKey(namespace),
@@ -148,13 +151,24 @@ function claimsOf(component: string, { namespace, ...modes }: CompletePlatformAr
       remedy:
         "Use that platform: give its field `platform` as the argument `platform`. Or choose other namespaces.",
     },
-    ...HALVES.filter((half) => modes[half] === "install").map((half) => ({
+    ...(controllers ? [claimToControllers(component, controllers)] : []),
+    ...HALVES.filter((half) => args[half] === "install").map((half) => ({
       key: crdsKey(half),
       what: `the installation of ${half}`,
       component,
       remedy: `Set ${half} to "share".`,
     })),
   ];
+}
+
+/** The controllers and argo-server have fixed names. */
+function claimToControllers(component: string, namespace: string): Claim {
+  return {
+    key: `controllers ${namespace}`,
+    what: `the namespace "${namespace}" of controllers`,
+    component,
+    remedy: "Give one of the two another controllerNamespace.",
+  };
 }
 
 /** The objects of a platform that bear the program's mark. */
@@ -177,15 +191,32 @@ function installersFor(args: Pick<CompletePlatformArgs, Half>, cluster: Cluster)
   return used.map((half) => claimant(cluster, crdsKey(half))).filter((installer) => installer !== undefined);
 }
 
-function checked(component: string, args: CompletePlatformArgs, sets: Sets, cluster: Cluster): Promise<void> {
+function checked(
+  component: string,
+  args: CompletePlatformArgs,
+  sets: Sets,
+  cluster: Cluster,
+  isAfterOthers: boolean,
+): Promise<void> {
   const { archive, ...others } = args;
   const namespaces = Object.values(sets.namespaces).map(({ metadata }) => metadata.name);
+  const needed = args.createNamespaces || isAfterOthers ? [] : neededBy(args);
   return checkInCluster(component, cluster, (look, program) =>
     checkPlatform(look, {
       ...others,
       ...program,
       namespaces,
+      needed,
       ...(archive && !hasPlaceholders(archive.secret) && { archive }),
     }),
   );
+}
+
+/** The namespaces of a platform, with the arguments that name them. */
+function neededBy(args: CompletePlatformArgs): NeededNamespace[] {
+  const { controllers, operators } = namespacesOf(args);
+  return [
+    { namespace: operators, place: "namespace" },
+    ...(controllers ? [{ namespace: controllers, place: "controllerNamespace" }] : []),
+  ];
 }

@@ -13,10 +13,10 @@ import { checkSdk } from "./kubernetesSdk";
 import type { Platform } from "./manifests/platform/options";
 import { notesOn } from "./notes";
 import { checkOperatorsInCluster } from "./operatorsInCluster";
-import { buildOperators } from "./operatorsManifests";
+import { buildOperators, crdsOf, type OperatorsManifests } from "./operatorsManifests";
 import { type OperatorsPlan, planOperators } from "./operatorsPlan";
 import { OutsideEvents } from "./outsideEvents";
-import { after, protectedIf, register } from "./register";
+import { after, dependsOnIn, protectedIf, register } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -71,10 +71,11 @@ export class Operators extends pulumi.ComponentResource {
     const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
     const check = checkOperatorsInCluster(plan, sets, cluster, opts.dependsOn !== undefined);
     super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
-    claim(cluster, claimsOf(plan), this);
+    claim(cluster, claimsOf(plan, sets), this);
     sayAfter(check, component, notesOn(operators, platform));
     const child = { parent: this };
-    this.argoPlatform = toMake && new ArgoPlatform(`${name}-platform`, toMake, child);
+    this.argoPlatform =
+      toMake && new ArgoPlatform(`${name}-platform`, toMake, { ...child, ...dependsOnIn(opts) });
     const ground = this.argoPlatform ?? made ?? claimant(cluster, platformKey(platform.namespace));
     const onGround = after(child, ground ? [ground] : []);
 
@@ -107,7 +108,10 @@ export class Operators extends pulumi.ComponentResource {
   }
 }
 
-function claimsOf({ component, installation, operators, platform: { namespace } }: OperatorsPlan): Claim[] {
+function claimsOf(
+  { component, installation, operators, platform: { namespace } }: OperatorsPlan,
+  sets: OperatorsManifests,
+): Claim[] {
   return [
     {
       key: `installation ${installation}`,
@@ -120,6 +124,12 @@ function claimsOf({ component, installation, operators, platform: { namespace } 
       what: `an operator "${name}" in the namespace "${namespace}"`,
       component,
       remedy: "Give one of the two another name.",
+    })),
+    ...crdsOf(sets).map(({ crd }) => ({
+      key: `crd ${crd.metadata.name}`,
+      what: `the CRD ${crd.metadata.name}`,
+      component,
+      remedy: "A kind has one operator in a cluster. Give one of the two another kind.",
     })),
   ];
 }

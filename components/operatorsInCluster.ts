@@ -13,7 +13,7 @@ import { installationNameOf } from "./manifests/installation";
 import { isTakenBack } from "./manifests/metadata";
 import { runnerNameOf } from "./manifests/names";
 import { namespacesFor } from "./manifests/outside/options";
-import type { OperatorsManifests } from "./operatorsManifests";
+import { crdsOf, type OperatorsManifests } from "./operatorsManifests";
 import type { OperatorsPlan } from "./operatorsPlan";
 
 /**
@@ -29,7 +29,7 @@ export function checkOperatorsInCluster(
   const { component, installation, operators, platform } = plan;
   const { namespace } = platform;
   const accounts = { namespace, accountOf: runnerNameOf };
-  // The platform creates its own namespace. What the operators come after may create the others.
+  // The platform creates its own namespace, or checks it. What the operators come after may create the others.
   const needed = isAfterOthers
     ? []
     : operators.flatMap(namespacesOf).filter((each) => each.namespace !== namespace);
@@ -46,10 +46,12 @@ export function checkOperatorsInCluster(
   );
 }
 
-function customResourcesOf({ operators }: OperatorsManifests): ExpectedCustomResource[] {
-  return operators.flatMap(({ operator, manifests: { crd } }) =>
-    crd ? [{ operator, crd: crd.metadata.name, takesExisting: isTakenBack(crd) }] : [],
-  );
+function customResourcesOf(sets: OperatorsManifests): ExpectedCustomResource[] {
+  return crdsOf(sets).map(({ operator, crd }) => ({
+    operator,
+    crd: crd.metadata.name,
+    takesExisting: isTakenBack(crd),
+  }));
 }
 
 /** The namespaces that an operator names. It gets a Role in each. */

@@ -35,6 +35,11 @@ export function buildOperators(plan: OperatorsPlan) {
   };
 }
 
+/** The operators' own CRDs. An operator with `watch` has none. */
+export function crdsOf({ operators }: OperatorsManifests) {
+  return operators.flatMap(({ operator, manifests: { crd } }) => (crd ? [{ operator, crd }] : []));
+}
+
 /** A cluster has only one CRD of a name: it says which program made it. */
 function marked({ crd, ...others }: OperatorManifests): OperatorManifests {
   return { ...others, crd: crd && madeBy(thisProgram(), crd) };

@@ -109,6 +109,13 @@ export function parentIn({ parent }: pulumi.ResourceOptions): Pick<pulumi.Resour
   return parent ? { parent } : {};
 }
 
+/** The option with which a part of a component is registered after everything that the component itself comes after. */
+export function dependsOnIn({
+  dependsOn,
+}: pulumi.ResourceOptions): Pick<pulumi.ResourceOptions, "dependsOn"> {
+  return dependsOn === undefined ? {} : { dependsOn };
+}
+
 /** The same options, for a resource that comes after further resources. */
 export function after(
   opts: pulumi.CustomResourceOptions,

@@ -1,9 +1,9 @@
 import { type Findings, type Look, NOTHING } from "./lookInCluster";
 
-/** A namespace in which an operator gets a Role. */
+/** A namespace in which a component makes objects, and which it does not create. */
 export interface NeededNamespace {
   readonly namespace: string;
-  /** Where the operator names it: "handlers/press/operator.yaml". */
+  /** The file or the argument that names it: "handlers/press/operator.yaml", "controllerNamespace". */
   readonly place: string;
 }
 
@@ -18,8 +18,8 @@ export async function checkNamespaces(look: Look, namespaces: readonly NeededNam
     new Set(namespaces.filter(({ namespace }) => namespace === name).map(({ place }) => place));
   const named = missing.map((name) => `${name} (${[...placesOf(name)].join(", ")})`);
   const warning =
-    `these namespaces are not in the cluster: ${named.join(", ")}. Kubernetes refuses the operators' Roles there, so pulumi up ` +
-    "may fail half-way. Create the namespaces first, or correct the files named in brackets. If this program creates them, name " +
-    "them in the option dependsOn of the operators.";
+    `these namespaces are not in the cluster: ${named.join(", ")}. Kubernetes creates nothing there, so pulumi up may fail ` +
+    "half-way. Create the namespaces first, or correct the names in the files or arguments in brackets. If this program creates " +
+    "the namespaces, name them in the option dependsOn of this component.";
   return { problems: [], warnings: [warning] };
 }

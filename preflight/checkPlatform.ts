@@ -1,6 +1,7 @@
 import { checkAdoptedController } from "./checkAdoptedController";
 import { checkImageVolumes } from "./checkImageVolumes";
 import type { ExpectedProgram } from "./checkLosses";
+import { checkNamespaces, type NeededNamespace } from "./checkNamespaces";
 import { checkRestrictions } from "./checkRestrictions";
 import { HALVES, type Half } from "./halves";
 import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
@@ -27,6 +28,8 @@ export interface ExpectedPlatform extends ExpectedProgram {
   readonly argoWorkflows: Mode;
   /** The namespaces that it creates. */
   readonly namespaces: readonly string[];
+  /** The namespaces that must exist, since it does not create them. */
+  readonly needed: readonly NeededNamespace[];
   /** The id of the Workflow controller that handles its runs. */
   readonly instanceId: string;
   /** Whether pods have no init container of Argo's own. @default false */
@@ -48,6 +51,7 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
   const all = await Promise.all([
     ...HALVES.map((half) => checkHalf(half, platform, look)),
     ...platform.namespaces.map((name) => checkNamespace(name, platform, look)),
+    checkNamespaces(look, platform.needed),
     ...MONITORING_KINDS.filter(({ option }) => platform.monitoring?.[option]).map((kind) =>
       checkMonitoring(kind, look),
     ),

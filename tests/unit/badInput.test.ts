@@ -142,6 +142,7 @@ describe("bad input is refused before anything is registered:", () => {
       controllerNamespace: "argosy-system",
       instanceId: "argosy",
       namespaces: [],
+      needed: [],
       ...SHOP,
     };
     const problemsOf = async (argoEvents: ArgoMode, argoWorkflows: ArgoMode, there = crds) => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import * as k8s from "@pulumi/kubernetes";
 import type { ComponentResourceOptions } from "@pulumi/pulumi";
 import { resetOptions } from "@pulumi/pulumi/runtime/settings";
+import type { OperatorsArgs } from "../../components/arguments";
 import { checkInCluster } from "../../components/checkInCluster";
 import type { Cluster } from "../../components/cluster";
 import { Operators } from "../../components/operators";
@@ -97,9 +98,9 @@ describe("the check of a component in its cluster", function () {
     });
     after(() => removeFolder(sample.root));
 
-    const operators = (options: ComponentResourceOptions = {}) => {
+    const operators = (options: ComponentResourceOptions = {}, args: Partial<OperatorsArgs> = {}) => {
       const cluster = { kubeconfig: api.kubeconfig() };
-      new Operators("shop", { handlers: sample.definitions, cluster }, options);
+      new Operators("shop", { handlers: sample.definitions, cluster, ...args }, options);
     };
 
     it("refuses them with one error and no other message, which Pulumi could not deliver", async () => {
@@ -120,10 +121,21 @@ describe("the check of a component in its cluster", function () {
       assert.match(warnings?.[0] ?? "", /cluster: team-b \(\S+\/press\/operator\.yaml\)\. /);
     });
 
+    it("warns of the platform's namespaces that the platform does not create and the cluster does not have", async () => {
+      const platform = { namespace: "work", controllerNamespace: "contorl", createNamespaces: false };
+      api.answer = (_, response) => refuse(response, 404);
+      const lines = await logged(() => run(() => operators({}, { platform }), { cluster: true }));
+      assert.match(
+        lines,
+        /^ArgoPlatform "shop-platform": these namespaces are not in the cluster: work \(namespace\), contorl \(controllerNamespace\)\. /m,
+      );
+    });
+
     it("does not warn if the operators come after something that may create the namespaces", async () => {
       api.answer = (_, response) => refuse(response, 404);
       const namespace = () => new k8s.core.v1.Namespace("team-b", { metadata: { name: "team-b" } });
-      const program = () => operators({ dependsOn: namespace() });
+      const platform = { createNamespaces: false };
+      const program = () => operators({ dependsOn: namespace() }, { platform });
       const lines = await logged(() => run(program, { cluster: true }));
       assert.doesNotMatch(lines, /these namespaces/);
     });

@@ -19,7 +19,7 @@ describe("the namespaces that operators name", () => {
     assert.equal(warnings?.length, 1);
     assert.match(
       warnings?.[0] ?? "",
-      /^these namespaces are not in the cluster: team-a \(handlers\/press\/operator\.yaml\), team-b \(handlers\/press\/operator\.yaml, overrides\.robot\)\. .*dependsOn of the operators\.$/,
+      /^these namespaces are not in the cluster: team-a \(handlers\/press\/operator\.yaml\), team-b \(handlers\/press\/operator\.yaml, overrides\.robot\)\. .*dependsOn of this component\.$/,
     );
   });
 

@@ -177,6 +177,35 @@ describe("the components", function () {
         billing({ handlers, platform });
       }, /an operator "gear" in the namespace "argosy" already belongs to Operators "shop"/));
 
+    it("with one CRD are refused, whatever else they are called, and with one kind that they watch they are not", async () => {
+      const cogs = gears.definitions.map((each) => ({ ...each, name: "cog", installation: "billing" }));
+      await refused(() => {
+        const { platform } = operators();
+        billing({ handlers: cogs, platform });
+      }, /^Operators "billing": the CRD gears\.shop\.example\.com already belongs to Operators "shop" in this program\. A kind has one operator in a cluster\./);
+      const watching = sample.definitions.filter(({ watch }) => watch !== undefined);
+      const others = watching.map((each) => ({ ...each, name: "guard", installation: "billing" }));
+      const made = await run(() => {
+        const { platform } = operators({ handlers: watching });
+        billing({ handlers: others, platform });
+      });
+      assert.ok(kinds(made).includes("Deployment guard-runner"));
+    });
+
+    it("with a platform each and one namespace of controllers are refused", () =>
+      refused(() => {
+        new ArgoPlatform("argo");
+        new ArgoPlatform("own", { namespace: "own", argoEvents: "share", argoWorkflows: "share" });
+      }, /^ArgoPlatform "own": the namespace "argosy-system" of controllers already belongs to ArgoPlatform "argo" in this program\. Give one of the two another controllerNamespace\.$/));
+
+    it("with a platform each may name one namespace of controllers if a platform has none of its own", async () => {
+      const made = await run(() => {
+        new ArgoPlatform("argo");
+        new ArgoPlatform("own", { namespace: "own", argoEvents: "adopt", argoWorkflows: "adopt" });
+      });
+      assert.ok(kinds(made).includes("Namespace own"));
+    });
+
     it("in two clusters have nothing to do with each other", async () => {
       const both = () => {
         operators({ cluster: { context: "one" } });

@@ -276,6 +276,7 @@ describe("the monitoring", function () {
           ...platformOptions({ monitoring }),
           ...SHOP,
           namespaces: [],
+          needed: [],
         })
       ).problems;
     assert.deepEqual(await problemsOf(ALL, { crds }), [

@@ -28,6 +28,7 @@ describe("notingUnseen", () => {
       argoWorkflows: "none",
       instanceId: "",
       namespaces: [],
+      needed: [],
       namespace: "argosy",
       controllerNamespace: "argosy-system",
     } as const;

@@ -3,16 +3,27 @@ import { labelsOf, type ManifestSet } from "../metadata";
 import { type TransformOptions, transformed } from "../transform";
 import { ownsController, type PlatformOptions } from "./options";
 
-/** The platform's namespaces, if we make them. The controllers' namespace is left out if no controller of ours would be in it. */
+/** The platform's namespaces by what is in them. That of the controllers is left out if no controller of ours would be in it. */
+export function namespacesOf({
+  namespace,
+  controllerNamespace,
+  argoEvents,
+  argoWorkflows,
+}: Pick<PlatformOptions, "namespace" | "controllerNamespace" | "argoEvents" | "argoWorkflows">): {
+  readonly operators: string;
+  readonly controllers?: string;
+} {
+  const hasControllers = ownsController(argoEvents) || ownsController(argoWorkflows);
+  return { ...(hasControllers && { controllers: controllerNamespace }), operators: namespace };
+}
+
+/** The platform's namespaces, if we make them. */
 export function buildNamespaces(options: PlatformOptions): ManifestSet {
   if (!options.createNamespaces) return {};
-  const hasControllers = ownsController(options.argoEvents) || ownsController(options.argoWorkflows);
-  return {
-    ...(hasControllers && {
-      controllers: buildNamespace(options.controllerNamespace, "controllers", options),
-    }),
-    operators: buildNamespace(options.namespace, "operators", options),
-  };
+  const named = Object.entries(namespacesOf(options));
+  return Object.fromEntries(
+    named.map(([component, name]) => [component, buildNamespace(name, component, options)]),
+  );
 }
 
 /**
