@@ -40,8 +40,9 @@ const LONGEST_GAP_MS = 5_000;
 /**
  * Submits a run for each of these objects that needs one.
  *
- * Urgent runs come first and at once. The others are spread over `withinMs` in random order. So no object is always the last, and
- * an object that is created meanwhile need not wait for them.
+ * Urgent runs come first and at once. The others are spread over `withinMs` in random order, so that an object that is created
+ * meanwhile need not wait for them. Among them, the object that has been due for the longest time comes first. So no object is
+ * always the last, even if there is never room for all.
  *
  * At most `concurrency` runs of the operator are in progress at once, no matter who submitted them, so that thousands of objects
  * make no flood of pods. Runs that are not urgent take half of these places.
@@ -57,7 +58,7 @@ export async function submitRuns(
 ): Promise<Submitted> {
   const { operator, client, begin, withinMs, lookMs, signal, onError } = options;
   const urgent = shuffled(objects.filter(({ need }) => need === "urgent"));
-  const routine = shuffled(objects.filter(({ need }) => need === "routine"));
+  const routine = dueInOrder(shuffled(objects.filter(({ need }) => need === "routine")));
   const most = routine.length;
   const gapMs = Math.min(LONGEST_GAP_MS, withinMs / Math.max(1, most));
   let runs = inProgress;
@@ -85,6 +86,13 @@ export async function submitRuns(
     runs = await listLiveRuns(options);
   }
   return { submitted, left: urgent.length + routine.length, failed };
+}
+
+/** Gives the places of the objects that are due to these objects in order. The others keep their places. */
+function dueInOrder(objects: readonly RunCandidate[]): RunCandidate[] {
+  const due = objects.filter(({ dueSince }) => dueSince !== undefined);
+  due.sort((a, b) => (a.dueSince ?? 0) - (b.dueSince ?? 0));
+  return objects.map((object) => (object.dueSince === undefined ? object : (due.shift() ?? object)));
 }
 
 function shuffled(objects: readonly RunCandidate[]): RunCandidate[] {
