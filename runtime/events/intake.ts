@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, denialIn, isApiError } from "../kubernetes/errors";
+import { ApiError, denialIn, isApiError, isBrokenPolicy } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
 import { cut } from "../text/cut";
 import { ONCE_A_MINUTE_MS } from "../text/notices";
@@ -251,7 +251,7 @@ function idIn(id: readonly string[]): string {
  * come, and a busy or unreachable API server may recover.
  */
 function isFinal(error: unknown): error is ApiError {
-  if (!(error instanceof ApiError)) return false;
+  if (!(error instanceof ApiError) || isBrokenPolicy(error)) return false;
   if (error.code === 413 || denialIn(error.message) !== undefined) return true;
   // A proxy before the API server answers in its own words. It knows nothing of the object but its size.
   return error.status.kind === "Status" && [400, 422].includes(error.code);

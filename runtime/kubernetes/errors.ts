@@ -62,6 +62,15 @@ export function denialIn(message: string): string | undefined {
 }
 
 /**
+ * Whether a policy, or one of its bindings, could not be applied to a request at all, for example because its parameters are
+ * missing. The API server words that like a denial (policy/generic/policy_dispatcher.go, addConfigError), but says nothing about
+ * the object.
+ */
+export function isBrokenPolicy({ message }: Error): boolean {
+  return /\bdenied request: failed to configure (?:policy|binding): /.test(message);
+}
+
+/**
  * What the API server answered, as an error. A webhook chooses the code and the details of its denial. But with 404 nothing is gone,
  * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its reason and details are not believed.
  */

@@ -271,6 +271,15 @@ describe("the intake", () => {
     });
   }
 
+  it("sends an event again if a policy cannot be applied, because that says nothing about the event", async () => {
+    const message =
+      "commands \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+    cluster.failures.push({ verb: "create", plural: "commands", error: refusal(422, { message }) });
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "postponed");
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "created");
+    assert.deepStrictEqual(cluster.notes, []);
+  });
+
   describe("whose CRD has another schema", () => {
     const schema: JsonObject = {
       type: "object",
