@@ -4,6 +4,7 @@ import { named } from "../kubernetes/list";
 import { formatName, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
+import type { CustomResources } from "../watch/customResources";
 import type { WorkResult } from "../work/backoff";
 import { dropOldest } from "../work/dropOldest";
 import { Workers } from "../work/workers";
@@ -18,26 +19,16 @@ export interface OrphansOptions {
   readonly writer: Pick<ChildWriter, "delete" | "readOrphan">;
   /** The kind of the objects that own the children. */
   readonly ownerKind: Resource;
-  readonly sight: Sight;
+  /** The objects that own children, as the watches know them. */
+  readonly objects: Pick<CustomResources, "hasUid" | "removedAt">;
+  /** Whether a watch would show an object of that name. */
+  readonly wouldShow: (name: ObjectName) => boolean;
+  /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
+  readonly isFollowed: (child: Child) => boolean;
   /** Takes the values of Secrets out of a text. */
   readonly masked: (text: string) => string;
   /** Called when children are still left after several tries, and when children are left on purpose. */
   readonly notice: (text: string) => void;
-}
-
-/** What the watches know of the objects that own children, and of the children. */
-export interface Sight {
-  /** Whether a watch shows an object with that uid. */
-  readonly isWatched: (uid: string) => boolean;
-  /**
-   * When a watch showed that the object with that uid went, in milliseconds since 1970 by the API server's clock. Undefined if none
-   * has.
-   */
-  readonly removedAt: (uid: string) => number | undefined;
-  /** Whether a watch would show an object of that name. */
-  readonly isShown: (name: ObjectName) => boolean;
-  /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
-  readonly isFollowed: (child: Child) => boolean;
 }
 
 /** How long the garbage collector has for the children of an object, in milliseconds. */
@@ -131,14 +122,14 @@ export class Orphans {
 
   /** Whether no watch shows the owner of a child, although one should. The child's watch may be ahead of the owner's. */
   private isMissing(owner: Owner): boolean {
-    const { isWatched, removedAt, isShown } = this.options.sight;
-    return !isWatched(owner.uid) && (removedAt(owner.uid) !== undefined || isShown(owner));
+    const { objects, wouldShow } = this.options;
+    return !objects.hasUid(owner.uid) && (objects.removedAt(owner.uid) !== undefined || wouldShow(owner));
   }
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {
-    const { store, ownerKind, sight, masked, notice } = this.options;
+    const { store, ownerKind, isFollowed, masked, notice } = this.options;
     // Where a kind or a namespace went, perhaps no watch showed that the child went with it.
-    const isLeft = (child: Child) => !child.deleting && sight.isFollowed(child) && !this.told.has(child.uid);
+    const isLeft = (child: Child) => !child.deleting && isFollowed(child) && !this.told.has(child.uid);
     const left = store.of(ownerUid).filter(isLeft);
     const owner = left[0]?.facts.owner;
     if (!this.client || !owner) return { kind: "done" };
@@ -182,7 +173,7 @@ export class Orphans {
    */
   private isLate({ uid, creationTimestamp, facts: { owner } }: Orphan): boolean {
     if (this.meant.has(uid)) return false;
-    const removedAt = this.options.sight.removedAt(owner.uid);
+    const removedAt = this.options.objects.removedAt(owner.uid);
     const created = Date.parse(creationTimestamp ?? "");
     return removedAt !== undefined && created > removedAt + CLOCK_LATE_MS;
   }
@@ -199,8 +190,8 @@ export class Orphans {
 
   /** Whether no object has the owner's uid any more. False also if nobody knows. */
   private async isGone({ uid, namespace, name }: Owner, client: KubernetesClient): Promise<boolean> {
-    const { ownerKind, sight } = this.options;
-    if (sight.isWatched(uid)) return false;
+    const { ownerKind, objects } = this.options;
+    if (objects.hasUid(uid)) return false;
     try {
       // Not a GET: its answer is the same if the cluster does not serve the kind.
       const found = await client.listAll(ownerKind, { namespace, ...named(name), metadataOnly: true });
@@ -208,7 +199,7 @@ export class Orphans {
     } catch (error) {
       const mayNotBeListed = error instanceof ApiError && [403, 404].includes(error.code);
       if (!mayNotBeListed) throw error;
-      return sight.removedAt(uid) !== undefined;
+      return objects.removedAt(uid) !== undefined;
     }
   }
 }

@@ -59,8 +59,6 @@ export function newParts(options: PartsOptions): Parts {
   const { operator, resource, pool, recorder, metrics, instance, notice } = options;
   const watches = new Watches(options);
   const { objects, children, childResources, completeness } = watches;
-  const isWatched = (uid: string) => objects.hasUid(uid);
-  const removedAt = (uid: string) => objects.removedAt(uid);
   const isFollowed = (child: Child) => completeness.isFollowed(child);
   const { reconciler, writer, teller } = newReconcileParts({
     operator,
@@ -72,12 +70,7 @@ export function newParts(options: PartsOptions): Parts {
     children,
     lastMemoryOf: (object) => objects.lastMemoryOf(object),
     memoryObjects: memoryObjectsOf(watches, options),
-    sight: {
-      isWatched,
-      removedAt,
-      isBlind: false,
-      assertSeen: (name) => completeness.assertSeen(name),
-    },
+    sight: { objects, completeness, isBlind: false },
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
     isFollowed,
     whyUnknown: (kind) => completeness.whyUnknown(kind),
@@ -99,12 +92,9 @@ export function newParts(options: PartsOptions): Parts {
           store: children,
           writer,
           ownerKind: resource,
-          sight: {
-            isWatched,
-            removedAt,
-            isShown: (name) => watches.shows(name),
-            isFollowed,
-          },
+          objects,
+          wouldShow: (name) => watches.shows(name),
+          isFollowed,
           masked: (text) => reconciler.masked(text),
           notice,
         }),

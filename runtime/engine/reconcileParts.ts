@@ -22,7 +22,7 @@ export interface ReconcilePartsOptions
   /** The memories of objects that we do not own. Undefined if we own the objects. */
   readonly memoryObjects: MemoryObjects | undefined;
   /** What is known about objects that we do not own. */
-  readonly sight: Pick<DeparturesOptions, "isWatched" | "removedAt" | "isBlind" | "assertSeen">;
+  readonly sight: Pick<DeparturesOptions, "objects" | "completeness" | "isBlind">;
   /** @see EventWriterOptions.onDrop */
   readonly onEventDropped: EventWriterOptions["onDrop"];
 }

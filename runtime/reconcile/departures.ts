@@ -6,6 +6,8 @@ import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { NOTHING } from "../memory/memory";
 import type { MemoryObjects } from "../memory/memoryObjects";
+import type { CustomResources } from "../watch/customResources";
+import type { Completeness } from "./completeness";
 import type { Draft } from "./draft";
 import type { ReconcileContext } from "./reconciliation";
 import type { Sweep } from "./sweep";
@@ -16,14 +18,10 @@ export interface DeparturesOptions {
   readonly resource: Resource;
   readonly memories: MemoryObjects;
   readonly children: ChildStore;
-  /** Whether an object with that uid is watched, under whatever name. */
-  readonly isWatched: (uid: string) => boolean;
-  /** When the object with that uid was seen to go, or to be watched no more. Undefined if that was not seen. */
-  readonly removedAt: (uid: string) => number | undefined;
+  readonly objects: Pick<CustomResources, "hasUid" | "removedAt">;
+  readonly completeness: Pick<Completeness, "assertSeen">;
   /** Whether no watch shows the children, so that they must be listed. */
   readonly isBlind: boolean;
-  /** Throws if nobody knows whether an object with that name is gone: its kind or its namespace may only be invisible to us. */
-  readonly assertSeen: (name: ObjectName) => void;
 }
 
 /**
@@ -66,11 +64,11 @@ export class Departures {
     uid: string | undefined,
     { client, fence }: Pick<ReconcileContext, "client" | "fence">,
   ): Promise<readonly string[]> {
-    const { memories, isWatched, removedAt } = this.options;
+    const { memories, objects } = this.options;
     const left = [...(await memories.uidsOf(name)), ...this.ownersOf(name)];
-    const gone = [...new Set(left)].filter((each) => each !== uid && !isWatched(each));
+    const gone = [...new Set(left)].filter((each) => each !== uid && !objects.hasUid(each));
     // If all of them were seen to go, it does not matter that their kind may have gone since.
-    if (gone.some((each) => removedAt(each) === undefined))
+    if (gone.some((each) => objects.removedAt(each) === undefined))
       await this.assertGone(name, client.with({ class: "work", fence }));
     return gone;
   }
@@ -100,7 +98,7 @@ export class Departures {
   private async assertGone(name: ObjectName, client: KubernetesClient): Promise<void> {
     const { namespace } = name;
     try {
-      this.options.assertSeen(name);
+      this.options.completeness.assertSeen(name);
     } catch (error) {
       if (namespace === undefined || (await lookAtNamespace(client, namespace)) !== "gone") throw error;
     }

@@ -59,10 +59,12 @@ describe("objects that are no longer watched", () => {
       resource: WIDGETS,
       memories,
       children,
-      isWatched: (each) => watched.includes(each),
-      removedAt: (each) => (removed.includes(each) ? 0 : undefined),
+      objects: {
+        hasUid: (each) => watched.includes(each),
+        removedAt: (each) => (removed.includes(each) ? 0 : undefined),
+      },
+      completeness: { assertSeen: () => assertSeen() },
       isBlind,
-      assertSeen: () => assertSeen(),
     };
     return { options, writer, context: { client: cluster.client(), fence: () => {} } };
   }

@@ -106,12 +106,9 @@ describe("Leading", function () {
       orphans: new Orphans({
         ...childrenIn(cluster),
         ownerKind: WIDGETS,
-        sight: {
-          isWatched: () => true,
-          removedAt: () => undefined,
-          isShown: () => true,
-          isFollowed: () => true,
-        },
+        objects: { hasUid: () => true, removedAt: () => undefined },
+        wouldShow: () => true,
+        isFollowed: () => true,
         masked: (text) => text,
         notice: () => {},
       }),

@@ -24,7 +24,7 @@ describe("Orphans", () => {
   let watched: Set<string>;
   let removed: Map<string, number>;
   /** Whether the objects were listed. */
-  let isShown: boolean;
+  let wouldShow: boolean;
   /** The names of children of which no watch says whether they are gone. */
   let lost: string[];
   /** The names of children whose deletion never ends. */
@@ -41,7 +41,7 @@ describe("Orphans", () => {
     cluster = new FakeCluster();
     watched = new Set();
     removed = new Map();
-    isShown = true;
+    wouldShow = true;
     lost = [];
     stuck = [];
     notices = [];
@@ -55,12 +55,9 @@ describe("Orphans", () => {
           stuck.includes(child.name) ? new Promise(() => {}) : children.writer.delete(child, scope),
       },
       ownerKind: WIDGETS,
-      sight: {
-        isWatched: (uid) => watched.has(uid),
-        removedAt: (uid) => removed.get(uid),
-        isShown: () => isShown,
-        isFollowed: ({ name }) => !lost.includes(name),
-      },
+      objects: { hasUid: (uid) => watched.has(uid), removedAt: (uid) => removed.get(uid) },
+      wouldShow: () => wouldShow,
+      isFollowed: ({ name }) => !lost.includes(name),
       masked: (text) => text.replaceAll("correct-horse", "***"),
       notice: (text) => void notices.push(text),
     });
@@ -407,12 +404,12 @@ describe("Orphans", () => {
 
     it("leave them as long as the owners were not listed", async () => {
       child("unknown");
-      isShown = false;
+      wouldShow = false;
       lead();
       orphans.look();
       await orphans.end();
       assert.deepEqual(left(), ["unknown"]);
-      isShown = true;
+      wouldShow = true;
       orphans.look();
       await clock.tick(5_000);
       assert.deepEqual(left(), []);
@@ -433,7 +430,7 @@ describe("Orphans", () => {
         await clock.tick(600_000);
         assert.deepEqual(left(), ["unknown"]);
         assert.deepEqual(notices, []);
-        isShown = false;
+        wouldShow = false;
         removed.set(UID, cluster.time);
         orphans.look();
         await clock.tick(5_000);

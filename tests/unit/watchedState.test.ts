@@ -98,8 +98,11 @@ class WatchedWorld extends ReconcileWorld {
 
   reconciled(): Promise<Outcome> {
     const { store: children, childWriter: writer, memories } = this;
-    const isWatched = (uid: string) => uid === this.object()?.metadata.uid;
-    const sight = { isWatched, removedAt: () => undefined, isBlind: false, assertSeen: () => {} };
+    const objects = {
+      hasUid: (uid: string) => uid === this.object()?.metadata.uid,
+      removedAt: () => undefined,
+    };
+    const sight = { objects, completeness: { assertSeen: () => {} }, isBlind: false };
     const departures = { resource: WIDGETS, memories, children, ...sight };
     return this.reconcile({ ...WATCHING, children, writer, memories, departures });
   }

@@ -132,11 +132,10 @@ export class OneObject {
       children: this.children,
       memoryObjects: this.memoryObjects(),
       sight: {
-        isWatched: (uid) => uid === this.object?.metadata.uid,
-        removedAt: () => undefined,
+        objects: { hasUid: (uid) => uid === this.object?.metadata.uid, removedAt: () => undefined },
         isBlind: true,
         // The run has asked whether the kind is served.
-        assertSeen: ignore,
+        completeness: { assertSeen: ignore },
       },
       used: (object, event) => this.gather(object, event),
       recordOf: runName,
