@@ -74,8 +74,7 @@ export function newParts(options: PartsOptions): Parts {
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
     isFollowed,
     whyUnknown: (kind) => completeness.whyUnknown(kind),
-    whyNot: (event, object, kinds, isElsewhere) =>
-      watches.whyCycling(object) ?? completeness.whyNot(event, object, kinds, isElsewhere),
+    whyNot: (...about) => completeness.whyNot(...about),
     recordOf: (report) => recorder?.recordOf(report)?.name,
     record: recorder?.write,
     instance,

@@ -2,16 +2,14 @@ import type { ChildStore } from "../children/childStore";
 import { ChildWatches } from "../children/childWatches";
 import { isWatchedBy } from "../children/ownership";
 import type { Operator, Watch } from "../definition/definition";
-import type { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { formatName, type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
+import { formatName, keyOf, type ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import { writtenMemory } from "../memory/memory";
 import { memoryResourceOf } from "../memory/memoryKind";
 import { MemoryStore } from "../memory/memoryStore";
 import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "../names";
 import { Completeness } from "../reconcile/completeness";
-import { whyCycling } from "../reconcile/watchCycle";
 import { UsedObjects } from "../uses/usedObjects";
 import { CustomResources } from "../watch/customResources";
 import { KindWatch } from "../watch/kindWatch";
@@ -86,6 +84,10 @@ export class Watches {
       objects: this.objectWatch,
       children: this.childWatches,
       memories: this.memoryWatch,
+      cycles: options.operator.watch && {
+        ownerOf: (uid) => this.children.ownerOf(uid),
+        madeOf: (name) => this.objects.madeOf(name),
+      },
     });
   }
 
@@ -177,16 +179,6 @@ export class Watches {
   async relist(): Promise<void> {
     // Beside each other: the list of one kind may never end.
     await Promise.all([this.refreshObjects(), this.childWatches.relist(), this.used.relist()]);
-  }
-
-  /** Why a watched object is not reconciled: it comes from this operator's own children, again and again. */
-  whyCycling(object: KubernetesObject): ReconcileFailure | undefined {
-    const { children, objects } = this;
-    if (!this.options.operator.watch) return undefined;
-    return whyCycling(object, {
-      ownerOf: (uid) => children.ownerOf(uid),
-      madeOf: (name) => objects.madeOf(name),
-    });
   }
 
   private newMemories(): MemoryStore | undefined {

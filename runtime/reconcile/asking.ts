@@ -1,6 +1,5 @@
 import type { Operator } from "../definition/definition";
 import { statusChecker } from "../definition/statusSchema";
-import type { ReconcileFailure } from "../failure";
 import { askHandler } from "../handler/askHandler";
 import {
   type DueSchedule,
@@ -13,7 +12,7 @@ import type { HandlerPool } from "../handler/handlerPool";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { Memory } from "../memory/memory";
 import type { GatheredUse } from "../uses/used";
-import type { StillListingError } from "../watch/kindWatch";
+import type { Completeness } from "./completeness";
 import type { ObservedChildren } from "./observedChildren";
 import type { ObjectEvent } from "./outcome";
 import { QuestionSecrets } from "./questionSecrets";
@@ -26,16 +25,8 @@ export interface AskingOptions {
   readonly pool: Pick<HandlerPool, "ask">;
   /** The objects that an object uses: see `gatherUsed`. */
   readonly used: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
-  /**
-   * Why a handler cannot be asked about an object now: the object may have children that are not known. Gets the kinds of
-   * children that the engine remembers, and whether the object has children in other namespaces. Undefined if it can be asked.
-   */
-  readonly whyNot: (
-    event: HandlerEvent,
-    object: KubernetesObject,
-    kinds: readonly string[],
-    isElsewhere: boolean,
-  ) => ReconcileFailure | StillListingError | undefined;
+  /** Why a handler cannot be asked about an object now. */
+  readonly whyNot: Completeness["whyNot"];
   readonly observed: Pick<ObservedChildren, "observe">;
   /** Learns every Secret that the handler is given or answers. */
   readonly scrubber: Scrubber;

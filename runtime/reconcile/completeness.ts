@@ -8,6 +8,7 @@ import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
 import { type KindWatch, type NotSynced, StillListingError } from "../watch/kindWatch";
+import { type CycleSource, whyCycling } from "./watchCycle";
 
 /** The parts that {@link Completeness} asks. */
 export interface CompletenessOptions {
@@ -17,6 +18,8 @@ export interface CompletenessOptions {
   readonly children: Pick<ChildWatches, "notFound" | "notSynced">;
   /** Undefined if nothing is remembered outside of the objects. */
   readonly memories: Pick<KindWatch, "notSynced"> | undefined;
+  /** Says where the objects come from. Undefined if they are our own. */
+  readonly cycles: CycleSource | undefined;
 }
 
 const RETRY = { retryAfterSeconds: 30 };
@@ -33,9 +36,10 @@ export class Completeness {
   constructor(private readonly options: CompletenessOptions) {}
 
   /**
-   * Why a handler cannot be asked about an object now: the object may have children that are not known. Undefined if it can be
-   * asked. A request to finalize does not wait for a kind that is missing or that we may not list, because the object could never
-   * go: see {@link isFollowed}. Every request waits if the object's own kind is not served: see {@link whyUnserved}.
+   * Why a handler cannot be asked about an object now: the object may have children that are not known, or it comes from the
+   * operator's own children, again and again. Undefined if it can be asked. A request to finalize does not wait for a kind that is
+   * missing or that we may not list, because the object could never go: see {@link isFollowed}. Every request waits if the object's
+   * own kind is not served: see {@link whyUnserved}.
    * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */
@@ -45,9 +49,9 @@ export class Completeness {
     kinds: readonly string[],
     isElsewhere: boolean,
   ): ReconcileFailure | StillListingError | undefined {
-    const unserved = this.whyUnserved() ?? this.whyMoved(object);
-    if (unserved) return unserved;
-    const { children } = this.options;
+    const { children, cycles } = this.options;
+    const refused = (cycles && whyCycling(object, cycles)) ?? this.whyUnserved() ?? this.whyMoved(object);
+    if (refused) return refused;
     const unknown = [
       ...children.notFound(),
       ...children.notSynced(isElsewhere ? undefined : object.metadata.namespace),

@@ -1,14 +1,13 @@
 import { desiredChildren } from "../children/desiredChildren";
 import type { Operator } from "../definition/definition";
-import type { ReconcileFailure } from "../failure";
 import type { ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { Memory } from "../memory/memory";
 import { wasCreated } from "../memory/rememberedChildren";
 import type { KnownObjects } from "../watch/customResources";
-import type { StillListingError } from "../watch/kindWatch";
 import type { Asking } from "./asking";
+import type { Completeness } from "./completeness";
 import type { Draft } from "./draft";
 import { hasElsewhere } from "./elsewhere";
 import type { Finalizers } from "./finalizers";
@@ -35,9 +34,7 @@ export interface ConvergenceOptions {
   readonly scrubber: Scrubber;
   readonly unconfirmed: UnconfirmedEvents;
   /** Why nobody knows whether the cluster serves a declared kind. Undefined if that is known. */
-  readonly whyUnknown: (
-    kind: Pick<Resource, "apiVersion" | "kind">,
-  ) => ReconcileFailure | StillListingError | undefined;
+  readonly whyUnknown: Completeness["whyUnknown"];
   /** The clock of schedules, in milliseconds since 1970. */
   readonly now: () => number;
 }

@@ -3,7 +3,9 @@ import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
+import { OWNER_UID_LABEL } from "../../runtime/names";
 import { Completeness } from "../../runtime/reconcile/completeness";
+import type { CycleSource } from "../../runtime/reconcile/watchCycle";
 import { type NotSynced, StillListingError } from "../../runtime/watch/kindWatch";
 import { CONFIG_MAPS, globalWidget, WIDGETS, widget } from "./support/objects";
 
@@ -28,10 +30,10 @@ describe("Completeness", () => {
     notFound = [{ resource: THING, namespace: undefined, problem }];
   }
 
-  function readiness(): Completeness {
+  function readiness(cycles?: CycleSource): Completeness {
     const objects = { notSynced: () => unseen };
     const children = { notSynced: () => notSynced, notFound: () => notFound };
-    return new Completeness({ resource: WIDGETS, objects, children, memories: undefined });
+    return new Completeness({ resource: WIDGETS, objects, children, memories: undefined, cycles });
   }
 
   function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
@@ -61,6 +63,19 @@ describe("Completeness", () => {
       const why = readiness().whyNot(event, globalWidget(), [], false);
       assert.match(why?.message ?? "", /Widget had the scope Namespaced .*Deploy the operator again\./);
     }
+  });
+
+  it("refuses a watched object that comes from the operator's own children too many times in a row", () => {
+    const whyRefused = (rounds: number) => {
+      let left = rounds;
+      const owner = { namespace: "shop", name: "widget", uid: "widget-uid" };
+      const cycles = { ownerOf: () => (left-- > 0 ? owner : undefined), madeOf: () => ["child-uid"] };
+      const found = widget({ labels: { [OWNER_UID_LABEL]: "child-uid" } });
+      return readiness(cycles).whyNot("reconcile", found, [], false);
+    };
+    assert.equal(whyRefused(5), undefined);
+    const why = whyRefused(6);
+    assert.ok(why instanceof ReconcileFailure && why.reason === "WatchCycle" && why.permanent);
   });
 
   it("waits if the objects' own kind is not served, to finalize too, but not if it may only not be listed", () => {
