@@ -283,10 +283,7 @@ export class Engine {
     return new Metrics(this.options.operator.name, {
       // A standby collects changes too, for the term that it may get.
       queueDepth: () => (this.isLeading ? this.queue.depth : 0),
-      queueOldestSeconds: () => {
-        const since = this.isLeading ? this.queue.oldestSince : undefined;
-        return since === undefined ? 0 : (performance.now() - since) / 1000;
-      },
+      queueOldestSeconds: () => (this.isLeading ? this.queue.oldestMs / 1000 : 0),
       failing: () => (this.isLeading ? this.queue.failing : 0),
       contested: () => this.triggers.contested,
       active: () => this.workers.keys.size,

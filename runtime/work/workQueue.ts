@@ -208,9 +208,10 @@ export class WorkQueue {
     this.ready.block(keys);
   }
 
-  /** The earliest time at which a delayed key becomes due, on the clock. Undefined if no key is delayed. */
-  get nextDueAt(): number | undefined {
-    return this.delayed.first?.at;
+  /** When the first of the delayed keys becomes due, in milliseconds from now. Undefined if no key is delayed. */
+  get nextInMs(): number | undefined {
+    const { first } = this.delayed;
+    return first && Math.max(0, first.at - this.options.now());
   }
 
   /** Whether the key waits, is worked on or has failed. Adding such a key costs no memory. */
@@ -231,9 +232,10 @@ export class WorkQueue {
     return failing;
   }
 
-  /** When the key that has waited longest became ready, on the clock. Undefined if none waits. */
-  get oldestSince(): number | undefined {
-    return this.ready.oldestSince;
+  /** How long the key that has waited longest has been ready, in milliseconds. 0 if none waits. */
+  get oldestMs(): number {
+    const now = this.options.now();
+    return now - (this.ready.oldestSince ?? now);
   }
 
   /** Everything that waits counts as if it began to wait now, since nobody was working before. */

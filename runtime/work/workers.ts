@@ -70,13 +70,10 @@ export class Workers {
 
   private waitForNext(): void {
     clearTimeout(this.timer);
-    const at = this.options.queue.nextDueAt;
-    if (!this.started || at === undefined || !this.hasRoom) return;
+    const { nextInMs } = this.options.queue;
+    if (!this.started || nextInMs === undefined || !this.hasRoom) return;
     // Node's timers hold at most 2^31-1 milliseconds.
-    this.timer = setTimeout(
-      () => this.wake(),
-      Math.min(Math.max(0, Math.ceil(at - performance.now())), 2 ** 31 - 1),
-    );
+    this.timer = setTimeout(() => this.wake(), Math.min(Math.ceil(nextInMs), 2 ** 31 - 1));
   }
 
   private async run(key: string): Promise<void> {
