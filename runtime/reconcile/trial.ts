@@ -10,7 +10,6 @@ import { isRecord } from "../json/json";
 import { isSecretKind } from "../kubernetes/kinds";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { KeyedMutex } from "../work/keyedMutex";
 import { QuestionSecrets } from "./questionSecrets";
 import { Scrubber } from "./scrubber";
 
@@ -139,19 +138,30 @@ function readExample(object: unknown, { customResource }: Operator): KubernetesO
 /** The most trials at once. Each takes a handler process from the objects. */
 const MOST_AT_ONCE = 2;
 
-/** The trials of one operator. They take turns, so that they leave handler processes to the objects. */
+/**
+ * The trials of one operator. Few run at once, so that they leave handler processes to the objects. The others wait in the order in
+ * which they came (tests/unit/trials.test.ts).
+ */
 export class Trials {
-  private readonly mutex = new KeyedMutex();
-  private count = 0;
+  private running = 0;
+  private readonly waiting: (() => void)[] = [];
 
   constructor(private readonly options: TrialOptions) {}
 
   /**
-   * Tries the handler on an example of the custom resource as {@link tryHandler} does, when earlier trials have ended.
+   * Tries the handler on an example of the custom resource as {@link tryHandler} does, when there is room.
    * @throws as {@link tryHandler}
    */
   async run(object: unknown, used: unknown): Promise<TrialResult> {
-    const turn = String(this.count++ % Math.min(MOST_AT_ONCE, this.options.operator.concurrency));
-    return this.mutex.run(turn, () => tryHandler(this.options, object, used));
+    const most = Math.min(MOST_AT_ONCE, this.options.operator.concurrency);
+    if (this.running < most) this.running++;
+    else await new Promise<void>((resolve) => this.waiting.push(resolve));
+    try {
+      return await tryHandler(this.options, object, used);
+    } finally {
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.running--;
+    }
   }
 }
