@@ -1,5 +1,5 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
-import { isWatchedBy } from "../../runtime/children/ownership";
+import { isWatchedBy } from "../../runtime/children/watchedBy";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";

@@ -1,6 +1,6 @@
 import { checkCommand } from "../../definition/commandOnPath";
 import { resourceOf } from "../../runtime/argo/runTarget";
-import { isWatchedBy } from "../../runtime/children/ownership";
+import { isWatchedBy } from "../../runtime/children/watchedBy";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { isApiError } from "../../runtime/kubernetes/errors";

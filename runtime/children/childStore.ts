@@ -16,7 +16,8 @@ import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";
 import { HeldWatchEvents } from "./heldWatchEvents";
 import { isMarked, managersOf } from "./marks";
-import { marksOf, type Owner, provenOwner } from "./ownership";
+import { marksOf } from "./ownedManifest";
+import { type Owner, provenOwner } from "./ownership";
 import { whyNotReady } from "./readiness";
 
 /** What is known about every child. */

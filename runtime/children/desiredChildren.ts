@@ -9,7 +9,7 @@ import { hasLabels } from "../watch/watched";
 import { checkMarks } from "./answeredMarks";
 import { type ChildOrder, orderOf } from "./childOrder";
 import { whyTooDeep } from "./levels";
-import { ownedManifest } from "./ownership";
+import { ownedManifest } from "./ownedManifest";
 
 /** A child to bring about. Without an order it is applied at once. */
 export interface DesiredChild extends Partial<ChildOrder> {

@@ -1,30 +1,7 @@
-import type { Operator } from "../definition/definition";
-import { isRecord } from "../json/json";
-import { isNeverGiven, isSecretKind, secretDataOf } from "../kubernetes/kinds";
 import { applyEntries } from "../kubernetes/managedFields";
-import {
-  groupOf,
-  type JsonObject,
-  type KubernetesObject,
-  type Manifest,
-  type ObjectMeta,
-  type ObjectName,
-  SERVER_METADATA,
-} from "../kubernetes/objects";
+import { groupOf, type JsonObject, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import {
-  ADOPT_ANNOTATION,
-  annotated,
-  CHILD_OF_LABEL,
-  OPERATOR_LABEL,
-  type OperatorNames,
-  OWNER_ANNOTATION,
-  OWNER_UID_LABEL,
-} from "../names";
-import { hasLabels } from "../watch/watched";
-import { appliedMarks } from "./answeredMarks";
-import { levelAnnotation } from "./levels";
-import { managersOf } from "./marks";
+import { ADOPT_ANNOTATION, annotated, CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
 
 /** The custom resource that owns a child, as named on the child. */
 export interface Owner extends ObjectName {
@@ -41,64 +18,6 @@ export function canReference(
   childNamespace: string | undefined,
 ): boolean {
   return namespace === undefined || namespace === childNamespace;
-}
-
-/**
- * The manifest to apply for a child that a handler answered: in its namespace, marked as `object`'s, without the
- * fields that belong to the server.
- * @param identity the operator's, as `identityOf` gives it
- * @param isController whether the owner is the child's controller: see {@link marksOf}
- */
-export function ownedManifest(
-  child: Manifest,
-  object: KubernetesObject,
-  resource: Resource,
-  identity: string,
-  isController = true,
-): Manifest {
-  const { status: _, metadata: answered, ...content } = withSecretData(child);
-  const metadata: ObjectMeta = { ...answered };
-  // A handler may have copied them from an observed child. An apply must not contain them.
-  for (const field of SERVER_METADATA) delete (metadata as unknown as Record<string, unknown>)[field];
-  delete metadata.namespace;
-  delete metadata.ownerReferences;
-  const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;
-  if (namespace !== undefined) metadata.namespace = namespace;
-  const applied = appliedMarks(answered);
-  const marks = marksOf(object, namespace, identity, isController);
-  metadata.labels = { ...applied.labels, ...marks.labels };
-  metadata.annotations = { ...applied.annotations, ...marks.annotations, ...levelAnnotation(object) };
-  if (Object.keys(metadata.annotations).length === 0) delete metadata.annotations;
-  if (marks.ownerReferences) metadata.ownerReferences = marks.ownerReferences;
-  return { ...content, metadata };
-}
-
-/**
- * What marks a child as the object's: an owner reference, and labels with the operator and the object's uid, by which
- * children are found. If Kubernetes allows no owner reference, an annotation names the owner.
- * @param isController false for an owner that has a controller of its own, as a Deployment has: that controller would
- *   take such a child for its own
- */
-export function marksOf(
-  object: Pick<KubernetesObject, "apiVersion" | "kind"> & { readonly metadata: Owner },
-  childNamespace: string | undefined,
-  identity: string,
-  isController = true,
-): Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences"> {
-  const { apiVersion, kind } = object;
-  const { name, namespace, uid } = object.metadata;
-  const labels = { [CHILD_OF_LABEL]: identity, [OWNER_UID_LABEL]: uid };
-  if (canReference(object, childNamespace)) {
-    const reference = {
-      ...{ apiVersion, kind, name, uid },
-      ...(isController && { controller: true, blockOwnerDeletion: true }),
-    };
-    return { labels, ownerReferences: [reference] };
-  }
-  return {
-    labels,
-    annotations: { [OWNER_ANNOTATION]: `${namespace}/${name}` },
-  };
 }
 
 /**
@@ -208,36 +127,6 @@ export function bearsOurMark(object: KubernetesObject, managers: readonly string
   );
 }
 
-/**
- * Which objects an operator looks after: every custom resource of its own. Of others' objects, those that have the labels of its
- * `watch`, that it did not make itself, and that are no Secrets which no handler is given.
- * @param home the namespace of the operator's Workflows
- */
-export function isWatchedBy(
-  operator: OperatorNames & Pick<Operator, "watch">,
-  home: string,
-): (object: KubernetesObject) => boolean {
-  const { watch } = operator;
-  if (!watch) return () => true;
-  const managers = managersOf(operator);
-  return (object) =>
-    hasLabels(object, watch.labels) && !isOwnWork(object, managers, home) && !isNeverGiven(object);
-}
-
-/**
- * Whether we made an object: as a child of some object, or as the record of a run. An operator that watches others' objects must
- * not watch its own, because each would lead to another without end. A label by itself proves neither, since anybody may write
- * it. But only trusted accounts make objects in the namespace of the records.
- */
-export function isOwnWork(object: KubernetesObject, managers: readonly string[], home: string): boolean {
-  const { namespace, labels } = object.metadata;
-  const isRecord =
-    namespace === home &&
-    groupOf(object.apiVersion) === "argoproj.io" &&
-    labels?.[OPERATOR_LABEL] !== undefined;
-  return isRecord || applyEntries(object, managers).length > 0;
-}
-
 /** The fields of an object's metadata that we applied, one part for each of our entries. */
 function appliedMetadata(object: KubernetesObject, managers: readonly string[]) {
   return applyEntries(object, managers).map(({ fieldsV1 }) => inner(fieldsV1, "f:metadata"));
@@ -249,14 +138,4 @@ function inner(fields: JsonObject | undefined, key: string): JsonObject | undefi
 
 function ownerOf(uid: string, namespace: string | undefined, name: string): Owner {
   return namespace ? { uid, namespace, name } : { uid, name };
-}
-
-/**
- * A Secret's `stringData` as `data`, in which the API server stores it. Otherwise we would not own the keys, and could neither
- * restore nor remove them.
- */
-function withSecretData(child: Manifest): Manifest {
-  const { stringData, ...secret } = child;
-  if (!isSecretKind(child) || !isRecord(stringData)) return child;
-  return { ...secret, data: secretDataOf(child) };
 }

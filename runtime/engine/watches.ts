@@ -1,6 +1,6 @@
 import type { ChildStore } from "../children/childStore";
 import { ChildWatches } from "../children/childWatches";
-import { isWatchedBy } from "../children/ownership";
+import { isWatchedBy } from "../children/watchedBy";
 import type { Operator, Watch } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, keyOf, type ObjectName } from "../kubernetes/objects";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { managersOf, markManagerOf } from "../../runtime/children/marks";
-import { bearsOurMark, ownedManifest, provenOwner } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
+import { bearsOurMark, provenOwner } from "../../runtime/children/ownership";
 import type { UpdatePolicy } from "../../runtime/definition/definition";
 import { isRace } from "../../runtime/kubernetes/conflicts";
 import { ApiError } from "../../runtime/kubernetes/errors";

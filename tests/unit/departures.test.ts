@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ChildStore } from "../../runtime/children/childStore";
 import type { ChildChange } from "../../runtime/children/childWriter";
 import { Outages } from "../../runtime/children/outages";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { MemoryObjects } from "../../runtime/memory/memoryObjects";

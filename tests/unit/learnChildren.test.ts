@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ChildStore } from "../../runtime/children/childStore";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";

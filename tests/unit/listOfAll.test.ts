@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { Child, ChildStore } from "../../runtime/children/childStore";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import { type HandlerEvent, MOST_GIVEN_BYTES } from "../../runtime/handler/contract";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { ChildStore } from "../../runtime/children/childStore";
 import { Orphans } from "../../runtime/children/orphans";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { type KubernetesObject, timeOf } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { WriteScope } from "../../runtime/children/childApplier";
 import type { ChildWriter } from "../../runtime/children/childWriter";
 import type { DesiredChild } from "../../runtime/children/desiredChildren";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, ApiUnreachableError, isBusy } from "../../runtime/kubernetes/errors";
 import { identityOf } from "../../runtime/names";

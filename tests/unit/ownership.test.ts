@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { canReference, conflictWith, ownedManifest, provenOwner } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
+import { canReference, conflictWith, provenOwner } from "../../runtime/children/ownership";
 import { readJson, writeJson } from "../../runtime/json/json";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import type {

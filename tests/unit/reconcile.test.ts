@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import { intakeManagerOf } from "../../runtime/events/eventMarks";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";

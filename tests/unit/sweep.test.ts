@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChildStore } from "../../runtime/children/childStore";
 import type { ChildChange } from "../../runtime/children/childWriter";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import type { Operator } from "../../runtime/definition/definition";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";

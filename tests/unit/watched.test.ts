@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isOwnWork, marksOf, provenOwner } from "../../runtime/children/ownership";
+import { marksOf } from "../../runtime/children/ownedManifest";
+import { provenOwner } from "../../runtime/children/ownership";
+import { isOwnWork } from "../../runtime/children/watchedBy";
 import { fingerprint } from "../../runtime/json/fingerprint";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { hasLabels, labelSelectorOf, partsOf } from "../../runtime/watch/watched";

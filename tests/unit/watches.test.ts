@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { ownedManifest } from "../../runtime/children/ownership";
+import { ownedManifest } from "../../runtime/children/ownedManifest";
 import type { Operator } from "../../runtime/definition/definition";
 import { Watches } from "../../runtime/engine/watches";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";

@@ -1,6 +1,6 @@
 import { resourceOf } from "../../argo/runTarget";
 import type { ChildStore } from "../../children/childStore";
-import { isWatchedBy } from "../../children/ownership";
+import { isWatchedBy } from "../../children/watchedBy";
 import type { Operator } from "../../definition/definition";
 import { type Reference, referencesOf } from "../../definition/references";
 import type { KubernetesClient } from "../../kubernetes/client";

@@ -1,5 +1,5 @@
 import { ChildStore } from "../../children/childStore";
-import { isWatchedBy } from "../../children/ownership";
+import { isWatchedBy } from "../../children/watchedBy";
 import type { Operator } from "../../definition/definition";
 import { newReconcileParts } from "../../engine/reconcileParts";
 import type { DueSchedule, HandlerEvent, Used } from "../../handler/contract";

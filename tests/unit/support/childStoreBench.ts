@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChildNews } from "../../../runtime/children/childNews";
 import { ChildStore } from "../../../runtime/children/childStore";
-import { ownedManifest } from "../../../runtime/children/ownership";
+import { ownedManifest } from "../../../runtime/children/ownedManifest";
 import type {
   KubernetesObject,
   ManagedFieldsEntry,

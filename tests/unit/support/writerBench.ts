@@ -3,7 +3,7 @@ import type { WriteScope } from "../../../runtime/children/childApplier";
 import type { ChildStore } from "../../../runtime/children/childStore";
 import type { ChildChange, ChildWriter } from "../../../runtime/children/childWriter";
 import type { DesiredChild } from "../../../runtime/children/desiredChildren";
-import { ownedManifest } from "../../../runtime/children/ownership";
+import { ownedManifest } from "../../../runtime/children/ownedManifest";
 import type { UpdatePolicy } from "../../../runtime/definition/definition";
 import { ReconcileFailure } from "../../../runtime/failure";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../../runtime/kubernetes/objects";
