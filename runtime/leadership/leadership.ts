@@ -33,10 +33,12 @@
  *
  * @see https://pkg.go.dev/k8s.io/client-go/tools/leaderelection
  */
+
+import { type Clock, SYSTEM_CLOCK } from "./clock";
 import { Handover } from "./handover";
 import type { LeaseApi } from "./lease";
 import { OurLease } from "./ourLease";
-import { type Clock, SeenLease, SYSTEM_CLOCK } from "./seenLease";
+import { SeenLease } from "./seenLease";
 import { Term } from "./term";
 
 /** What a {@link Leadership} works with. */

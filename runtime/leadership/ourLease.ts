@@ -1,8 +1,9 @@
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { microTimeOf } from "../kubernetes/objects";
+import type { Clock } from "./clock";
 import { annotationPath, FREE, type LeaseSpec } from "./lease";
-import type { Clock, SeenLease } from "./seenLease";
+import type { SeenLease } from "./seenLease";
 import type { Term } from "./term";
 
 /** Who writes the Lease, and for how long. */

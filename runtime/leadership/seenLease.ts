@@ -1,6 +1,6 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { isNewer } from "../kubernetes/objects";
+import type { Clock } from "./clock";
 import {
   FREE,
   finishingIn,
@@ -11,23 +11,6 @@ import {
   readFinishing,
 } from "./lease";
 import { isSignOfLife } from "./signOfLife";
-
-/** The clocks that leadership uses. */
-export interface Clock {
-  /** The monotonic clock, in milliseconds. */
-  now(): number;
-  /** The time of day. Only people read it in the Lease. */
-  date(): Date;
-  /** Resolves after that time, or when the signal is aborted. */
-  pause(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-/** The clocks of this machine. */
-export const SYSTEM_CLOCK: Clock = {
-  now: () => performance.now(),
-  date: () => new Date(),
-  pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => {}),
-};
 
 /** The Lease as it was last seen, and how long it has been unchanged, by our own clock. */
 export class SeenLease {

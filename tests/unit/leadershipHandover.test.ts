@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import type { Clock } from "../../runtime/leadership/clock";
 import type { Lease, LeaseApi } from "../../runtime/leadership/lease";
-import { type Clock, SeenLease } from "../../runtime/leadership/seenLease";
+import { SeenLease } from "../../runtime/leadership/seenLease";
 import { LEASE_MS, LeaseWorld, LOOK_MS } from "./support/leaseWorld";
 
 describe("Leadership that is handed over", () => {

@@ -2,9 +2,9 @@ import { setImmediate as turnOfEventLoop } from "node:timers/promises";
 import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import type { Clock } from "../../../runtime/leadership/clock";
 import { Leadership } from "../../../runtime/leadership/leadership";
 import type { Lease, LeaseApi, LeaseSpec } from "../../../runtime/leadership/lease";
-import type { Clock } from "../../../runtime/leadership/seenLease";
 import type { Term } from "../../../runtime/leadership/term";
 
 /** How long a lease holds here. */
