@@ -92,7 +92,7 @@ export function newParts(options: PartsOptions): Parts {
           writer,
           ownerKind: resource,
           objects,
-          wouldShow: (name) => watches.shows(name),
+          wouldShow: (name) => watches.wouldShow(name),
           isFollowed,
           masked: (text) => reconciler.masked(text),
           notice,

@@ -162,8 +162,8 @@ export class Watches {
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
   }
 
-  /** Whether a watch shows an object of that name if there is one, and each of its changes. */
-  shows({ namespace }: ObjectName): boolean {
+  /** Whether a watch would show an object of that name, and each of its changes. */
+  wouldShow({ namespace }: ObjectName): boolean {
     const isMeant = isListed(this.options.operator.namespaces, namespace);
     return isMeant && this.objectWatch.isFollowing(namespace);
   }
@@ -216,8 +216,8 @@ export class Watches {
       onChange: (change) => listener.objectChanged(change),
       onGone: (name, uid) => listener.objectGone(name, uid),
       onSeen: (name, object) => this.used.see(name, object),
-      isOutdated: (name) => !this.shows(name) && this.isServed,
-      isWatching: (name) => this.shows(name),
+      isOutdated: (name) => !this.wouldShow(name) && this.isServed,
+      wouldShow: (name) => this.wouldShow(name),
       watched: watch && this.watched(watch),
     });
   }

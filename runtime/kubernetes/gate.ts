@@ -4,7 +4,7 @@ import { onAbort } from "./onAbort";
  * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to list the kinds of children
  * and of used objects, to write a child that is ready as soon as it exists, to remember in a status what was done, to report it.
  */
-export type RequestClass = "lease" | "work" | "read" | "list" | "instant" | "status" | "tell";
+export type RequestClass = "lease" | "work" | "read" | "list" | "unhurried" | "status" | "tell";
 
 /** How the {@link Gate} orders a request, and on whose behalf the request is sent. */
 export interface RequestTraits {
@@ -87,7 +87,7 @@ interface Queue {
  * together and for each flow, and are ordered by class and age. Flows of one class take turns, and a flow's requests of one
  * class leave in the order in which they came.
  *
- * The classes "instant", "status" and "tell" yield. Their requests leave when no more urgent request is on its way. Requests that
+ * The classes "unhurried", "status" and "tell" yield. Their requests leave when no more urgent request is on its way. Requests that
  * have been on their way for more than `LONG_MS` do not count. After the time of its class, a request leaves anyway. Beside more
  * urgent requests, a class that yields has only a few places.
  *
@@ -127,12 +127,12 @@ export class Gate {
       work: newQueue(0, this.most),
       read: newQueue(1_000, partly(PART_OF_READS)),
       list: newQueue(1_000, partly(PART_OF_LISTS)),
-      instant: newQueue(3_000, this.most),
+      unhurried: newQueue(3_000, this.most),
       status: newQueue(4_000, this.most),
       tell: newQueue(5_000, this.most),
     };
     this.all = Object.values(this.queues);
-    this.yielding = (["work", "instant", "status", "tell"] as const).map((name) => this.queues[name]);
+    this.yielding = (["work", "unhurried", "status", "tell"] as const).map((name) => this.queues[name]);
   }
 
   /**

@@ -120,7 +120,7 @@ export class Reconciliation implements WriteScope {
    * become ready, of this object or of others.
    */
   get unhurried(): KubernetesClient {
-    return this.client.with({ class: "instant" });
+    return this.client.with({ class: "unhurried" });
   }
 
   private async readOwner(): Promise<void> {

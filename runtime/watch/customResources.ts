@@ -62,7 +62,7 @@ export interface CustomResourcesOptions {
   /** Whether an object of that name may have changed unseen. It is read then before it is reconciled. @default none has */
   readonly isOutdated?: (name: ObjectName) => boolean;
   /** Whether a watch would show an object of that name. @default always */
-  readonly isWatching?: (name: ObjectName) => boolean;
+  readonly wouldShow?: (name: ObjectName) => boolean;
   /** Set if these are not custom resources of our own. */
   readonly watched?: WatchedObjects | undefined;
 }
@@ -150,8 +150,8 @@ export class CustomResources implements KnownObjects {
   }
 
   isShown(name: ObjectName): boolean {
-    const { isWatching = () => true } = this.options;
-    return this.has(name) && isWatching(name);
+    const { wouldShow = () => true } = this.options;
+    return this.has(name) && wouldShow(name);
   }
 
   /** Whether an object of that name is known. */

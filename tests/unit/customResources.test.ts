@@ -18,12 +18,12 @@ describe("CustomResources", () => {
   /** The time by the API server's clock. */
   let now: number;
   /** Whether the kind can be listed. */
-  let isWatching: boolean;
+  let wouldShow: boolean;
   let objects: CustomResources;
   let sink: ReflectorSink;
 
   beforeEach(() => {
-    [changes, gone, server, now, isWatching] = [[], [], undefined, 1_000, true];
+    [changes, gone, server, now, wouldShow] = [[], [], undefined, 1_000, true];
     objects = new CustomResources({
       client: { get: async () => server, now: () => now },
       resource: WIDGETS,
@@ -31,7 +31,7 @@ describe("CustomResources", () => {
       memoryIn: writtenMemory,
       onChange: (change) => void changes.push(change),
       onGone: (_, uid) => void gone.push(uid),
-      isWatching: () => isWatching,
+      wouldShow: () => wouldShow,
     });
     sink = objects.sink(undefined);
     list(5, at(5));
@@ -252,9 +252,9 @@ describe("CustomResources", () => {
 
   it("knows of which object a watch shows that it is there", () => {
     assert.equal(objects.isShown(NAME), true);
-    isWatching = false;
+    wouldShow = false;
     assert.equal(objects.isShown(NAME), false);
-    isWatching = true;
+    wouldShow = true;
     sink.remove(at(6));
     assert.equal(objects.isShown(NAME), false);
   });

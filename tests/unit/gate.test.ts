@@ -99,16 +99,16 @@ describe("Gate", () => {
   });
 
   it("lets what can wait leave only when nothing more urgent is on its way", async () => {
-    for (const name of ["work", "read", "tell", "status", "instant"] as const)
+    for (const name of ["work", "read", "tell", "status", "unhurried"] as const)
       void request(name, { class: name });
     await settled();
     assert.deepStrictEqual(left, ["work", "read"]);
     await finish(0);
-    assert.deepStrictEqual(left, ["work", "read", "instant"]);
+    assert.deepStrictEqual(left, ["work", "read", "unhurried"]);
     await finish(1);
-    assert.deepStrictEqual(left, ["work", "read", "instant", "status"]);
+    assert.deepStrictEqual(left, ["work", "read", "unhurried", "status"]);
     await finish(1);
-    assert.deepStrictEqual(left, ["work", "read", "instant", "status", "tell"]);
+    assert.deepStrictEqual(left, ["work", "read", "unhurried", "status", "tell"]);
   });
 
   it("lets a report leave while work goes on, when it has waited for five seconds, and holds up no read", async () => {
@@ -139,16 +139,17 @@ describe("Gate", () => {
     const clock = mock.timers;
     clock.enable({ apis: ["setTimeout"] });
     try {
-      for (const name of ["work", "instant", "status", "tell"] as const) void request(name, { class: name });
+      for (const name of ["work", "unhurried", "status", "tell"] as const)
+        void request(name, { class: name });
       await settled();
       assert.deepStrictEqual(left, ["work"]);
       now = 1_000;
       clock.tick(1_000);
       await settled();
-      assert.deepStrictEqual(left, ["work", "instant"]);
+      assert.deepStrictEqual(left, ["work", "unhurried"]);
       await finish(1);
       await finish(1);
-      assert.deepStrictEqual(left, ["work", "instant", "status", "tell"]);
+      assert.deepStrictEqual(left, ["work", "unhurried", "status", "tell"]);
     } finally {
       clock.reset();
     }
@@ -204,12 +205,12 @@ describe("Gate", () => {
 
   it("leaves places to all that is more urgent if a moment without it gave the others to requests that hang", async () => {
     open({ inFlight: 16 });
-    for (const name of ["tell", "status", "instant"] as const) {
+    for (const name of ["tell", "status", "unhurried"] as const) {
       for (let at = 0; at < 40; at++) void request(name, { class: name });
       await settled();
     }
     const count = (name: string) => left.filter((each) => each === name).length;
-    assert.deepStrictEqual(["tell", "status", "instant"].map(count), [10, 2, 2]);
+    assert.deepStrictEqual(["tell", "status", "unhurried"].map(count), [10, 2, 2]);
     void request("work", { class: "work" });
     void request("read", { class: "read" });
     await settled();
@@ -219,7 +220,7 @@ describe("Gate", () => {
 
   it("leaves them the same places if the requests that hang came in the other order", async () => {
     open({ inFlight: 16 });
-    for (let at = 0; at < 40; at++) void request("instant", { class: "instant" });
+    for (let at = 0; at < 40; at++) void request("unhurried", { class: "unhurried" });
     await settled();
     // From now on nobody gives way to them.
     now = 2_000;
@@ -236,7 +237,7 @@ describe("Gate", () => {
 
   it("leaves places to work and to reads, whatever requests that can wait have come and hang", async () => {
     const step = fc.record({
-      class: fc.constantFrom("instant", "status", "tell"),
+      class: fc.constantFrom("unhurried", "status", "tell"),
       count: fc.integer({ min: 1, max: 40 }),
       sleep: fc.constantFrom(0, 500, 2_000, 10_000),
     });
@@ -278,7 +279,7 @@ describe("Gate", () => {
   for (const [name, patienceMs] of [
     ["read", 1_000],
     ["list", 1_000],
-    ["instant", 3_000],
+    ["unhurried", 3_000],
     ["status", 4_000],
     ["tell", 5_000],
   ] as const) {
@@ -356,7 +357,7 @@ describe("Gate", () => {
 
   it("keeps its bounds, leaves no place empty and forgets no request, whatever comes and goes", async () => {
     const traits = fc.record({
-      class: fc.constantFrom("work", "instant", "read", "status", "tell"),
+      class: fc.constantFrom("work", "unhurried", "read", "status", "tell"),
       flow: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
     });
     const step = fc.oneof(
@@ -401,7 +402,7 @@ describe("Gate", () => {
           for (const flow of ["a", "b", "c"]) assert.ok(flows.filter((other) => other === flow).length <= 2);
           const waiting = ends.filter(({ name }) => !left.includes(name) && !aborted.has(name));
           assert.equal(gate.waiting, waiting.length);
-          const urgency = ["work", "instant", "status", "tell"];
+          const urgency = ["work", "unhurried", "status", "tell"];
           const yields = (kind: RequestClass) =>
             onTheirWay.some((sent) => urgency.slice(0, urgency.indexOf(kind)).includes(`${sent.class}`));
           const mayWait = ({ class: kind, flow = "" }: (typeof ends)[number]) =>
@@ -416,7 +417,7 @@ describe("Gate", () => {
 
   it("lets every request leave, however much work keeps coming", async () => {
     const step = fc.record({
-      class: fc.constantFrom("work", "instant", "read", "status", "tell"),
+      class: fc.constantFrom("work", "unhurried", "read", "status", "tell"),
       flow: fc.constantFrom("a", "b", "c"),
     });
     await fc.assert(

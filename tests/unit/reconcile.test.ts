@@ -48,10 +48,10 @@ describe("Reconciler", () => {
     const { report } = await world.reconcile({ operator: operator({ children: declared }), childResources });
     assert.equal(report.failure, undefined);
     const classOf = (kind: string) => world.cluster.classes.get(`apply ${kind} a`);
-    assert.deepEqual(["ConfigMap", "Service", "Deployment"].map(classOf), ["work", "instant", "work"]);
+    assert.deepEqual(["ConfigMap", "Service", "Deployment"].map(classOf), ["work", "unhurried", "work"]);
     world.answer = { children: [configMap()] };
     await world.reconcile();
-    assert.equal(world.cluster.classes.get("apply ConfigMap settings"), "instant");
+    assert.equal(world.cluster.classes.get("apply ConfigMap settings"), "unhurried");
   });
 
   it("masks the Secrets of its runs in what a handler writes beside them", async () => {

@@ -194,17 +194,17 @@ describe("Watches", () => {
     try {
       await watching.start();
       await watching.refreshObjects();
-      await eventually(() => assert.ok(watching.shows(name), "it is watched"));
+      await eventually(() => assert.ok(watching.wouldShow(name), "it is watched"));
       assert.equal(await reads(), 0);
       refused = "lists";
       await watching.relist();
-      assert.deepEqual([watching.shows(name), await reads(), await reads()], [true, 1, 0]);
+      assert.deepEqual([watching.wouldShow(name), await reads(), await reads()], [true, 1, 0]);
       refused = "lists and watches";
       await watching.relist();
-      assert.deepEqual([watching.shows(name), await reads(), await reads()], [false, 1, 1]);
+      assert.deepEqual([watching.wouldShow(name), await reads(), await reads()], [false, 1, 1]);
       refused = "nothing";
       await watching.relist();
-      await eventually(() => assert.ok(watching.shows(name), "it is watched"));
+      await eventually(() => assert.ok(watching.wouldShow(name), "it is watched"));
       assert.equal(await reads(), 0);
     } finally {
       await watching.stop();
