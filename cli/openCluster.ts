@@ -2,7 +2,7 @@ import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconf
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { isApiError } from "../runtime/kubernetes/errors";
-import { within } from "../runtime/work/within";
+import { within } from "../runtime/limits/within";
 import { CommandError } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
 import { withLoginRemedy } from "./loginRemedy";

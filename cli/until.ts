@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { within } from "../runtime/work/within";
+import { within } from "../runtime/limits/within";
 
 /** How {@link until} waits. */
 export interface UntilOptions {

@@ -5,7 +5,7 @@ import type { OperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine/engine";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { within } from "../../runtime/work/within";
+import { within } from "../../runtime/limits/within";
 import { ClusterNotReadyError } from "../awaitedKind";
 import { CommandError } from "../commandError";
 import { InterruptedError } from "../interruption";

@@ -6,11 +6,11 @@ import {
   withoutManagedFields,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { dropOldest } from "../limits/dropOldest";
 import { identityOf, type OperatorNames } from "../names";
 import type { ReflectorSink } from "../watch/reflectorSink";
 import { type Change, Store, storeKey } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
-import { dropOldest } from "../work/dropOldest";
 import { AppliedManifests } from "./appliedManifests";
 import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";

@@ -3,10 +3,10 @@ import type { ChildChange } from "../children/childWriter";
 import { flawOf } from "../json/flaw";
 import { readJson } from "../json/json";
 import { changedFields } from "../kubernetes/changedFields";
+import { dropOldest } from "../limits/dropOldest";
 import type { ObjectEvent } from "../reconcile/outcome";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { cut } from "../text/cut";
-import { dropOldest } from "../work/dropOldest";
 
 /**
  * This many rounds may be well founded: a handler may lead its children step by step, or answer in one child how many replicas of

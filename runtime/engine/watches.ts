@@ -5,6 +5,7 @@ import type { Operator, Watch } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, keyOf, type ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
+import { within } from "../limits/within";
 import { writtenMemory } from "../memory/memory";
 import { memoryResourceOf } from "../memory/memoryKind";
 import { MemoryStore } from "../memory/memoryStore";
@@ -16,7 +17,6 @@ import { KindWatch } from "../watch/kindWatch";
 import type { WatchedObjects } from "../watch/objectFacts";
 import { OutsideObjects } from "../watch/outsideObjects";
 import { labelSelectorOf, partsOf } from "../watch/watched";
-import { within } from "../work/within";
 import type { ClusterListener } from "./clusterListener";
 
 /** The options of {@link Watches}. */

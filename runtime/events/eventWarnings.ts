@@ -4,9 +4,9 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE } from "../kubernetes/events";
 import type { KubernetesObject } from "../kubernetes/objects";
+import { KeyedRateLimiter } from "../limits/rateLimiter";
 import { clean } from "../text/clean";
 import { cutBytes } from "../text/cut";
-import { KeyedRateLimiter } from "../work/rateLimiter";
 import { CRDS } from "./crdOfEvent";
 
 /** At most 200 Warnings at once, and then one a second. A flood must not fill etcd, which keeps each for an hour. */

@@ -12,10 +12,10 @@ import {
   timeOf,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { KeyedMutex } from "../limits/keyedMutex";
 import { fieldManagerOf, identityOf, memoryPrefixOf, OPERATOR_LABEL, type OperatorIdentity } from "../names";
 import type { StatusChange, StatusVerdict } from "../status/composeStatus";
 import { conditionsOf } from "../status/conditions";
-import { KeyedMutex } from "../work/keyedMutex";
 import type { Memories } from "./memories";
 import { type Memory, memoryIn, NOTHING } from "./memory";
 import { conditionsOfObject, memoryResourceOf, memoryStatus, uidIn } from "./memoryKind";

@@ -3,12 +3,12 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE, namespaceOfEvents, type Regarded } from "../kubernetes/events";
 import { microTimeOf } from "../kubernetes/objects";
+import { KeyedRateLimiter } from "../limits/rateLimiter";
+import { Recent } from "../limits/recent";
 import type { ObjectEvent } from "../reconcile/outcome";
 import { withRun } from "../status/conditions";
 import { clean } from "../text/clean";
 import { cutBytes } from "../text/cut";
-import { KeyedRateLimiter } from "../work/rateLimiter";
-import { Recent } from "../work/recent";
 
 /** What an {@link EventWriter} needs of a client. */
 export type EventClient = Pick<KubernetesClient, "create" | "mergePatch">;

@@ -2,11 +2,11 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { policyRefusalIn } from "../kubernetes/conflicts";
 import type { Regarded } from "../kubernetes/events";
 import type { ObjectName } from "../kubernetes/objects";
+import { within } from "../limits/within";
 import type { ObjectEvent } from "../reconcile/outcome";
 import type { StatusVerdict } from "../status/composeStatus";
 import type { Statuses } from "../status/statuses";
 import type { ReportTime } from "../traces/spans";
-import { within } from "../work/within";
 import type { EventWriter } from "./eventWriter";
 import type { RunRecord } from "./recorder";
 

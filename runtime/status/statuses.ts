@@ -1,6 +1,6 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import { KeyedMutex } from "../work/keyedMutex";
+import { KeyedMutex } from "../limits/keyedMutex";
 import type { StatusChange } from "./composeStatus";
 import type { StatusWriter } from "./statusWriter";
 

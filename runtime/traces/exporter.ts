@@ -1,4 +1,4 @@
-import { within } from "../work/within";
+import { within } from "../limits/within";
 import { otlpTraces } from "./otlp";
 import { type Posted, post } from "./post";
 import type { TraceSettings } from "./settings";

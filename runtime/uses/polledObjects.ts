@@ -8,7 +8,7 @@ import {
   type ObjectName,
   withoutManagedFields,
 } from "../kubernetes/objects";
-import { Allowance } from "../watch/allowance";
+import { Allowance } from "../limits/allowance";
 
 /** The Secrets that {@link PolledObjects} read, and the callbacks that they call. */
 export interface PolledObjectsOptions {

@@ -9,7 +9,7 @@ import {
   withoutManagedFields,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { dropOldest } from "../work/dropOldest";
+import { dropOldest } from "../limits/dropOldest";
 import { type ObjectFacts, objectFactsOf, type WatchedObjects } from "./objectFacts";
 import type { ReflectorSink } from "./reflectorSink";
 import { type Change, Store } from "./store";

@@ -3,7 +3,7 @@ import { readJson } from "../json/json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { Allowance } from "./allowance";
+import { Allowance } from "../limits/allowance";
 import type { ReflectorSink } from "./reflectorSink";
 import { isFromWatch, type ListFacts, noteObserved, type Source, standingTo } from "./standing";
 import { isAlike, newStored, type StoredObject } from "./storedObject";

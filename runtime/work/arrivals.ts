@@ -1,4 +1,4 @@
-import { dropOldest } from "./dropOldest";
+import { dropOldest } from "../limits/dropOldest";
 
 /** The causes of a run, the most informative first. */
 export const CAUSES = [

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { spread } from "../json/fingerprint";
-import { within } from "./within";
+import { within } from "../limits/within";
 
 /** The work of a {@link Resync}. */
 export interface ResyncOptions {

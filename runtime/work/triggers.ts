@@ -1,5 +1,5 @@
+import { KeyedRateLimiter } from "../limits/rateLimiter";
 import { CHILDREN_CHANGED_BACK, Contests } from "./contests";
-import { KeyedRateLimiter } from "./rateLimiter";
 import type { Priority } from "./readyKeys";
 import type { WorkQueue } from "./workQueue";
 

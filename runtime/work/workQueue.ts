@@ -1,6 +1,6 @@
+import { KeyedRateLimiter, type RateLimit } from "../limits/rateLimiter";
 import { BACKOFF, type BackoffOptions, type History, type WorkResult, waitAfter } from "./backoff";
 import { DueTimes } from "./dueTimes";
-import { KeyedRateLimiter, type RateLimit } from "./rateLimiter";
 import { higher, type Priority, type Ready, ReadyKeys } from "./readyKeys";
 
 /** How {@link WorkQueue.add} adds a key. */

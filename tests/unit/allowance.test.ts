@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Allowance } from "../../runtime/watch/allowance";
+import { Allowance } from "../../runtime/limits/allowance";
 
 describe("Allowance", () => {
   it("lets go of what was taken longest ago, and of no more than it must", () => {

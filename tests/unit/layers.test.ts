@@ -57,7 +57,7 @@ const ENGINE: Layers = [
   ["leadership", "leadership/"],
   ["schedules", "schedules/"],
   ["Kubernetes", "kubernetes/", "http/"],
-  ["plain", "json/", "text/", "failure"],
+  ["plain", "json/", "text/", "limits/", "failure"],
   ["constants", "names", "pod/layout"],
 ];
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { dropOldest } from "../../runtime/work/dropOldest";
-import { Recent } from "../../runtime/work/recent";
+import { dropOldest } from "../../runtime/limits/dropOldest";
+import { Recent } from "../../runtime/limits/recent";
 
 describe("recent values", () => {
   let now: number;

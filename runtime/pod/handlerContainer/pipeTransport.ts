@@ -5,7 +5,7 @@ import type {
   HandlerProcessListener,
   HandlerTransport,
 } from "../../handler/handlerTransport";
-import { within } from "../../work/within";
+import { within } from "../../limits/within";
 import { removeName } from "./namedPipe";
 import { PipeProcess } from "./pipeProcess";
 import { type RunnerLife, ShellSession } from "./shellSession";

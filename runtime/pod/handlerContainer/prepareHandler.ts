@@ -1,4 +1,4 @@
-import { within } from "../../work/within";
+import { within } from "../../limits/within";
 import type { Pod } from "../pod";
 import { pathOf } from "../podSettings";
 import { handlerAccountOf, keepHandlerToken } from "./handlerToken";

@@ -1,5 +1,5 @@
 import { isNewer, keyOf, nameOf, type ObjectName } from "../../kubernetes/objects";
-import { dropOldest } from "../../work/dropOldest";
+import { dropOldest } from "../../limits/dropOldest";
 import { PathProgress } from "./pathProgress";
 
 /** How {@link ChangesWithoutHint} are compared, and the callback that they call. */
