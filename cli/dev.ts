@@ -22,7 +22,7 @@ import { formatSilence } from "./dev/silence";
 import { stableKubeconfig } from "./dev/stableKubeconfig";
 import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
-import { installedOperatorsSeen } from "./inspect/installed";
+import { installedOperators } from "./inspect/installed";
 import { untilAborted } from "./interruption";
 import { withLoginRemedy } from "./loginRemedy";
 import { startMetricsServer } from "./metricsServer";
@@ -230,7 +230,7 @@ async function run({
 }) {
   const failures = new RepeatedFailures();
   const { connection } = cluster;
-  const installed = await withClient(connection, installedOperatorsSeen).catch((error: unknown) => {
+  const installed = await withClient(connection, installedOperators).catch((error: unknown) => {
     throw withLoginRemedy(error, connection);
   });
   const { operator, namespace } = inPlaceOfDeployed(edited, installed, isOfStack);

@@ -10,7 +10,7 @@ import { formatPreview, formatTotal } from "./diff/formatPreview";
 import { type LiveObjectOptions, liveObject } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { liveObjects, previewAll, withPreviews } from "./diff/session";
-import { installedOperatorsSeen } from "./inspect/installed";
+import { installedOperators } from "./inspect/installed";
 import type { InstalledOperators } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import { formatReference } from "./objectReference";
@@ -37,7 +37,7 @@ export interface PreviewCommandOptions extends ClusterOptions, HandlersOptions, 
 export async function diff(names: readonly string[], options: PreviewCommandOptions): Promise<number> {
   const operators = loadOperators(findHandlers(options));
   return withCluster(options, async (client, connection) => {
-    const installed = await installedOperatorsSeen(client);
+    const installed = await installedOperators(client);
     const found: ObjectPreview[] = [];
     for (const { operator, objects } of await chosen(client, operators, names, installed, options)) {
       const session = deployedAs(operator, installed, options);

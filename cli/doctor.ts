@@ -30,11 +30,14 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return findings.some(({ state }) => state === "missing") ? EXIT_CODES.found : EXIT_CODES.fine;
 }
 
-/** The findings about the cluster. A cluster that the user names must exist. The cluster of the current context need not. */
+/**
+ * The findings about the cluster. A cluster that the user names must exist, and the account must see an operator there. The cluster
+ * of the current context need not.
+ */
 async function clusterFindings(options: DoctorOptions, program: readonly string[]): Promise<Finding[]> {
   const isNamed = options.context !== undefined || options.kubeconfig !== undefined;
   try {
-    return await withCluster(options, (client) => examineCluster(client, program));
+    return await withCluster(options, (client) => examineCluster(client, program, new Date(), isNamed));
   } catch (error) {
     if (!(error instanceof KubeconfigError || error instanceof CommandError)) throw error;
     const remedy =

@@ -67,20 +67,21 @@ async function wanted(
     tellLeftOut(target);
     throw new CommandError(noneHandles(target.resource.kind, target));
   }
-  const { operators, unreadable } = await installedOperators(client);
+  const { operators, unreadable, unseen } = await installedOperators(client);
   const found = operators.filter(({ name, installation }) => of === name || of === `${installation}.${name}`);
   const [operator] = found;
   if (operator && found.length === 1) return { operator };
   const unread = unreadable.find(({ name }) => name === (identityIn(of)?.name ?? of));
   if (!operator && unread) throw unreadableError(unread);
   const names = operator ? found.map(identityOf) : [...operators, ...unreadable].map(({ name }) => name);
-  throw new UsageError(
-    found.length > 1
-      ? `There are several operators ${of}. Name one of them: ${names.join(", ")}.`
-      : names.length > 0
-        ? `There is no operator ${of} in this cluster. Known operators: ${names.join(", ")}.`
-        : NOTHING_INSTALLED,
-  );
+  if (operator)
+    throw new UsageError(`There are several operators ${of}. Name one of them: ${names.join(", ")}.`);
+  const known = names.length > 0 ? ` Known operators: ${names.join(", ")}.` : "";
+  if (unseen)
+    throw new CommandError(
+      `Whether there is an operator ${of} in this cluster is not known, because ${unseen}.${known}`,
+    );
+  throw new UsageError(known ? `There is no operator ${of} in this cluster.${known}` : NOTHING_INSTALLED);
 }
 
 async function podsOf(

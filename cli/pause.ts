@@ -2,7 +2,7 @@ import type { JsonObject } from "../runtime/kubernetes/objects";
 import { annotated, PAUSED_ANNOTATION } from "../runtime/names";
 import { EXIT_CODES } from "./commandError";
 import { tellLeftOut } from "./inspect/installed";
-import { noneHandles } from "./inspect/readInstalled";
+import { noneHandles, whyUnknown } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import { formatReference, referenceTo } from "./objectReference";
@@ -42,7 +42,7 @@ async function annotate(
       const object = referenceTo(target.resource, target.name);
       if (value !== null && target.operators.length === 0) {
         tellLeftOut(target);
-        const ifNone = target.unreadable.length === 0 ? "Only" : "If none is, only";
+        const ifNone = whyUnknown(target) === undefined ? "Only" : "If none is, only";
         progress(`${noneHandles(target.resource.kind, target)} ${ifNone} argosy dev respects this pause.`);
       }
       const state = value === null ? "resumed" : "paused";

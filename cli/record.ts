@@ -14,7 +14,7 @@ import { deployedAs } from "./diff";
 import type { DeployedOperator } from "./diff/deployed";
 import { type LiveObjectOptions, liveObject } from "./diff/liveObject";
 import type { FixtureResult } from "./fixtures";
-import { installedOperatorsSeen } from "./inspect/installed";
+import { homesOf, installedOperators } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
 import { referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
@@ -84,7 +84,7 @@ async function fromObject(
   operators: readonly Operator[],
   options: RecordOptions,
 ): Promise<Source> {
-  const installed = await installedOperatorsSeen(client);
+  const installed = await installedOperators(client);
   const { operator, object } = await liveObject(client, of, operators, installed, options);
   const isGoing = object.metadata.deletionTimestamp !== undefined;
   if (isGoing && !operator.finalize)
@@ -102,10 +102,11 @@ async function fromRun(
   operators: readonly Operator[],
   options: RecordOptions,
 ): Promise<Source> {
-  const request = await requestOf(client, run, operators);
+  const installed = await installedOperators(client);
+  const request = await requestOf(client, run, operators, homesOf(installed));
   const { operator, object } = request;
   const from = `${nameOf(object)}, which the run ${run} was about`;
-  const deployed = deployedAs(operator, await installedOperatorsSeen(client), options);
+  const deployed = deployedAs(operator, installed, options);
   if (request.kind === "trial") {
     const event = object.metadata.deletionTimestamp ? "finalize" : "reconcile";
     const used = request.used as Used;

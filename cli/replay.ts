@@ -5,7 +5,7 @@ import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../runtime/names";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
-import { installedOperatorsSeen, kindsOf, tellLeftOut } from "./inspect/installed";
+import { homesOf, installedOperators, kindsOf, tellLeftOut } from "./inspect/installed";
 import { findRun, type Run, runOf } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
@@ -33,8 +33,9 @@ export interface ReplayOptions extends ClusterOptions, NamespaceOptions {
 export async function replay(of: string, options: ReplayOptions): Promise<number> {
   return withCluster(options, async (client) => {
     if (of.includes("/")) return reconcile(client, of, options);
-    const submitted = await submitAgain(client, await findRun(client, of));
-    const installed = await installedOperatorsSeen(client);
+    const installed = await installedOperators(client);
+    const run = await findRun(client, of, { homes: homesOf(installed) });
+    const submitted = await submitAgain(client, run);
     tellLeftOut(installed);
     const kindOf = kindsOf(installed);
     if (!options.wait) return tell(runOf(submitted, kindOf), options);

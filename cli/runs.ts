@@ -1,8 +1,8 @@
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
-import { installedOperatorsSeen, kindsOf, tellLeftOut } from "./inspect/installed";
-import { HOW_LONG_KEPT, listRuns, type Run } from "./inspect/runs";
+import { homesOf, installedOperators, kindsOf, tellLeftOut } from "./inspect/installed";
+import { HOW_LONG_KEPT, listRuns, type SeenRuns } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
@@ -22,7 +22,7 @@ export interface RunsOptions extends ClusterOptions, NamespaceOptions {
  */
 export async function runs(of: string | undefined, options: RunsOptions): Promise<number> {
   return withCluster(options, async (client) => {
-    const all = await runsOf(client, of, options);
+    const { runs: all, unseen } = await runsOf(client, of, options);
     const chosen = all
       .filter(({ phase }) => !options.failed || phase === "Failed" || phase === "Error")
       .slice(0, options.limit);
@@ -31,9 +31,8 @@ export async function runs(of: string | undefined, options: RunsOptions): Promis
       print(options.json ? JSON.stringify(run) : formatRun(run, now, style));
       if (options.log && !options.json && run.log) print(indent(run.log));
     }
-    if (chosen.length === 0) {
-      progress(`There are no such runs. ${HOW_LONG_KEPT}`);
-    }
+    if (unseen) progress(`Some runs may not be listed, because ${unseen}.`);
+    else if (chosen.length === 0) progress(`There are no such runs. ${HOW_LONG_KEPT}`);
     return EXIT_CODES.fine;
   });
 }
@@ -42,18 +41,20 @@ async function runsOf(
   client: KubernetesClient,
   of: string | undefined,
   options: RunsOptions,
-): Promise<Run[]> {
-  const installed = await installedOperatorsSeen(client);
+): Promise<SeenRuns> {
+  const installed = await installedOperators(client);
+  const homes = homesOf(installed);
   if (of === undefined || !of.includes("/")) {
     tellLeftOut(installed);
-    const all = await listRuns(client, {}, kindsOf(installed));
+    const { runs: all, unseen } = await listRuns(client, { homes }, kindsOf(installed));
     // Runs of every installation, unless the name includes one: "argosy.memcached".
-    return all.filter(
+    const chosen = all.filter(
       ({ operator, installation }) =>
         of === undefined || of === operator || of === `${installation}.${operator}`,
     );
+    return { runs: chosen, unseen };
   }
   const target = await findTarget(client, of, options, installed);
   const { metadata } = await readTarget(client, target);
-  return listRuns(client, { uid: metadata.uid }, () => target.resource);
+  return listRuns(client, { uid: metadata.uid, homes }, () => target.resource);
 }

@@ -13,7 +13,7 @@ import type { DryRunClient } from "./diff/dryRunClient";
 import { checkHandles, operatorOf } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { previewAll, withPreviews } from "./diff/session";
-import { installedOperatorsSeen } from "./inspect/installed";
+import { installedOperators } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
 import { findHandlers } from "./project";
 
@@ -35,7 +35,7 @@ export async function tryFile(options: TryOptions): Promise<number> {
   const operators = loadOperators(findHandlers(options));
   const pairs = manifests.map((manifest) => ({ manifest, operator: operatorOf(manifest, operators) }));
   return withCluster(options, async (client, connection) => {
-    const installed = await installedOperatorsSeen(client);
+    const installed = await installedOperators(client);
     const found: ObjectPreview[] = [];
     for (const { manifest, operator } of pairs) {
       const deployed = deployedAs(operator, installed, options);

@@ -23,7 +23,7 @@ export interface DeployedOperator {
  */
 export function asDeployed(
   operator: Operator,
-  { operators, unreadable }: InstalledOperators,
+  { operators, unreadable, unseen }: InstalledOperators,
   installation?: string,
 ): DeployedOperator {
   const { name } = operator;
@@ -44,7 +44,10 @@ export function asDeployed(
       );
     }
     const identity = { installation: installation ?? DEFAULT_INSTALLATION };
-    const note = `${name}: it is not deployed to this cluster, or this kubeconfig may not see it. Argosy assumes that argosy dev made its objects.`;
+    const isDeployed = unseen
+      ? `whether it is deployed to this cluster is not known, because ${unseen}`
+      : "it is not deployed to this cluster";
+    const note = `${name}: ${isDeployed}. Argosy assumes that argosy dev made its objects.`;
     return { operator: { ...operator, ...identity }, home: DEFAULT_INSTALLATION, notes: [note] };
   }
   const { namespaces, home, env = {} } = deployed as InstalledOperator & Partial<Pick<Operator, "env">>;

@@ -9,7 +9,12 @@ import { finalizersOf } from "../../runtime/names";
 import { asTyped } from "../asTyped";
 import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
-import { AFTER_DELETION, type InstalledOperator, type UnreadableOperator } from "../inspect/readInstalled";
+import {
+  AFTER_DELETION,
+  type InstalledOperator,
+  SEE_ALL,
+  type UnreadableOperator,
+} from "../inspect/readInstalled";
 import { type RunnerProblem, runnerOf, whyNoneReady, whyNotRolledOut } from "../inspect/runner";
 import { writtenAs } from "../objectName";
 import { referenceTo } from "../objectReference";
@@ -22,15 +27,16 @@ const HELD_MS = 60_000;
 /**
  * The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read.
  * @param program the names of the program's operators
+ * @param isNamed whether the user asks about this cluster in particular, so that it is a problem if no operator can be seen
  */
 export async function examineCluster(
   client: KubernetesClient,
   program: readonly string[],
   now = new Date(),
+  isNamed = false,
 ): Promise<Finding[]> {
   const { gitVersion } = await client.read<{ gitVersion: string }>("/version");
-  const found = await readable("operators", () => installedOperators(client));
-  const { operators, unreadable } = isFinding(found) ? { operators: [], unreadable: [] } : found;
+  const { operators, unreadable, unseen } = await installedOperators(client);
   const installed = [...operators, ...unreadable].map(({ name }) => name);
   const absent = program.filter((name) => !installed.includes(name));
   return [
@@ -44,9 +50,9 @@ export async function examineCluster(
     await checkArgo(client, "Argo Events", "eventsources", "runners see changes only by their own watches"),
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
     ...unreadable.map(examineUnreadable),
-    ...(isFinding(found) ? [found] : []),
+    ...(unseen ? [examineUnseen(unseen, isNamed && installed.length === 0)] : []),
     ...(installed.length > 0 ? absent.map(notDeployed) : []),
-    ...(!isFinding(found) && installed.length === 0
+    ...(!unseen && installed.length === 0
       ? [
           warning(
             "operators",
@@ -55,26 +61,25 @@ export async function examineCluster(
           ),
         ]
       : []),
-    ...(await examineNamespaces(client, now)),
+    ...(await readable("namespaces", () => examineNamespaces(client, now))),
   ];
 }
 
-function isFinding(value: object): value is Finding {
-  return "state" in value;
-}
-
-/** The result, or that the account may not read it. */
-async function readable<T>(what: string, read: () => Promise<T>): Promise<T | Finding> {
+/** The findings, or that the account may not read what they are about. */
+async function readable(what: string, read: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
     return await read();
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
-    return warning(
-      what,
-      "cannot be read with the rights of this kubeconfig",
-      "Use an account with more rights.",
-    );
+    const seen = `cannot be read with the rights of this kubeconfig: ${error.message}`;
+    return [warning(what, seen, "Ask for this right, or use an account that has it.")];
   }
+}
+
+/** Operators may be there that the account may not see. */
+function examineUnseen(unseen: string, isProblem: boolean): Finding {
+  const seen = `are not all known, because ${unseen}`;
+  return (isProblem ? missing : warning)("operators", seen, SEE_ALL);
 }
 
 async function checkArgo(
@@ -106,24 +111,21 @@ async function examineOperator(
 ): Promise<Finding[]> {
   const { name, installation, argosyVersion, home, customResource } = operator;
   const what = `operator ${name}`;
-  const look = async (): Promise<Finding[]> => {
-    const runner = await checkRunner(client, operator, what, now);
-    const held = await heldObjects(client, operator, now);
-    return [
-      runner,
-      ...held.map((object) => ({
-        ...missing(
-          what,
-          `the deletion of ${formatName(object)} is held up`,
-          `See why: ${asTyped(`explain ${writtenAs(customResource.kind, object)}`)}`,
-        ),
-        object: referenceTo(resourceOf(customResource), object),
-      })),
-    ];
-  };
-  const found = await readable(`${what} in ${home}`, look);
+  const runner = await readable(`the runner of ${what} in ${home}`, async () => [
+    await checkRunner(client, operator, what, now),
+  ]);
+  const held = await readable(`the objects of ${what}`, async () =>
+    (await heldObjects(client, operator, now)).map((object) => ({
+      ...missing(
+        what,
+        `the deletion of ${formatName(object)} is held up`,
+        `See why: ${asTyped(`explain ${writtenAs(customResource.kind, object)}`)}`,
+      ),
+      object: referenceTo(resourceOf(customResource), object),
+    })),
+  );
   const about = { operator: name, installation, argosyVersion };
-  return (isFinding(found) ? [found] : found).map((each) => ({ ...each, ...about }));
+  return [...runner, ...held].map((each) => ({ ...each, ...about }));
 }
 
 function examineUnreadable({ name, home, argosyVersion, complaint, remedy }: UnreadableOperator): Finding {
@@ -184,9 +186,7 @@ async function heldObjects(
 
 /** Namespaces whose deletion does not end, with the messages of Kubernetes' own conditions. */
 async function examineNamespaces(client: KubernetesClient, now: Date): Promise<Finding[]> {
-  const found = await readable("namespaces", () => client.listAll(NAMESPACES, {}));
-  if (isFinding(found)) return [found];
-  return found
+  return (await client.listAll(NAMESPACES, {}))
     .filter(
       ({ metadata: { deletionTimestamp } }) =>
         deletionTimestamp !== undefined && isOld(deletionTimestamp, now),

@@ -12,7 +12,7 @@ import { type Hold, holdsOf, WAITS } from "./holds";
 import type { Known, ObjectEvent } from "./known";
 import { managerOf, operatorOf } from "./operatorOf";
 import { faultIn, type Place, placeIn } from "./place";
-import { AFTER_DELETION, type InstalledOperator, noneHandles } from "./readInstalled";
+import { AFTER_DELETION, type InstalledOperator, noneHandles, remediesOf } from "./readInstalled";
 import type { Run } from "./runs";
 
 /** The state of an object, and the reasons for it. */
@@ -118,7 +118,7 @@ export function explain(known: Known): Explanation {
       ? `Its generation ${metadata.generation} was not handled yet; the conditions are about generation ${observed}.`
       : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing about it` : "it has no Ready condition"}.`;
     if (!operator && !identity) {
-      const remedies = known.unreadable.map(({ remedy }) => remedy);
+      const remedies = remediesOf(known);
       const deploy = `Deploy one with pulumi up, or run it here with argosy dev. ${AFTER_DELETION}`;
       return say(
         `${what} ${noneHandles(kind, known)}`,

@@ -11,7 +11,7 @@ import {
 import { asTyped } from "../asTyped";
 import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
-import { AFTER_DELETION } from "./readInstalled";
+import { AFTER_DELETION, SEE_ALL } from "./readInstalled";
 
 /** A finalizer that keeps an object that is being deleted. */
 export interface Hold {
@@ -31,7 +31,7 @@ export const WAITS: Readonly<Record<string, string>> = {
 
 /** Every finalizer of an object that is being deleted. */
 export function holdsOf(known: Known): Hold[] {
-  const { object, operators, unreadable, unled, childrenElsewhere } = known;
+  const { object, operators, unreadable, unseen, unled, childrenElsewhere } = known;
   const { finalizers = [] } = object.metadata;
   const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
   const failure = ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? ready : undefined;
@@ -72,6 +72,10 @@ export function holdsOf(known: Known): Hold[] {
       if (unread) {
         const waitsFor = `the operator ${operator} must release it, and its definition cannot be read`;
         return { finalizer, by, waitsFor, remedy: unread.remedy };
+      }
+      if (unseen) {
+        const waitsFor = `the operator ${operator} must release it, and whether it is installed is not known, because ${unseen}`;
+        return { finalizer, by, waitsFor, remedy: SEE_ALL };
       }
       return {
         finalizer,

@@ -1,7 +1,7 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import { ifRefused, isApiError } from "../../runtime/kubernetes/errors";
+import { ifRefused } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../../runtime/names";
@@ -14,40 +14,41 @@ import {
   readInstalled,
   type UnreadableOperator,
 } from "./readInstalled";
+import { listSeen, type Seen } from "./seen";
 
 /** The namespace of operators in a program that names none, and of those that `argosy dev` runs. */
 export const DEFAULT_HOME = "argosy";
 const SELECTOR = "app.kubernetes.io/component=definition,app.kubernetes.io/managed-by=argosy";
 
+const UNSEEN: Seen = {
+  objects: [],
+  unseen: `this kubeconfig may list configmaps neither in all namespaces nor in ${DEFAULT_HOME}`,
+};
+
 /**
  * The operators of a cluster, found by the ConfigMaps that their runners read. If the account has rights in only one namespace,
- * only the namespace "argosy" is searched. `argosy dev` creates no such ConfigMaps, so operators that it runs are not found.
- *
- * @throws ApiError if the account may not list them anywhere
+ * only the namespace "argosy" is searched. Without the right to list them there, none is seen and no error is thrown, because an
+ * object can still be read and its handler be asked without them. `argosy dev` creates no such ConfigMaps, so operators that it
+ * runs are not found.
  */
 export async function installedOperators(client: KubernetesClient): Promise<InstalledOperators> {
-  const list = (namespace?: string) =>
-    client.listAll(builtIn("v1", "ConfigMap"), {
-      labelSelector: SELECTOR,
-      ...(namespace && { namespace }),
-    });
-  const found = await list().catch((error: unknown) => {
-    if (!isApiError(error, 403)) throw error;
-    return list(DEFAULT_HOME);
-  });
-  const newest = newestOf(found);
+  const { objects, unseen } = await listSeen(
+    client,
+    builtIn("v1", "ConfigMap"),
+    { labelSelector: SELECTOR },
+    { near: [DEFAULT_HOME] },
+  ).catch(ifRefused(403, UNSEEN));
+  const newest = newestOf(objects);
   return {
     operators: newest.filter(isReadable),
     unreadable: newest.filter((each): each is UnreadableOperator => !isReadable(each)),
+    unseen,
   };
 }
 
-/**
- * The installed operators that the account may see. Without the right to list them, there are none and no error is thrown, because
- * an object can still be read and its handler be asked without them.
- */
-export async function installedOperatorsSeen(client: KubernetesClient): Promise<InstalledOperators> {
-  return installedOperators(client).catch(ifRefused(403, { operators: [], unreadable: [] }));
+/** The namespaces of these operators' runners, which are also those of their runs, and the namespace of operators that are not seen. */
+export function homesOf({ operators, unreadable }: InstalledOperators): readonly string[] {
+  return [...new Set([DEFAULT_HOME, ...[...operators, ...unreadable].map(({ home }) => home)])];
 }
 
 /** Tells the user which operators a command leaves out, because it cannot read their definitions. */

@@ -8,12 +8,13 @@ import type { Lease } from "../../runtime/leadership/lease";
 import { memoryOf } from "../../runtime/memory/memory";
 import { memoryResourceOf } from "../../runtime/memory/memoryKind";
 import { leaseNameOf, memoryPrefixOf, OWNER_UID_LABEL } from "../../runtime/names";
+import { homesOf } from "./installed";
 import type { Known, ObjectEvent } from "./known";
 import { operatorOf } from "./operatorOf";
 import type { InstalledOperator } from "./readInstalled";
 import { whyUnled } from "./runner";
 import { isHeld, runningOperators } from "./running";
-import { listRuns, type Run } from "./runs";
+import { listRuns, type SeenRuns } from "./runs";
 import type { Target } from "./target";
 
 const LEASE = "the operator's Lease";
@@ -26,9 +27,10 @@ const MEMORY = "the operators' memory of it";
 export async function lookAt(
   client: KubernetesClient,
   object: KubernetesObject,
-  { operators: installed, unreadable, resource }: Target,
+  target: Target,
   onUnread: (what: string) => void,
 ): Promise<Known> {
+  const { operators: installed, unreadable, unseen, resource } = target;
   const unread = new Set<string>();
   const readable = async <T>(what: string, read: Promise<T>, otherwise: T): Promise<T> => {
     try {
@@ -46,29 +48,31 @@ export async function lookAt(
   // One that watches and remembers nothing of the object has nothing to do with it, as far as anybody can see.
   const operators = [...installed, ...running.filter((each) => !each.watch || each === kept?.operator)];
   const operator = operatorOf({ object, operators, memory: kept?.memory }) ?? operators[0];
-  const home = operator?.home;
-  const uid = object.metadata.uid;
-  const [events, runs, leader, childrenElsewhere] = await Promise.all([
+  const homes = operator ? [operator.home] : homesOf(target);
+  const [events, recorded, leader, childrenElsewhere] = await Promise.all([
     readable("its Events", eventsOf(client, object), []),
-    readable<Run[]>(
+    readable<SeenRuns>(
       "its runs",
-      listRuns(client, { uid, ...(home && { namespace: home }) }, () => object),
-      [],
+      listRuns(client, { uid: object.metadata.uid, homes }, () => object),
+      { runs: [] },
     ),
     readable(LEASE, operator ? leaderOf(client, operator) : Promise.resolve(undefined), undefined),
     object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
   ]);
+  // The runs of an operator are in its own namespace.
+  if (!operator && recorded.unseen) onUnread("its runs in other namespaces");
   const mayLead = operator?.execution === "resident";
   return {
     object,
     operators,
     unreadable,
+    unseen,
     memory: kept?.memory,
     memoryRead: !unread.has(MEMORY),
     leader,
     unled: mayLead && !leader && !unread.has(LEASE) ? await whyUnled(client, operator) : undefined,
     events,
-    runs,
+    runs: recorded.runs,
     childrenElsewhere,
     now: new Date(),
   };

@@ -33,6 +33,8 @@ export interface InstalledOperators {
   readonly operators: readonly InstalledOperator[];
   /** Those whose definitions this command cannot read. They may handle any kind. */
   readonly unreadable: readonly UnreadableOperator[];
+  /** Why others may be installed too, as a clause: the account may not list them all. Undefined if it may. */
+  readonly unseen?: string | undefined;
 }
 
 /** The fields of {@link InstalledDefinition}, and those of its `customResource`. */
@@ -82,13 +84,30 @@ export function isReadable(found: InstalledOperator | UnreadableOperator): found
   return !("complaint" in found);
 }
 
+/** The part of {@link InstalledOperators} that says what is not known of them. */
+type Unknowns = Pick<InstalledOperators, "unreadable" | "unseen">;
+
 /** What is known of the operators of a kind, in a sentence, if none of those whose definitions can be read handles it. */
-export function noneHandles(kind: string, { unreadable }: Pick<InstalledOperators, "unreadable">): string {
+export function noneHandles(kind: string, known: Unknowns): string {
   const about = `operator for ${kind} is installed in this cluster`;
-  if (unreadable.length === 0) return `No ${about}.`;
-  const names = unreadable.map(({ name }) => name).join(" and of ");
-  return `Whether an ${about} is not known, because the definition of ${names} cannot be read.`;
+  const why = whyUnknown(known);
+  return why === undefined ? `No ${about}.` : `Whether an ${about} is not known, because ${why}.`;
 }
+
+/** Why other operators than the readable ones may be installed, as a clause. Undefined if none may be. */
+export function whyUnknown({ unreadable, unseen }: Unknowns): string | undefined {
+  const names = unreadable.map(({ name }) => name).join(" and of ");
+  const unread = names === "" ? [] : [`the definition of ${names} cannot be read`];
+  return [...(unseen ? [unseen] : []), ...unread].join(", and ") || undefined;
+}
+
+/** What to do in order to know all operators, a sentence each. */
+export function remediesOf({ unreadable, unseen }: Unknowns): readonly string[] {
+  return [...(unseen ? [SEE_ALL] : []), ...unreadable.map(({ remedy }) => remedy)];
+}
+
+/** What to do if operators may be installed that the account may not see. */
+export const SEE_ALL = "Ask for the right to list configmaps in all namespaces.";
 
 function contentOf(data: unknown): unknown {
   const text = isRecord(data) ? data[DEFINITION_FILE] : undefined;

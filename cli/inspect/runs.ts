@@ -3,12 +3,13 @@ import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/wor
 import { isRecord } from "../../runtime/json/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ifRefused } from "../../runtime/kubernetes/errors";
-import { named, type Selection } from "../../runtime/kubernetes/list";
+import { named } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { identityIn, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
 import { type KnownKind, type ObjectReference, referenceTo } from "../objectReference";
+import { listSeen, type Seen } from "./seen";
 
 /** A run of an operator, from its Workflow. */
 export interface Run {
@@ -42,29 +43,33 @@ export type KindOf = (identity: string) => KnownKind | undefined;
 
 /** The selection of runs. */
 export interface RunSelection {
-  /** The namespace of the runs. @default all */
-  readonly namespace?: string;
   /** An object's uid. @default all */
   readonly uid?: string;
+  /** The namespaces of operators, where an account looks that may not list the runs of all namespaces. */
+  readonly homes: readonly string[];
+}
+
+/** The runs that an account may list, and why there may be others. */
+export interface SeenRuns extends Pick<Seen, "unseen"> {
+  readonly runs: readonly Run[];
 }
 
 /**
  * Runs that are recorded as Workflows, the newest first. None in a cluster without Argo Workflows.
- * @throws ApiError
+ * @throws ApiError, also if the account may list them nowhere
  */
 export async function listRuns(
   client: KubernetesClient,
-  selection: RunSelection,
+  { uid, homes }: RunSelection,
   kindOf: KindOf,
-): Promise<Run[]> {
-  const { namespace, uid } = selection;
+): Promise<SeenRuns> {
   const labels = [OPERATOR_LABEL];
   if (uid) labels.push(`${OBJECT_UID_LABEL}=${uid}`);
-  const where = { labelSelector: labels.join(","), ...(namespace && { namespace }) };
-  const found = await workflows(client, where);
-  return found
+  const { objects, unseen } = await workflows(client, { labelSelector: labels.join(",") }, homes);
+  const runs = objects
     .map((workflow) => runOf(workflow, kindOf))
     .sort((one, other) => (other.startedAt ?? "").localeCompare(one.startedAt ?? ""));
+  return { runs, unseen };
 }
 
 /** Why a run may no longer exist. */
@@ -74,20 +79,30 @@ export const HOW_LONG_KEPT =
 
 /**
  * A run by its name, in any namespace.
- * @throws CommandError if there is none
+ * @throws CommandError if there is none; ApiError, also if the account may list runs nowhere
  */
-export async function findRun(client: KubernetesClient, name: string): Promise<KubernetesObject> {
+export async function findRun(
+  client: KubernetesClient,
+  name: string,
+  { homes }: Pick<RunSelection, "homes">,
+): Promise<KubernetesObject> {
   const selection = { labelSelector: OPERATOR_LABEL, ...named(name) };
-  const [run] = await workflows(client, selection);
+  const { objects, unseen } = await workflows(client, selection, homes);
+  const [run] = objects;
   if (run) return run;
-  throw new CommandError(
-    `There is no run ${name} in this cluster. argosy runs lists those that exist. ${HOW_LONG_KEPT}`,
-  );
+  const none = unseen
+    ? `Whether there is a run ${name} in this cluster is not known, because ${unseen}.`
+    : `There is no run ${name} in this cluster.`;
+  throw new CommandError(`${none} argosy runs lists those that exist. ${HOW_LONG_KEPT}`);
 }
 
 /** Workflows. None in a cluster without Argo Workflows, which does not serve the kind. */
-function workflows(client: KubernetesClient, selection: Selection): Promise<KubernetesObject[]> {
-  return client.listAll(WORKFLOWS, selection).catch(ifRefused(404, []));
+function workflows(
+  client: KubernetesClient,
+  selection: { readonly labelSelector: string; readonly fieldSelector?: string },
+  homes: readonly string[],
+): Promise<Seen> {
+  return listSeen(client, WORKFLOWS, selection, { near: homes }).catch(ifRefused<Seen>(404, { objects: [] }));
 }
 
 /** A Workflow as a run. */

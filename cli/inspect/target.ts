@@ -9,7 +9,7 @@ import {
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { CommandError, UsageError } from "../commandError";
 import { readObjectName } from "../objectName";
-import { installedOperatorsSeen } from "./installed";
+import { installedOperators } from "./installed";
 import type { InstalledOperator, InstalledOperators } from "./readInstalled";
 
 /** An object that the user named, and the operators that handle its kind. Those that are unreadable may handle it. */
@@ -39,14 +39,14 @@ export async function findTarget(
   known?: InstalledOperators,
 ): Promise<Target> {
   const { kind, name } = readObjectName(text);
-  const { operators: installed, unreadable } = known ?? (await installedOperatorsSeen(client));
+  const { operators: installed, ...rest } = known ?? (await installedOperators(client));
   const resource = await findKind(client, kind, installed);
   const operators = installed.filter(
     ({ customResource }) =>
       customResource.kind === resource.kind && customResource.group === groupOf(resource.apiVersion),
   );
   const place = resource.namespaced ? { namespace: namespace ?? client.namespace } : {};
-  return { resource, name: { ...place, name }, operators, unreadable };
+  return { ...rest, resource, name: { ...place, name }, operators };
 }
 
 /** The object itself. @throws CommandError if there is none */

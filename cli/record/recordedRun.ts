@@ -37,14 +37,16 @@ export type RecordedRequest =
  * nor its children nor the objects that it used, because Argo shows all of a run to everybody who may read Workflows. So an
  * object that has changed since is not available.
  *
+ * @param homes the namespaces of the deployed operators, where an account looks for the run that may not look in all namespaces
  * @throws UsageError if no operator of the working tree made the run; CommandError if the request is not available
  */
 export async function requestOf(
   client: KubernetesClient,
   name: string,
   operators: readonly Operator[],
+  homes: readonly string[],
 ): Promise<RecordedRequest> {
-  const run = await findRun(client, name);
+  const run = await findRun(client, name, { homes });
   const identity = run.metadata.labels?.[OPERATOR_LABEL] ?? "";
   const operator = operators.find((each) => identity.endsWith(`.${each.name}`));
   if (!operator)

@@ -10,10 +10,13 @@ describe("runs in a cluster without Argo Workflows", () => {
     },
   } as unknown as KubernetesClient;
 
-  it("are none", async () => assert.deepEqual(await listRuns(client, {}, () => undefined), []));
+  it("are none", async () => {
+    const { runs, unseen } = await listRuns(client, { homes: [] }, () => undefined);
+    assert.deepEqual([runs, unseen], [[], undefined]);
+  });
 
   it("are not found by name, and the message says why", async () => {
-    await assert.rejects(findRun(client, "cache-1"), {
+    await assert.rejects(findRun(client, "cache-1", { homes: [] }), {
       message: /^There is no run cache-1 in this cluster\. .* Without Argo Workflows no runs are kept\./,
     });
   });

@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { main } from "../../cli/argosy";
+import { formatFinding } from "../../cli/doctor";
+import { examineCluster } from "../../cli/doctor/cluster";
+import { plain } from "../../cli/terminal";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { OBJECT_UID_LABEL, OPERATOR_LABEL, OWNER_UID_LABEL } from "../../runtime/names";
+import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { removeFolder, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+import { observed, operator, widget } from "./support/objects";
+import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
+
+const SHOP = operator();
+const RUN = "shop-widget-3-abc";
+const parameters = [
+  { name: "namespace", value: "shop" },
+  { name: "name", value: "widget" },
+];
+
+/** The objects of the cluster, by the plural of their kinds. */
+const THERE: Readonly<Record<string, readonly KubernetesObject[]>> = {
+  configmaps: [
+    observed(
+      "ConfigMap",
+      { data: { [DEFINITION_FILE]: definitionFileContent(SHOP) } },
+      { name: "shop-definition", namespace: "argosy" },
+    ),
+    observed("ConfigMap", {}, { name: "plain", uid: "plain-uid" }),
+    observed("ConfigMap", {}, { labels: { [OWNER_UID_LABEL]: "widget-uid" } }),
+  ],
+  widgets: [
+    widget(),
+    widget({
+      name: "going",
+      deletionTimestamp: "2026-01-01T11:00:00Z",
+      finalizers: ["argosy.dev/argosy.shop"],
+    }),
+  ],
+  workflows: [
+    observed(
+      "Workflow",
+      { spec: { arguments: { parameters } }, status: { phase: "Succeeded", message: "patched ConfigMap x" } },
+      {
+        name: RUN,
+        namespace: "argosy",
+        labels: { [OPERATOR_LABEL]: "argosy.shop", [OBJECT_UID_LABEL]: "widget-uid" },
+      },
+    ),
+  ],
+};
+const DISCOVERY: Readonly<Record<string, unknown>> = {
+  "/version": { gitVersion: "v1.34.0" },
+  "/apis": { groups: [{ preferredVersion: { groupVersion: "shop.example.com/v1" } }] },
+  "/api/v1": { resources: [{ name: "configmaps", kind: "ConfigMap", namespaced: true }] },
+  "/apis/shop.example.com/v1": { resources: [{ name: "widgets", kind: "Widget", namespaced: true }] },
+  "/apis/argoproj.io/v1alpha1": { resources: [{ name: "workflows" }, { name: "eventsources" }] },
+};
+
+/** An API server for an account that may read everything in these namespaces, and none elsewhere. */
+function viewerOf(...namespaces: readonly string[]): Answer {
+  return ({ method, path: asked, query }, response) => {
+    if (DISCOVERY[asked] !== undefined) return json(response, DISCOVERY[asked]);
+    const [, group = "", namespace = "", plural = "", name] =
+      /^\/(?:api|apis\/([^/]+))\/[^/]+(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?$/.exec(asked) ?? [];
+    if (!namespaces.includes(namespace)) {
+      const verb = name === undefined ? "list" : "get";
+      const place = namespace === "" ? "at the cluster scope" : `in the namespace "${namespace}"`;
+      const message = `${plural} is forbidden: User "viewer" cannot ${verb} resource "${plural}" in API group "${group}" ${place}`;
+      return refuse(response, 403, { message });
+    }
+    const here = (THERE[plural] ?? []).filter(({ metadata }) => metadata.namespace === namespace);
+    if (method === "POST") return json(response, { ...here[0], status: {} });
+    if (method === "PATCH") return json(response, here[0]);
+    if (name !== undefined) {
+      const object = here.find(({ metadata }) => metadata.name === name);
+      return object ? json(response, object) : refuse(response, 404);
+    }
+    const chosen = here.filter(({ metadata, ...content }) => {
+      const fields = query.get("fieldSelector") ?? "";
+      const isNamed = !fields.startsWith("metadata.name=") || fields === `metadata.name=${metadata.name}`;
+      const isDefinition = (query.get("labelSelector") ?? "").includes("component=definition");
+      return isNamed && (!isDefinition || "data" in content);
+    });
+    json(response, { metadata: {}, items: chosen });
+  };
+}
+
+describe("an account with rights in few namespaces", function () {
+  this.timeout(30_000);
+  const folder = writeFolder({});
+  const kubeconfig = path.join(folder, "kubeconfig");
+  let api: TestApiServer;
+  before(async () => {
+    api = await TestApiServer.start();
+    writeFileSync(kubeconfig, api.kubeconfig());
+  });
+  after(async () => {
+    await api.stop();
+    removeFolder(folder);
+  });
+
+  const both = viewerOf("shop", "argosy");
+  const own = viewerOf("shop");
+  const ONLY = /because this kubeconfig may list workflows only in the namespace argosy\./;
+  const NEITHER =
+    /not known, because this kubeconfig may list configmaps neither in all namespaces nor in argosy\./;
+  for (const [who, answer, code, args, says] of [
+    [
+      "sees the runs of the operators that it sees",
+      both,
+      0,
+      ["runs", "shop"],
+      [/shop-widget-3-abc {2}shop\/widget/, ONLY],
+    ],
+    [
+      "sees the runs of an object",
+      both,
+      0,
+      ["runs", "widget/widget", "-n", "shop"],
+      [/shop-widget-3-abc/, ONLY],
+    ],
+    ["finds a run by its name", both, 0, ["replay", RUN, "--no-wait"], [/shop\/widget/]],
+    [
+      "is told that another run may exist",
+      both,
+      1,
+      ["replay", "other"],
+      [/Whether there is a run other .* is not known/, ONLY],
+    ],
+    [
+      "is told which right the runs need",
+      own,
+      1,
+      ["runs", "shop"],
+      [/cannot list resource "workflows" .* in the namespace "argosy"/],
+    ],
+    ["is told that an operator may exist", own, 1, ["logs", "widget/widget", "-n", "shop"], [NEITHER]],
+    [
+      "is told the same of an operator's name",
+      own,
+      1,
+      ["logs", "shop"],
+      [/Whether there is an operator shop/, NEITHER],
+    ],
+    [
+      "is told so also where no operator is seen of a kind",
+      both,
+      1,
+      ["logs", "configmap/plain", "-n", "shop"],
+      [/may list configmaps only in the namespace argosy\./],
+    ],
+    [
+      "is told so of an operator of another name",
+      both,
+      1,
+      ["logs", "other"],
+      [/Whether there is an operator other .* only in the namespace argosy\. Known operators: shop\./],
+    ],
+    [
+      "is told so when it pauses an object",
+      own,
+      0,
+      ["pause", "widget/widget", "-n", "shop"],
+      [NEITHER, /If none is, only argosy dev/],
+    ],
+    [
+      "is told so of an object that was never handled",
+      own,
+      3,
+      ["explain", "widget/widget", "-n", "shop"],
+      [/It was never handled: /, NEITHER, /Ask for the right to list configmaps in all namespaces\./],
+    ],
+    [
+      "is not told to remove a finalizer",
+      own,
+      3,
+      ["explain", "widget/going", "-n", "shop"],
+      [/the operator argosy\.shop must release it, and whether it is installed is not known/],
+    ],
+  ] as const) {
+    it(`${who}: argosy ${args.join(" ")}`, async () => {
+      api.answer = answer;
+      const { result, stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
+      const text = `${stdout}${stderr}`;
+      assert.equal(result, code, text);
+      for (const each of says) assert.match(text, each);
+      assert.doesNotMatch(
+        text,
+        /No operator|no such runs|There is no|remove the finalizer|at the cluster scope/,
+      );
+    });
+  }
+
+  it("is told by argosy doctor what was not checked, and why", async () => {
+    const client = api.client();
+    try {
+      api.answer = both;
+      const lines = (await examineCluster(client, [])).map((each) => formatFinding(each, plain)).join("\n");
+      assert.match(lines, /✘ operator shop: has no Deployment shop-runner/);
+      assert.match(
+        lines,
+        /! the objects of operator shop: cannot be read .*: widgets is forbidden: .*\n {4}Ask for this right/,
+      );
+      assert.match(lines, /! operators: are not all known, because .* only in the namespace argosy/);
+      api.answer = own;
+      const found = (isNamed: boolean) => examineCluster(client, [], new Date(), isNamed);
+      const stateOf = async (isNamed: boolean) =>
+        (await found(isNamed)).find(({ what }) => what === "operators")?.state;
+      // Only some commands need a cluster, but who names one asks about it.
+      assert.deepEqual([await stateOf(false), await stateOf(true)], ["warning", "missing"]);
+    } finally {
+      client.close();
+    }
+  });
+});
