@@ -9,6 +9,7 @@ import {
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
 } from "../../runtime/names";
+import { listSeen } from "../inspect/seen";
 
 /** An object that may be somebody's child. */
 export interface ListedChild {
@@ -20,7 +21,10 @@ export interface ListedChild {
 export class ListedChildren {
   private readonly byOwner = new Map<string, ListedChild[]>();
 
-  /** Takes in a page of a list. */
+  /** @param notes which children may be left out, in sentences */
+  constructor(readonly notes: readonly string[] = []) {}
+
+  /** Takes in a list. */
   add(resource: Resource, children: readonly KubernetesObject[]): void {
     for (const child of children) {
       for (const owner of new Set(ownersOf(child))) {
@@ -55,24 +59,32 @@ export interface ChildrenListing {
 }
 
 /**
- * Lists the children of an operator's objects.
- * @param owner only those of the object with this uid. @default those of all objects
- * @throws ApiError if a kind may not be listed
+ * Lists the children of these objects of an operator. An account that may not list the children of a kind in all the operator's
+ * namespaces gets those in the namespaces of the objects, and a note.
+ *
+ * @throws ApiError if a kind may not be listed there either
  */
 export async function listChildren(
   { operator, client, childResources }: ChildrenListing,
-  owner?: string,
+  objects: readonly KubernetesObject[],
 ): Promise<ListedChildren> {
+  const [only, another] = objects;
+  if (!only) return new ListedChildren();
   const identities = allIdentitiesOf(operator).map(identityOf);
   const labelSelector =
-    owner === undefined ? `${CHILD_OF_LABEL} in (${identities.join(",")})` : `${OWNER_UID_LABEL}=${owner}`;
-  const listed = new ListedChildren();
-  const lists = childResources.map(async (resource) => {
-    for (const namespace of scopesOf(operator.namespaces, resource)) {
-      const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
-      await client.list(resource, selection, (items) => listed.add(resource, items));
-    }
-  });
-  await Promise.all(lists);
+    another === undefined
+      ? `${OWNER_UID_LABEL}=${only.metadata.uid}`
+      : `${CHILD_OF_LABEL} in (${identities.join(",")})`;
+  const near = [...new Set(objects.flatMap(({ metadata: { namespace } }) => namespace ?? []))];
+  const lists = await Promise.all(
+    childResources.map(async (resource) => {
+      const scopes = scopesOf(operator.namespaces, resource);
+      return { resource, ...(await listSeen(client, resource, { labelSelector }, { scopes, near })) };
+    }),
+  );
+  const listed = new ListedChildren(
+    lists.flatMap(({ unseen }) => (unseen ? [`Some children may be left out, because ${unseen}.`] : [])),
+  );
+  for (const { resource, objects: children } of lists) listed.add(resource, children);
   return listed;
 }

@@ -93,13 +93,11 @@ export class Previews {
   }
 
   /**
-   * The children of all objects, to be given to {@link of}.
-   * @param owner only those of the object with this uid.
-   * @default those of all objects
+   * The children of these objects, to be given to {@link of}.
    * @throws ApiError if a kind may not be listed
    */
-  children(owner?: string): Promise<ListedChildren> {
-    return listChildren(this.options, owner);
+  children(objects: readonly KubernetesObject[]): Promise<ListedChildren> {
+    return listChildren(this.options, objects);
   }
 
   /**

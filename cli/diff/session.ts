@@ -8,6 +8,7 @@ import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { scopesOf } from "../../runtime/kubernetes/resource";
 import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { labelSelectorOf } from "../../runtime/watch/watched";
+import { CommandError } from "../commandError";
 import { handlerEnvironment } from "../handlerEnvironment";
 import { localHandler } from "../localHandler";
 import { progress } from "../terminal";
@@ -62,6 +63,7 @@ export async function withPreviews<Result>(
  * Every live object of an operator, by namespace and name.
  * @param only this namespace
  * @returns undefined if the cluster does not serve the kind
+ * @throws CommandError, ApiError if the account may not list them
  */
 export async function liveObjects(
   { operator, home, client }: PreviewSession,
@@ -82,6 +84,8 @@ export async function liveObjects(
       found.push(...(await client.listAll(resource, selection)));
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
+      if (isApiError(error, 403) && scope === undefined && resource.namespaced)
+        throw new CommandError(`${error.message}. Name one namespace with --namespace.`, { cause: error });
       throw error;
     }
   }
@@ -98,8 +102,8 @@ export async function previewAll(
   objects: readonly KubernetesObject[],
   onPreview: (preview: ObjectPreview) => void,
 ): Promise<void> {
-  const [only, another] = objects;
-  const children = await previews.children(only && !another ? only.metadata.uid : undefined);
+  const children = await previews.children(objects);
+  for (const note of children.notes) progress(`${operator.name}: ${note}`);
   const ready = new Map<number, ObjectPreview>();
   let [next, told] = [0, 0];
   let saidAt = performance.now();

@@ -44,7 +44,7 @@ export async function liveQuestion(
   const operator = await withServedKind(given, client);
   const { all: childResources } = await ServedKinds.of(operator, client);
   const resource = resourceOf(operator.customResource);
-  const listed = await listChildren({ operator, client, childResources }, object.metadata.uid);
+  const listed = await listChildren({ operator, client, childResources }, [object]);
   const observation = new Observation({ operator, resource, childResources, client, home }, object, listed);
   const [{ state }, observed, { used, warnings }] = await Promise.all([
     observation.memory(),
@@ -57,7 +57,7 @@ export async function liveQuestion(
     children: observed.children.map((child) => withManagers(child, whole)),
     secrets: secretsAmong([...Object.values(used).flat(), ...whole, object]),
     state,
-    notes: [...observed.warnings, ...warnings].map(({ note }) => note),
+    notes: [...listed.notes, ...[...observed.warnings, ...warnings].map(({ note }) => note)],
   };
 }
 

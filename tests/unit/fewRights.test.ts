@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
+import { listChildren } from "../../cli/diff/listedChildren";
+import { liveObjects, type PreviewSession } from "../../cli/diff/session";
 import { formatFinding } from "../../cli/doctor";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { plain } from "../../cli/terminal";
@@ -10,7 +12,7 @@ import { OBJECT_UID_LABEL, OPERATOR_LABEL, OWNER_UID_LABEL } from "../../runtime
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
-import { observed, operator, widget } from "./support/objects";
+import { CONFIG_MAPS, observed, operator, widget } from "./support/objects";
 import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
 
 const SHOP = operator();
@@ -193,6 +195,47 @@ describe("an account with rights in few namespaces", function () {
       );
     });
   }
+
+  it("sees the children in the namespaces of their owners, and is told that others may be left out", async () => {
+    api.answer = own;
+    const client = api.client();
+    try {
+      const options = { operator: SHOP, client, childResources: [CONFIG_MAPS] };
+      const listed = await listChildren(options, [widget()]);
+      assert.deepEqual(
+        listed.near(widget()).map(({ child }) => child.metadata.name),
+        ["child"],
+      );
+      assert.deepEqual(listed.notes, [
+        "Some children may be left out, because this kubeconfig may list configmaps only in the namespace shop.",
+      ]);
+      await assert.rejects(
+        listChildren(options, [widget({ namespace: "argosy" })]),
+        /in the namespace "argosy"/,
+      );
+    } finally {
+      client.close();
+    }
+  });
+
+  it("sees the objects of an operator in the namespace that it names", async () => {
+    api.answer = own;
+    const client = api.client();
+    try {
+      const session = { operator: SHOP, home: "argosy", client } as unknown as PreviewSession;
+      const live = await liveObjects(session, "shop");
+      assert.deepEqual(
+        live?.map(({ metadata }) => metadata.name),
+        ["going", "widget"],
+      );
+      await assert.rejects(
+        liveObjects(session),
+        /at the cluster scope\. Name one namespace with --namespace\.$/,
+      );
+    } finally {
+      client.close();
+    }
+  });
 
   it("is told by argosy doctor what was not checked, and why", async () => {
     const client = api.client();
