@@ -1,7 +1,7 @@
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn, findResource } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import { EVENTS, namespaceOfEvents } from "../../runtime/kubernetes/events";
+import { namespaceOfEvents } from "../../runtime/kubernetes/events";
 import { type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
 import { kindOfKey } from "../../runtime/kubernetes/resource";
 import type { Lease } from "../../runtime/leadership/lease";
@@ -93,34 +93,35 @@ async function keptBy(
   return undefined;
 }
 
+/**
+ * Events in the group that kubectl reads. The ClusterRole `view` of Kubernetes 1.34 has no right to read those of the group
+ * events.k8s.io, which are the same objects.
+ */
+const EVENTS = builtIn("v1", "Event");
+
 interface WrittenEvent {
   readonly type?: string;
   readonly reason?: string;
-  readonly note?: string;
-  readonly eventTime?: string | null;
+  readonly message?: string;
+  readonly count?: number;
   readonly series?: { readonly count?: number; readonly lastObservedTime?: string };
-  readonly deprecatedCount?: number;
-  readonly deprecatedLastTimestamp?: string | null;
-  readonly regarding?: { readonly uid?: string };
+  readonly eventTime?: string | null;
+  readonly lastTimestamp?: string | null;
 }
 
 /** Warnings about the object, the newest first. Those of an object without a namespace are in "default". */
 async function eventsOf(client: KubernetesClient, { metadata }: KubernetesObject): Promise<ObjectEvent[]> {
-  const namespace = namespaceOfEvents({ metadata });
-  const selection = { namespace, fieldSelector: `regarding.uid=${metadata.uid}` };
-  // Not every API server selects by the uid, so other Events are left out below.
-  const found = await client.listAll(EVENTS, selection).catch((error: unknown) => {
-    if (isApiError(error, 400)) return client.listAll(EVENTS, { namespace });
-    throw error;
+  const found = await client.listAll(EVENTS, {
+    namespace: namespaceOfEvents({ metadata }),
+    fieldSelector: `involvedObject.uid=${metadata.uid},type=Warning`,
   });
   return (found as unknown as WrittenEvent[])
-    .filter(({ regarding, type }) => regarding?.uid === metadata.uid && type === "Warning")
-    .map(({ type = "", reason = "", note, series, deprecatedCount, ...times }) => ({
+    .map(({ type = "", reason = "", message: note, series, count, ...times }) => ({
       type,
       reason,
       note,
-      count: series?.count ?? deprecatedCount ?? 1,
-      lastAt: series?.lastObservedTime ?? times.eventTime ?? times.deprecatedLastTimestamp ?? undefined,
+      count: series?.count ?? count ?? 1,
+      lastAt: series?.lastObservedTime ?? times.eventTime ?? times.lastTimestamp ?? undefined,
     }))
     .sort((one, other) => (other.lastAt ?? "").localeCompare(one.lastAt ?? ""));
 }

@@ -52,6 +52,12 @@ const THERE: Readonly<Record<string, readonly KubernetesObject[]>> = {
       },
     ),
   ],
+  events: [
+    observed("Event", {
+      ...{ type: "Warning", reason: "UsedSecretNotGiven", message: "it has no label", count: 3 },
+      ...{ lastTimestamp: "2026-01-01T11:00:00Z", involvedObject: { uid: "widget-uid" } },
+    }),
+  ],
 };
 const DISCOVERY: Readonly<Record<string, unknown>> = {
   "/version": { gitVersion: "v1.34.0" },
@@ -61,13 +67,13 @@ const DISCOVERY: Readonly<Record<string, unknown>> = {
   "/apis/argoproj.io/v1alpha1": { resources: [{ name: "workflows" }, { name: "eventsources" }] },
 };
 
-/** An API server for an account that may read everything in these namespaces, and none elsewhere. */
+/** An API server for an account that has every right of the ClusterRole `view` in these namespaces, and none elsewhere. */
 function viewerOf(...namespaces: readonly string[]): Answer {
   return ({ method, path: asked, query }, response) => {
     if (DISCOVERY[asked] !== undefined) return json(response, DISCOVERY[asked]);
     const [, group = "", namespace = "", plural = "", name] =
       /^\/(?:api|apis\/([^/]+))\/[^/]+(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?$/.exec(asked) ?? [];
-    if (!namespaces.includes(namespace)) {
+    if (!namespaces.includes(namespace) || group === "events.k8s.io") {
       const verb = name === undefined ? "list" : "get";
       const place = namespace === "" ? "at the cluster scope" : `in the namespace "${namespace}"`;
       const message = `${plural} is forbidden: User "viewer" cannot ${verb} resource "${plural}" in API group "${group}" ${place}`;
@@ -82,9 +88,12 @@ function viewerOf(...namespaces: readonly string[]): Answer {
     }
     const chosen = here.filter(({ metadata, ...content }) => {
       const fields = query.get("fieldSelector") ?? "";
+      const uid = (content as { involvedObject?: { uid: string } }).involvedObject?.uid;
       const isNamed = !fields.startsWith("metadata.name=") || fields === `metadata.name=${metadata.name}`;
+      const isAbout =
+        !fields.startsWith("involvedObject.uid=") || fields.startsWith(`involvedObject.uid=${uid},`);
       const isDefinition = (query.get("labelSelector") ?? "").includes("component=definition");
-      return isNamed && (!isDefinition || "data" in content);
+      return isNamed && isAbout && (!isDefinition || "data" in content);
     });
     json(response, { metadata: {}, items: chosen });
   };
@@ -131,6 +140,13 @@ describe("an account with rights in few namespaces", function () {
       1,
       ["replay", "other"],
       [/Whether there is a run other .* is not known/, ONLY],
+    ],
+    [
+      "sees the Events of an object",
+      both,
+      3,
+      ["explain", "widget/widget", "-n", "shop"],
+      [/3 times: UsedSecretNotGiven: it has no label/],
     ],
     [
       "is told which right the runs need",
