@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DryRunClient } from "../../cli/diff/dryRunClient";
 import { runOperator } from "../../cli/runOperator";
 import { connectionAs } from "../../cli/serviceAccountToken";
 import { buildGuards, type GuardOptions } from "../../components/manifests/operator/guards";
@@ -44,6 +45,14 @@ function useGuards(bench: Bench, probe: () => Manifest) {
     return theirs;
   }
 
+  /** The same account, with dry runs in place of writes. */
+  function dryRunning(home: string, name: string): Api {
+    const connection = connectionAs({ namespace: home, name }, bench.operator.cluster.connection);
+    const theirs = Object.assign(new Api(connection), { client: new DryRunClient(connection) });
+    apis.push(theirs);
+    return theirs;
+  }
+
   async function enforce(): Promise<void> {
     const { operator, runnerNamespace } = bench.operator;
     const options = operatorOptions({ guards: GUARDS });
@@ -60,7 +69,7 @@ function useGuards(bench: Bench, probe: () => Manifest) {
     for (const policy of policies.reverse()) await bench.api.delete(policy);
     for (const api of apis) api.close();
   });
-  return { somebody, enforce };
+  return { somebody, dryRunning, enforce };
 }
 
 /** Asserts that a guard refuses something, and returns what it says. */
@@ -159,7 +168,7 @@ describe("the guards", function () {
       [
         "to make a child of an object that is there",
         async (api) => {
-          const theirs = await api.create(here(configMap(`theirs-${bench.namespace}`)));
+          const theirs = await bench.api.apply(here(configMap(`theirs-${bench.namespace}`)));
           await api.patch(theirs, { metadata: { labels: bench.operator.childLabels } });
         },
       ],
@@ -176,6 +185,13 @@ describe("the guards", function () {
         assert.deepEqual(await bench.api.get(child()), before);
       });
     }
+
+    it("none of these in a dry run, which stores nothing", async () => {
+      const before = await made();
+      const dryRuns = guards.dryRunning("enemies", "enemy");
+      for (const [, attack] of attacks) await attack(dryRuns, before);
+      assert.deepEqual(await bench.api.get(child()), before);
+    });
 
     it("to name an owner that does not exist, for which the garbage collector would delete a child elsewhere", async () => {
       const namespace = await bench.api.newNamespace("elsewhere");
@@ -321,6 +337,16 @@ describe("the guards", function () {
       await enemy.api.patch(object(), { spec: { team: "shop" }, metadata: { labels: { team: "shop" } } });
       await member.patch(object(), { metadata: { annotations: null } });
       await bench.ready(object());
+    });
+
+    it("let anybody set them in a dry run, which stores nothing", async () => {
+      await bench.applied("object");
+      const dryRuns = guards.dryRunning("enemies", "enemy");
+      assert.deepEqual(
+        (await dryRuns.patch(object(), { metadata: paused })).metadata.annotations,
+        paused.annotations,
+      );
+      assert.equal((await bench.api.get(object())).metadata.annotations, undefined);
     });
 
     it("let nobody skip the finalizer of the handler by them", async () => {

@@ -101,6 +101,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
       })),
     },
     matchConditions: [
+      STORED,
       // Also if it was a child before, because somebody may take the mark away first.
       {
         name: "child",
@@ -153,6 +154,7 @@ function annotationsGuard({ customResource }: Operator, { platform, guards }: Gu
       ],
     },
     matchConditions: [
+      STORED,
       {
         name: "annotated",
         expression: someObject(`o.metadata.?annotations.orValue({}).exists(key, ${isOurs})`),
@@ -176,6 +178,9 @@ const list = (texts: readonly string[]) => `[${texts.map(quote).join(", ")}]`;
 function someObject(expression: string): string {
   return `[object, oldObject].exists(o, o != null && ${expression})`;
 }
+
+/** Whether the request stores something. Everybody may ask what a write would do. */
+const STORED = { name: "stored", expression: "!request.?dryRun.orValue(false)" };
 
 /** Whether the requester is none of these, and none of those that no guard stops. */
 function stranger(
