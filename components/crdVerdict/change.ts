@@ -106,6 +106,7 @@ type OfVersions =
   | "version-served"
   | "version-deprecated"
   | "version-undeprecated"
+  | "version-loses-fields"
   | "storage-version-changed"
   | "conversion-webhook-removed"
   | "conversion-webhook-added"

@@ -1,7 +1,9 @@
 import { isJsonObject, type Json, type JsonObject, type Manifest } from "../../runtime/program";
 import { objectIn } from "../manifests/customResourceDefinition";
 import { breaking, type ChangeKind, type CrdChange, safe, show } from "./change";
-import { compareStorage, compareVersions } from "./compareVersions";
+import { compareLosses } from "./compareLosses";
+import { compareStorage } from "./compareStorage";
+import { compareVersions } from "./compareVersions";
 import { textsIn } from "./schema";
 
 /** The changes of one CustomResourceDefinition. */
@@ -25,12 +27,13 @@ export type CrdManifest = JsonObject | Manifest;
  * somebody who applies the same manifest to another cluster, or after a deletion, is refused.
  *
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api_changes.md
- * @returns the changes of the names first, then version by version. None if the two mean the same
+ * @returns the changes of the names first, then version by version, then between versions. None if the two mean the same
  */
 export function compareCustomResourceDefinitions(before: CrdManifest, after: CrdManifest): CrdChange[] {
   // A manifest's fields are JSON, though its type does not say so.
   const [old, now] = [before as JsonObject, after as JsonObject];
-  return [...compareNames(old, now), ...compareStorage(old, now), ...compareVersions(old, now)];
+  const changes = [...compareNames(old, now), ...compareStorage(old, now), ...compareVersions(old, now)];
+  return [...changes, ...compareLosses(old, now, changes)];
 }
 
 /**

@@ -6,16 +6,19 @@ import { CrdTrial, type Damage } from "./support/crdTrial";
 /** How many edits are tried at a time: most of one is waiting for the API server to take a CRD in. */
 const LANES = 8;
 
-/** One edit for each verdict on each kind of change; the whole corpus, some minutes, with WHOLE_CORPUS=1. */
+/**
+ * One edit for each verdict on each kind of change, and those after which a client writes. The whole corpus, some minutes, with
+ * WHOLE_CORPUS=1.
+ */
 function sample(): CorpusEntry[] {
   const told = new Set<string>();
-  return readCorpus().filter(({ unseen, verdicts }) => {
+  return readCorpus().filter(({ unseen, verdicts, sent }) => {
     if (unseen !== undefined) return false;
     const kinds =
       verdicts.length === 0 ? ["none"] : verdicts.map((verdict) => verdict.split(" ", 2).join(" "));
     const isNew = kinds.some((kind) => !told.has(kind));
     for (const kind of kinds) told.add(kind);
-    return isNew || process.env.WHOLE_CORPUS === "1";
+    return isNew || sent !== undefined || process.env.WHOLE_CORPUS === "1";
   });
 }
 

@@ -25,14 +25,16 @@ export class CrdTrial {
   private readonly before: JsonObject;
   private readonly after: JsonObject;
   private readonly object: Manifest;
+  private readonly sent: CorpusEntry["sent"];
 
   constructor(
     connection: ClusterConnection,
     private readonly group: string,
-    { before, after, object }: Pick<CorpusEntry, "before" | "after" | "object">,
+    { before, after, object, sent }: Pick<CorpusEntry, "before" | "after" | "object" | "sent">,
   ) {
     this.transport = new HttpTransport(connection);
     this.object = object;
+    this.sent = sent;
     this.before = marked(before, group, "before");
     this.after = marked(after, group, "after");
   }
@@ -47,7 +49,7 @@ export class CrdTrial {
       const refusal = await this.update();
       if (refusal !== undefined) return { "the new CRD": refusal };
       await this.isInForce(this.after);
-      return damageOf(wanted, await this.observe());
+      return { ...damageOf(wanted, await this.observe()), ...(await this.send()) };
     } finally {
       await this.answer({ method: "DELETE", path: this.crdPath() });
       this.transport.close();
@@ -72,6 +74,23 @@ export class CrdTrial {
     for (const [question, request] of questions) answers.set(question, await this.answer(request));
     answers.set("the names", namesOf(await this.readCrd()));
     return answers;
+  }
+
+  /** Writes what a client of the new CRD sends, and then something else through each other version. */
+  private async send(): Promise<Damage> {
+    if (!this.sent) return {};
+    const { through, patch } = this.sent;
+    const stored = (version: string) => `${this.objectsPath(version)}/stored`;
+    const write = (version: string, body: JsonObject) =>
+      this.transport.send({ method: "PATCH", path: stored(version), contentType: MERGE, body });
+    await write(through, patch);
+    for (const { name, served } of versionsOf(this.after)) {
+      if (served !== true || name === through) continue;
+      await write(String(name), { metadata: { labels: { written: String(name) } } });
+    }
+    const found = await this.answer({ method: "GET", path: stored(through) });
+    const what = `${through}: what was sent`;
+    return damageOf(new Map([[what, patch]]), new Map([[what, found]]));
   }
 
   private questions(version: JsonObject): [string, ApiRequest][] {

@@ -22,6 +22,8 @@ export interface CorpusEntry {
   readonly reversed?: readonly string[];
   /** An object of the old CRD for which the edit makes a difference, where it makes any. */
   readonly object: Manifest;
+  /** What a client of the new CRD writes into the object, for edits that make a difference only then. */
+  readonly sent?: { readonly through: string; readonly patch: JsonObject };
   /** Whether an API server refuses the new CRD. @default false */
   readonly refused?: boolean;
   /** Why no API server can show whether the verdicts are true. */
@@ -37,7 +39,8 @@ interface Edit {
   readonly fields?: JsonObject;
 }
 
-interface WrittenEntry extends Pick<CorpusEntry, "edit" | "verdicts" | "reversed" | "refused" | "unseen"> {
+interface WrittenEntry
+  extends Pick<CorpusEntry, "edit" | "verdicts" | "reversed" | "sent" | "refused" | "unseen"> {
   readonly before?: Edit;
   readonly after: Edit;
   /** A patch of the object in base.yaml. */

@@ -1,0 +1,72 @@
+import type { JsonObject } from "../../runtime/program";
+import { breaking, type ChangeKind, type CrdChange } from "./change";
+import { compareSchemas } from "./compareSchemas";
+import { hasWebhook, rootSchemaOf, storageVersionOf, versionsByName } from "./versions";
+
+/** Two versions between which objects lose something. */
+interface VersionPair {
+  readonly keeping: JsonObject;
+  readonly dropping: JsonObject;
+}
+
+/** The changes from a schema to another by which objects lose something: what they lose, and what would keep it. */
+const LOSSES: { readonly [change in ChangeKind]?: readonly [lost: string, remedy: string] } = {
+  "field-removed": ["the field", "the field"],
+  "additional-properties-removed": ["fields that the schema does not name", "additionalProperties"],
+  "unknown-fields-pruned": ["fields that the schema does not name", "x-kubernetes-preserve-unknown-fields"],
+  "embedded-resource-removed": ["apiVersion, kind and metadata", "x-kubernetes-embedded-resource"],
+};
+
+/**
+ * What objects lose from now on, because one version drops what another version keeps. Without a webhook, only `apiVersion` is
+ * rewritten between versions. So a write drops what its version does not know, and what the storage version does not know.
+ *
+ * @param told the other changes. A loss at the place of a breaking one is not told again
+ */
+export function compareLosses(
+  before: JsonObject,
+  after: JsonObject,
+  told: readonly CrdChange[],
+): CrdChange[] {
+  const known = [...lossesOf(before), ...told.filter(({ verdict }) => verdict === "breaking")];
+  return lossesOf(after).filter(
+    ({ version, path }) => !known.some((each) => each.version === version && each.path === path),
+  );
+}
+
+/** What objects lose between the versions of a CRD. */
+function lossesOf(crd: JsonObject): CrdChange[] {
+  const storage = storageVersionOf(crd);
+  if (!storage || hasWebhook(crd)) return [];
+  return [...versionsByName(crd).values()]
+    .filter((version) => version !== storage && version.served === true)
+    .flatMap((version) => [
+      ...lossesBetween({ keeping: storage, dropping: version }),
+      ...lossesBetween({ keeping: version, dropping: storage }),
+    ]);
+}
+
+function lossesBetween({ keeping, dropping }: VersionPair): CrdChange[] {
+  const [keeper, dropper] = [String(keeping.name), String(dropping.name)];
+  const place = { version: dropper, path: "." };
+  const changes = compareSchemas(rootSchemaOf(keeping), rootSchemaOf(dropping), place);
+  return changes.flatMap(({ verdict, change, path }) => {
+    const [lost, remedy] = LOSSES[change] ?? [];
+    if (verdict !== "breaking" || lost === undefined) return [];
+    const [when, more] =
+      dropping.storage === true
+        ? [`at once, because they are stored in ${dropper}`, ""]
+        : [
+            `when they are written through ${dropper}`,
+            `, or set served: false for ${dropper} if no client uses it`,
+          ];
+    const what = `${dropper} drops what ${keeper} keeps: objects lose ${lost} ${when}`;
+    return [
+      breaking(
+        { version: dropper, path },
+        "version-loses-fields",
+        `${what}; add ${remedy} to ${dropper} too${more}.`,
+      ),
+    ];
+  });
+}
