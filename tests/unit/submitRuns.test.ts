@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
 import type { RunCandidate } from "../../runtime/pod/resync/lookAtObjects";
 import { submitRuns } from "../../runtime/pod/resync/submitRuns";
+import type { EndedRuns } from "../../runtime/pod/workflows/endedRuns";
 import { listLiveRuns } from "../../runtime/pod/workflows/liveRuns";
 import { FakeCluster } from "./support/fakeCluster";
 import { observed, operator } from "./support/objects";
@@ -10,7 +11,10 @@ const NAMESPACE = "argosy";
 
 describe("the runs that a resync submits, if there is not room for all", () => {
   /** Submits runs for these objects, and returns the names of the objects that got one. */
-  async function submittedOf(objects: readonly RunCandidate[]): Promise<string[]> {
+  async function submittedOf(
+    objects: readonly RunCandidate[],
+    last: EndedRuns["last"] = new Map(),
+  ): Promise<string[]> {
     const cluster = new FakeCluster();
     const client = cluster.client();
     client.create = async (_resource, { metadata, spec }) => {
@@ -21,6 +25,7 @@ describe("the runs that a resync submits, if there is not room for all", () => {
     const options = {
       operator: operator({ execution: "pod", concurrency: 6 }),
       client,
+      last,
       namespace: NAMESPACE,
       instanceId: "",
       begin: performance.now(),
@@ -34,30 +39,29 @@ describe("the runs that a resync submits, if there is not room for all", () => {
       .map(({ metadata }) => metadata.labels?.["argosy.dev/object-uid"] ?? "");
   }
 
-  const candidate = (name: string, more: Partial<RunCandidate>): RunCandidate => ({
+  const candidate = (name: string): RunCandidate => ({
     namespace: "shop",
     name,
     uid: name,
     isReportedOn: true,
     verdictAt: undefined,
     need: "routine",
-    ...more,
   });
 
-  it("are for the objects that have been due for the longest time", async () => {
-    const objects = Array.from({ length: 40 }, (_, index) =>
-      candidate(`due-${index}`, { dueSince: index < 20 ? 100 - index : 100 + index }),
-    );
-    assert.deepEqual(await submittedOf(objects), ["due-19", "due-18", "due-17"]);
+  const endedRun = (creationTimestamp: string) =>
+    observed(WORKFLOWS.kind, {}, { name: "run", namespace: NAMESPACE, creationTimestamp });
+
+  it("are for the objects whose last run began first, and before them for those of which no run is known", async () => {
+    const objects = Array.from({ length: 40 }, (_, index) => candidate(`widget-${index}`));
+    const began = (index: number) => `2026-01-01T00:${10 + (index < 20 ? 20 - index : index)}:00Z`;
+    const last = new Map(objects.slice(0, 39).map(({ uid }, index) => [uid, endedRun(began(index))]));
+    assert.deepEqual(await submittedOf(objects, last), ["widget-39", "widget-19", "widget-18"]);
   });
 
-  it("are for objects that are due and for others alike", async () => {
-    const due = Array.from({ length: 100 }, (_, index) => candidate(`due-${index}`, { dueSince: index }));
-    const others = Array.from({ length: 100 }, (_, index) => candidate(`other-${index}`, {}));
-    const seen = new Set<string>();
-    // That one of the two has no place in 20 times three is as likely as 1 to 2 ** 59.
-    for (let round = 0; round < 20; round++)
-      for (const name of await submittedOf([...due, ...others])) seen.add(name.replace(/-.*/, ""));
-    assert.deepEqual([...seen].sort(), ["due", "other"]);
+  it("are for any objects if nothing is known of their runs", async () => {
+    const objects = Array.from({ length: 100 }, (_, index) => candidate(`widget-${index}`));
+    const rounds = [await submittedOf(objects), await submittedOf(objects), await submittedOf(objects)];
+    // That three times the same three get a run is as likely as 1 to 10 ** 11.
+    assert.ok(new Set(rounds.map(String)).size > 1);
   });
 });

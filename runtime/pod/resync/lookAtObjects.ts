@@ -21,8 +21,6 @@ import { type Need, Needs, type NeedsOptions } from "./needs";
 /** An object that may get a run, and whether it needs one. */
 export interface RunCandidate extends JudgedObject {
   readonly need: Need | undefined;
-  /** @see Needs.dueSince. @default the handler does not want to be asked again */
-  readonly dueSince?: number | undefined;
   /** The uids of deleted objects of this name that have children left. @default none */
   readonly predecessorUids?: readonly string[];
 }
@@ -168,8 +166,7 @@ class Look {
     }
     const { namespace, name, uid } = object.metadata;
     const { verdictAt } = left;
-    const dueSince = needs.dueSince(left.memory);
-    candidates.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, dueSince, predecessorUids });
+    candidates.push({ namespace, name, uid, isReportedOn: true, verdictAt, need, predecessorUids });
   }
 }
 

@@ -38,7 +38,7 @@ interface LeftByRun {
   readonly verdictAt: string | undefined;
 }
 
-/** In one of each this many resyncs, each object gets a run that it does not seem to need. */
+/** Of this many resyncs, one gives each object a run that the object does not seem to need. */
 export const FULL_LOOK_RESYNCS = 10;
 
 /**
@@ -130,21 +130,11 @@ export class Needs {
     };
   }
 
-  /**
-   * Since when the handler has wanted to be asked again, in milliseconds since 1970. Undefined if it does not want to, or not yet.
-   * 0 if somebody has made the time unreadable.
-   */
-  dueSince({ dueAt }: Pick<Memory, "dueAt">): number | undefined {
-    if (dueAt === undefined) return undefined;
-    const at = Date.parse(dueAt) || 0;
-    return at > this.options.now ? undefined : at;
-  }
-
   /** Whether everything is as the last run left it, and nothing is due. */
   private isAsLeft(object: KubernetesObject, { memory }: LeftByRun): boolean {
     const { operator, program, now } = this.options;
     if (timetableOf(operator, object, memory, now).due.length > 0) return false;
-    if (this.dueSince(memory) !== undefined) return false;
+    if (memory.dueAt !== undefined && !(Date.parse(memory.dueAt) > now)) return false;
     return (
       (program === undefined || memory.program === program) &&
       memory.content === contentFingerprint(object, operator) &&

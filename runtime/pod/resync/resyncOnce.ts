@@ -96,7 +96,14 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   const needy = idle.map((object) =>
     object.need === undefined && reported?.has(object.uid) ? { ...object, need: "routine" as const } : object,
   );
-  const submitted = await submitRuns(needy, runs, { ...options, begin, withinMs, lookMs, onError: tell });
+  const submitted = await submitRuns(needy, runs, {
+    ...options,
+    last,
+    begin,
+    withinMs,
+    lookMs,
+    onError: tell,
+  });
   await deleteRuns(client, superseded).catch((error: Error) =>
     tell("failed runs before the last ones", error),
   );

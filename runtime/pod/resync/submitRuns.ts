@@ -6,11 +6,12 @@ import { instanceLabel, WORKFLOWS, workflowTemplateOf } from "../../argo/workflo
 import { formatName, type Manifest } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
 import { predecessorAnnotations } from "../withoutWatches/predecessors";
+import type { EndedRuns } from "../workflows/endedRuns";
 import { type LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
 import type { RunCandidate } from "./lookAtObjects";
 
 /** How {@link submitRuns} submits. */
-export interface SubmitRunsOptions extends LiveRunsOptions {
+export interface SubmitRunsOptions extends LiveRunsOptions, Pick<EndedRuns, "last"> {
   /** When the resync began, on the monotonic clock, in milliseconds. */
   readonly begin: number;
   /** For how long after that runs are submitted, in milliseconds. */
@@ -40,9 +41,9 @@ const LONGEST_GAP_MS = 5_000;
 /**
  * Submits a run for each of these objects that needs one.
  *
- * Urgent runs come first and at once. The others are spread over `withinMs` in random order, so that an object that is created
- * meanwhile need not wait for them. Among them, the object that has been due for the longest time comes first. So no object is
- * always the last, even if there is never room for all.
+ * Urgent runs come first and at once. The others are spread over `withinMs`, so that an object that is created meanwhile need not
+ * wait for them. The object whose last run began first comes first. So no object is always the last, even if there is never room
+ * for all.
  *
  * At most `concurrency` runs of the operator are in progress at once, no matter who submitted them, so that thousands of objects
  * make no flood of pods. Runs that are not urgent take half of these places.
@@ -56,9 +57,9 @@ export async function submitRuns(
   inProgress: LiveRuns,
   options: SubmitRunsOptions,
 ): Promise<Submitted> {
-  const { operator, client, begin, withinMs, lookMs, signal, onError } = options;
+  const { operator, client, last, begin, withinMs, lookMs, signal, onError } = options;
   const urgent = shuffled(objects.filter(({ need }) => need === "urgent"));
-  const routine = dueInOrder(shuffled(objects.filter(({ need }) => need === "routine")));
+  const routine = oldestRunFirst(shuffled(objects.filter(({ need }) => need === "routine")), last);
   const most = routine.length;
   const gapMs = Math.min(LONGEST_GAP_MS, withinMs / Math.max(1, most));
   let runs = inProgress;
@@ -88,11 +89,10 @@ export async function submitRuns(
   return { submitted, left: urgent.length + routine.length, failed };
 }
 
-/** Gives the places of the objects that are due to these objects in order. The others keep their places. */
-function dueInOrder(objects: readonly RunCandidate[]): RunCandidate[] {
-  const due = objects.filter(({ dueSince }) => dueSince !== undefined);
-  due.sort((a, b) => (a.dueSince ?? 0) - (b.dueSince ?? 0));
-  return objects.map((object) => (object.dueSince === undefined ? object : (due.shift() ?? object)));
+/** The objects whose last run began first come first, and before them those of which no run is known. */
+function oldestRunFirst(objects: RunCandidate[], last: EndedRuns["last"]): RunCandidate[] {
+  const ranAt = ({ uid }: RunCandidate) => Date.parse(last.get(uid)?.metadata.creationTimestamp ?? "") || 0;
+  return objects.sort((a, b) => ranAt(a) - ranAt(b));
 }
 
 function shuffled(objects: readonly RunCandidate[]): RunCandidate[] {

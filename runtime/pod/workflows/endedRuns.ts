@@ -12,7 +12,10 @@ export interface EndedRunsOptions {
   readonly namespace: string;
 }
 
-/** The runs of an operator that have ended, without those that somebody submitted by hand. Only their metadata is known. */
+/**
+ * The runs of an operator that have ended and have the label of their object, as those that a resync submitted, and runs that
+ * somebody made from these again. Only their metadata is known.
+ */
 export interface EndedRuns {
   /** The newest run of each object, by the object's uid. */
   readonly last: ReadonlyMap<string, KubernetesObject>;
