@@ -65,6 +65,20 @@ describe("the run of an object in a pod of its own", () => {
     assert.equal(memoryOf(noted).dueAt, timeOf(new Date(cluster.time + 20_000)));
   });
 
+  it("notes only the first of the times for which it waits itself, since each note is a write of the status", async () => {
+    wishes = { requeueAfterSeconds: 1 };
+    const began = cluster.time;
+    const ended = new AbortController();
+    const onReport = () => {
+      if (cluster.time > began) ended.abort();
+      cluster.time += 5_000;
+    };
+    await finish({ signal: ended.signal, onReport });
+    const noted = cluster.find("Widget", NAME);
+    assert.ok(noted);
+    assert.equal(memoryOf(noted).dueAt, timeOf(new Date(began + 1_000)));
+  });
+
   for (const [what, failure, more] of [
     ["says no time", { message: "no" }, {}],
     ["says a time that comes after the run", { message: "no", retryAfterSeconds: 60 }, {}],

@@ -34,6 +34,7 @@ describe("an object in a run of its own", () => {
       runName: () => undefined,
       program: undefined,
       predecessorUids: [],
+      isBeyondRun: () => false,
     });
 
   beforeEach(() => {

@@ -62,10 +62,11 @@ export class ObjectRun {
     this.patience = new Patience(patienceMs, signal);
     this.changesUntil = performance.now() + changesPatienceMs;
     const { operator, client, instance, namespace } = options;
+    const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.patience.until;
     this.due = target.due && [target.due];
     const { name, uid } = target;
     const object = { operator, client, instance, namespace, name, uid };
-    this.object = new OneObject({ ...parts, ...object });
+    this.object = new OneObject({ ...parts, ...object, isBeyondRun });
   }
 
   /**

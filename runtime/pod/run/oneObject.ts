@@ -53,6 +53,8 @@ export interface OneObjectOptions {
   readonly program: string | undefined;
   /** The uids of deleted objects with this name that have children left: these are deleted too. */
   readonly predecessorUids: readonly string[];
+  /** Whether the run will have ended after this many milliseconds. */
+  readonly isBeyondRun: (afterMs: number) => boolean;
   /** The trace of the run. @default none */
   readonly trace?: RunTrace | undefined;
 }
@@ -83,6 +85,8 @@ export class OneObject {
   private handled: KubernetesObject | undefined;
   /** The objects that it uses, as the handler sees them. */
   private used: Used = {};
+  /** The first time at which the handler wanted to be asked again. */
+  private firstDueAt: string | undefined;
   private readonly direct: DirectUse;
   /** The version of the list of children, by kind. Undefined if they must be listed. */
   private listed: Map<string, string> | undefined;
@@ -230,19 +234,29 @@ export class OneObject {
     return object && isWatchedBy(operator, namespace)(object) ? object : undefined;
   }
 
-  /**
-   * How the run leaves the object, for the next resync. It says when the handler wants to be asked again even if the run waits for
-   * that time itself, because somebody may end the run before.
-   */
-  private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
-    const { operator, client, program } = this.options;
+  /** How the run leaves the object, for the next resync. */
+  private footprintOf(uid: string, report: ReconcileReport): Footprint {
+    const { operator, program } = this.options;
     return {
       content: this.handled && contentFingerprint(this.handled, operator),
       children: childrenFingerprint(this.children.of(uid), operator),
       used: usedFingerprint(this.used),
       program,
-      dueAt: againAfterMs !== undefined ? timeOf(new Date(client.now() + againAfterMs)) : undefined,
+      dueAt: this.dueAtAfter(report),
     };
+  }
+
+  /**
+   * When the handler wants to be asked again. The run may wait for that time itself. But somebody may end the run before, so the
+   * first such time is noted all the same, and stays: another one would cost a write of the status for each time.
+   */
+  private dueAtAfter({ againAfterMs }: ReconcileReport): string | undefined {
+    const { client, isBeyondRun } = this.options;
+    if (againAfterMs === undefined) return undefined;
+    const at = timeOf(new Date(client.now() + againAfterMs));
+    if (isBeyondRun(againAfterMs)) return at;
+    this.firstDueAt ??= at;
+    return this.firstDueAt;
   }
 
   /** Learns the object's children from lists. @returns the version of each list, by kind */
