@@ -174,8 +174,9 @@ export class Intake {
     const there = await this.options.client.get(event, manifest.metadata);
     if (!there) throw new Error(`${object.name} has just been deleted`);
     if (there.metadata.deletionTimestamp !== undefined) {
-      const complaint = "came again while its object is being deleted";
-      return this.refused(event, { field: "the event", complaint, id: object.id });
+      const note = `an event of ${event.name} with the id ${idIn(object.id)} came again while ${kindAndName(event.kind, object)} is being deleted, and no other object is created`;
+      await this.tell(await this.crdOf(event), "EventRefused", note);
+      return "refused";
     }
     if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
     const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content, or its mapping has changed since. ${kindAndName(event.kind, object)} stays as it is`;

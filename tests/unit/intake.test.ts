@@ -194,7 +194,7 @@ describe("the intake", () => {
     Object.assign(object?.metadata ?? {}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
     assert.equal(await intake.take(SUBJECT, eventOf({})), "refused");
     assert.deepStrictEqual(cluster.notes, [
-      'an event of command with the id "1" became no object: the event came again while its object is being deleted',
+      `an event of command with the id "1" came again while Command ${object?.metadata.namespace}/${object?.metadata.name} is being deleted, and no other object is created`,
     ]);
     cluster.remove("commands");
     assert.equal(await intake.take(SUBJECT, eventOf({})), "created");
