@@ -16,7 +16,7 @@ import { checkOperatorsInCluster } from "./operatorsInCluster";
 import { buildOperators, crdsOf, type OperatorsManifests } from "./operatorsManifests";
 import { type OperatorsPlan, planOperators } from "./operatorsPlan";
 import { OutsideEvents } from "./outsideEvents";
-import { after, dependsOnIn, protectedIf, register } from "./register";
+import { after, comesAfter, dependsOnIn, protectedIf, register } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -69,7 +69,7 @@ export class Operators extends pulumi.ComponentResource {
     announce({ used: operators });
     const sets = withReadableErrors(() => buildOperators(plan));
     const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
-    const check = checkOperatorsInCluster(plan, sets, cluster, opts.dependsOn !== undefined);
+    const check = checkOperatorsInCluster(plan, sets, cluster, comesAfter(opts));
     super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
     claim(cluster, claimsOf(plan, sets), this);
     sayAfter(check, component, notesOn(operators, platform));

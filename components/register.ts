@@ -116,6 +116,11 @@ export function dependsOnIn({
   return dependsOn === undefined ? {} : { dependsOn };
 }
 
+/** Whether a component comes after anything. A program in another language always gives a list, which may be empty. */
+export function comesAfter({ dependsOn }: pulumi.ResourceOptions): boolean {
+  return Array.isArray(dependsOn) ? dependsOn.length > 0 : dependsOn !== undefined;
+}
+
 /** The same options, for a resource that comes after further resources. */
 export function after(
   opts: pulumi.CustomResourceOptions,

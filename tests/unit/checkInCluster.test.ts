@@ -124,7 +124,9 @@ describe("the check of a component in its cluster", function () {
     it("warns of the platform's namespaces that the platform does not create and the cluster does not have", async () => {
       const platform = { namespace: "work", controllerNamespace: "contorl", createNamespaces: false };
       api.answer = (_, response) => refuse(response, 404);
-      const lines = await logged(() => run(() => operators({}, { platform }), { cluster: true }));
+      // A plugin always gives a list.
+      const program = () => operators({ dependsOn: [] }, { platform });
+      const lines = await logged(() => run(program, { cluster: true }));
       assert.match(
         lines,
         /^ArgoPlatform "shop-platform": these namespaces are not in the cluster: work \(namespace\), contorl \(controllerNamespace\)\. /m,
