@@ -20,11 +20,11 @@ import { buildArgoEventsController } from "./manifests/platform/argoEvents";
 import { buildArgoServer } from "./manifests/platform/argoServer";
 import { buildArgoEventsDefinitions, buildArgoWorkflowsDefinitions } from "./manifests/platform/definitions";
 import { buildNamespaces, namespacesOf } from "./manifests/platform/namespaces";
-import type { Platform } from "./manifests/platform/options";
+import { ownsController, type Platform } from "./manifests/platform/options";
 import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import { platformOf } from "./platform";
-import { after, protectedIf, registerSet } from "./register";
+import { after, comesAfter, protectedIf, registerSet } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -73,7 +73,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
     const { cluster, options } = clusterOf(name, args.cluster, opts);
-    const check = checked(component, complete, sets, cluster, opts.dependsOn !== undefined);
+    const check = checked(component, complete, sets, cluster, comesAfter(opts));
     const settled = afterCheck(check, options, installersFor(complete, cluster));
     super("argosy:index:ArgoPlatform", name, {}, settled);
     claim(cluster, claimsOf(component, complete), this);
@@ -151,7 +151,13 @@ function claimsOf(component: string, args: CompletePlatformArgs): readonly Claim
       remedy:
         "Use that platform: give its field `platform` as the argument `platform`. Or choose other namespaces.",
     },
-    ...(controllers ? [claimToControllers(component, controllers)] : []),
+    ...HALVES.filter((half) => controllers && ownsController(args[half])).map((half) => ({
+      key: `controllers of ${half} in ${controllers}`,
+      what: `the controller of ${half} in the namespace "${controllers}"`,
+      component,
+      // The controllers and argo-server have fixed names.
+      remedy: "Give one of the two another controllerNamespace.",
+    })),
     ...HALVES.filter((half) => args[half] === "install").map((half) => ({
       key: crdsKey(half),
       what: `the installation of ${half}`,
@@ -159,16 +165,6 @@ function claimsOf(component: string, args: CompletePlatformArgs): readonly Claim
       remedy: `Set ${half} to "share".`,
     })),
   ];
-}
-
-/** The controllers and argo-server have fixed names. */
-function claimToControllers(component: string, namespace: string): Claim {
-  return {
-    key: `controllers ${namespace}`,
-    what: `the namespace "${namespace}" of controllers`,
-    component,
-    remedy: "Give one of the two another controllerNamespace.",
-  };
 }
 
 /** The objects of a platform that bear the program's mark. */

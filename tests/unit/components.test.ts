@@ -196,7 +196,7 @@ describe("the components", function () {
       refused(() => {
         new ArgoPlatform("argo");
         new ArgoPlatform("own", { namespace: "own", argoEvents: "share", argoWorkflows: "share" });
-      }, /^ArgoPlatform "own": the namespace "argosy-system" of controllers already belongs to ArgoPlatform "argo" in this program\. Give one of the two another controllerNamespace\.$/));
+      }, /^ArgoPlatform "own": the controller of argoEvents in the namespace "argosy-system" already belongs to ArgoPlatform "argo" in this program\. Give one of the two another controllerNamespace\.\n/));
 
     it("with a platform each may name one namespace of controllers if a platform has none of its own", async () => {
       const made = await run(() => {
@@ -204,6 +204,14 @@ describe("the components", function () {
         new ArgoPlatform("own", { namespace: "own", argoEvents: "adopt", argoWorkflows: "adopt" });
       });
       assert.ok(kinds(made).includes("Namespace own"));
+    });
+
+    it("with half of Argo each may name one namespace of controllers", async () => {
+      const made = await run(() => {
+        new ArgoPlatform("argo", { argoWorkflows: "none" });
+        new ArgoPlatform("own", { namespace: "own", argoEvents: "none", createNamespaces: false });
+      });
+      assert.ok(kinds(made).includes("Deployment workflow-controller"));
     });
 
     it("in two clusters have nothing to do with each other", async () => {
