@@ -26,17 +26,19 @@ export function checkSdk(component: string, programFolder = process.cwd()): void
   const accepted = peerDependencies[SDK];
   const remedy = `Ask for ${SDK} ${accepted} in the program's package.json, and run: npm dedupe`;
   const [oldest, us] = [accepted.slice(1), `${PACKAGE_NAME} ${ARGOSY_VERSION}`];
-  const place = `${SDK} ${ours.version}, which is in ${ours.folder}`;
-  if (!isAtLeast(ours.version, oldest)) {
-    const problem = `${us} needs ${SDK} ${oldest} or newer, because the provider of an older one may delete CRDs with all their objects. There is ${place}. ${remedy}.`;
+  const theirs = copyFor(path.join(programFolder, "index.js"));
+  const placeOf = ({ version, folder }: Copy) => `${SDK} ${version}, which is in ${folder}`;
+  // The program may give a component a provider of its own copy.
+  const old = [ours, theirs].find((copy) => copy && !isAtLeast(copy.version, oldest));
+  if (old) {
+    const problem = `${us} needs ${SDK} ${oldest} or newer, because the provider of an older one may delete CRDs with all their objects. There is ${placeOf(old)}. ${remedy}.`;
     throw new ConfigurationError([`${component}: ${problem}`]);
   }
-  const theirs = copyFor(path.join(programFolder, "index.js"));
   const complaint =
     theirs && theirs.folder !== ours.folder
       ? `There are two copies of ${SDK}. The program has ${theirs.version} in ${theirs.folder}. ${PACKAGE_NAME} has ` +
         `${ours.version} in ${ours.folder}. Pulumi may use two versions of the Kubernetes provider in one stack`
-      : majorOf(ours.version) !== majorOf(accepted) && `${us} was not made for ${place}`;
+      : majorOf(ours.version) !== majorOf(accepted) && `${us} was not made for ${placeOf(ours)}`;
   if (warned || !complaint) return;
   warned = true;
   void pulumi.log.warn(`${complaint}. ${remedy}`);
@@ -46,8 +48,14 @@ function majorOf(version: string): string | undefined {
   return /\d+/.exec(version)?.[0];
 }
 
+/** A copy of the Kubernetes SDK. */
+interface Copy {
+  readonly folder: string;
+  readonly version: string;
+}
+
 /** The copy of the Kubernetes SDK that a file gets. Undefined if the file gets none. */
-function copyFor(file: string): { folder: string; version: string } | undefined {
+function copyFor(file: string): Copy | undefined {
   const require = createRequire(file);
   try {
     const manifest = require.resolve(`${SDK}/package.json`);
