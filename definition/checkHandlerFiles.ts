@@ -50,22 +50,25 @@ function isThere(folder: string, name: string, field: string, remedy: string, re
     report(field, `"${name}" is outside of the operator's folder`, advice);
     return false;
   }
+  const complaint = unreadable(file);
+  if (complaint !== undefined) {
+    const advice = complaint === "is missing" ? remedy : "Name a file that can be read.";
+    report(field, `"${name}" ${complaint}`, advice);
+    return false;
+  }
   const parts = path.relative(folder, file).split(path.sep);
   const leftOut = parts.find((part, index) => isLeftOut(part, index === 0));
   if (leftOut !== undefined) {
+    const elsewhere = "Put the file elsewhere in the folder";
+    // A function is always in the folder.
     const advice =
-      "Put the file elsewhere in the folder, or into the image, and then give its absolute path.";
+      field === "handler"
+        ? `${elsewhere}.`
+        : `${elsewhere}, or into the image, and then give its absolute path.`;
     report(field, `"${name}" is not deployed, because ${leftOut} is left out`, advice);
     return false;
   }
-  const complaint = unreadable(file);
-  if (complaint === undefined) return true;
-  report(
-    field,
-    `"${name}" ${complaint}`,
-    complaint === "is missing" ? remedy : "Name a file that can be read.",
-  );
-  return false;
+  return true;
 }
 
 function unreadable(file: string): string | undefined {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { widgetDefinition } from "./operatorFolder";
 import { command, granting, image, useWidgetFolder } from "./support/widgetFolder";
 
@@ -46,14 +48,9 @@ describe("loadOperator", () => {
     ],
     ["a missing program of the folder", command("./run"), /^handler.command\[0\] ".\/run" is missing\. /],
     [
-      "a program in node_modules, which is not deployed",
-      command("./node_modules/.bin/tsx", "main.py"),
-      /^handler.command\[0\] ".\/node_modules\/.bin\/tsx" is not deployed, because node_modules is left out\. Put/,
-    ],
-    [
-      "a handler among the fixtures, which are not deployed",
-      { handler: "fixtures/main.py" },
-      /^handler "fixtures\/main.py" is not deployed, because fixtures is left out\. Put/,
+      "a word like a hidden file",
+      command("python3", "--domain", ".example.com"),
+      /^handler.command\[2\] ".example.com" is missing\. .*with its option: --host=example\.com\.$/,
     ],
     [
       "a file outside of the folder",
@@ -372,6 +369,28 @@ describe("loadOperator", () => {
   for (const [what, fields, expected] of refused) {
     it(`refuses ${what}`, () => assert.match(widget.problemWith(fields) ?? "nothing was refused", expected));
   }
+
+  describe("of a handler that is there, and is not deployed", () => {
+    const files = ["node_modules/.bin/tsx", "fixtures/main.py"];
+    beforeEach(() => {
+      for (const file of files) {
+        mkdirSync(path.join(widget.folder, path.dirname(file)), { recursive: true });
+        writeFileSync(path.join(widget.folder, file), "");
+      }
+    });
+
+    it("refuses a program in node_modules", () =>
+      assert.equal(
+        widget.problemWith(command("./node_modules/.bin/tsx", "main.py")),
+        'handler.command[0] "./node_modules/.bin/tsx" is not deployed, because node_modules is left out. Put the file elsewhere in the folder, or into the image, and then give its absolute path.',
+      ));
+
+    it("refuses a function among the fixtures", () =>
+      assert.equal(
+        widget.problemWith({ handler: "fixtures/main.py" }),
+        'handler "fixtures/main.py" is not deployed, because fixtures is left out. Put the file elsewhere in the folder.',
+      ));
+  });
 
   const accepted: [string, object][] = [
     ["a digest without tag", image(`python@sha256:${"0".repeat(64)}`)],
