@@ -18,7 +18,7 @@ export async function checkImageVolumes(look: Look, need: ImageVolumesNeed | und
   if (!need || (await look.keepsImageVolumes()) !== false) return NOTHING;
   const { reason, remedy } = need;
   const problem =
-    `${reason}, and the cluster has no image volumes. Kubernetes has them by default from 1.35 on, and from 1.31 on with the ` +
+    `${reason}, and the cluster has no image volumes. Kubernetes has them by default from 1.35 on, and in 1.34 with the ` +
     `feature gate ImageVolume on the API server and the nodes. ${remedy}.`;
   return { problems: [problem] };
 }

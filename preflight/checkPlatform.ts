@@ -77,7 +77,7 @@ async function checkHalf(
     const { origin, way } = notOurs(found, `crd ${crd}`, program);
     // An Argo of somebody else has complete CRDs, in place of which ours would lose fields.
     const isTheirs = origin === "" && found.metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy";
-    const remedy = `${isTheirs ? "Set" : `${way} Otherwise, set`} ${argument} to "share" (in a program: platform: { ${argument}: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.`;
+    const remedy = `${isTheirs ? "Set" : `${way} Otherwise, set`} ${argument} to "share" (for Operators: platform: { ${argument}: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.`;
     return { problems: [`${complaint} already in the cluster (${crd}${origin}). ${remedy}`] };
   }
   const isThere = found !== "absent" && !isGoing(found);
@@ -85,7 +85,7 @@ async function checkHalf(
   const state = found === "absent" ? `not in the cluster (no ${crd})` : `being deleted (${crd})`;
   return {
     problems: [
-      `${complaint} ${state}. Set ${argument} to "install" (in a program: platform: { ${argument}: "install" }), or install ${title} first.`,
+      `${complaint} ${state}. Set ${argument} to "install" (for Operators: platform: { ${argument}: "install" }), or install ${title} first.`,
     ],
   };
 }

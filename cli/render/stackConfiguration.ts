@@ -30,9 +30,9 @@ export function readStackConfiguration(folder: string, stack: string): StackConf
     const known = readdirSync(folder).flatMap((each) => /^Pulumi\.(.+)\.yaml$/.exec(each)?.[1] ?? []);
     const remedy =
       known.length > 0
-        ? `Stacks with a file: ${known.join(", ")}. Name one of them with --stack`
-        : "No stack has a file yet. Create the file, with the content config: {}";
-    throw new CommandError(`Pulumi.${stack}.yaml is missing. ${remedy}.`);
+        ? `Stacks with a file: ${known.join(", ")}. Name one of them with --stack.`
+        : "No stack has a file yet. Create the file with this line: config: {}";
+    throw new CommandError(`Pulumi.${stack}.yaml is missing. ${remedy}`);
   }
   const { config, environment } = readYamlFile(file);
   if (environment !== undefined) {

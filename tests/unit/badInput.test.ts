@@ -153,7 +153,7 @@ describe("bad input is refused before anything is registered:", () => {
     it("adopted or shared but absent", async () => {
       for (const mode of ["adopt", "share"] as const) {
         assert.deepEqual(await problemsOf(mode, "share"), [
-          `argoEvents is "${mode}", but Argo Events is not in the cluster (no eventsources.argoproj.io). Set argoEvents to "install" (in a program: platform: { argoEvents: "install" }), or install Argo Events first.`,
+          `argoEvents is "${mode}", but Argo Events is not in the cluster (no eventsources.argoproj.io). Set argoEvents to "install" (for Operators: platform: { argoEvents: "install" }), or install Argo Events first.`,
         ]);
       }
     });
@@ -225,7 +225,7 @@ describe("bad input is refused before anything is registered:", () => {
       const there = (program: string) => ({ ...crds, "workflows.argoproj.io": by(program) });
       assert.deepEqual(await problemsOf("install", "install", there("acme/shop/dev")), []);
       assert.deepEqual(await problemsOf("install", "install", there("acme/billing/dev")), [
-        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack acme/billing/dev). If acme/billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set argoWorkflows to "share" (in a program: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+        'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io, from the stack acme/billing/dev). If acme/billing/dev is the former name of this stack: kubectl annotate --overwrite crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
       ]);
     });
 
@@ -234,7 +234,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.deepEqual(
         await problemsOf("install", "install", { ...crds, "workflows.argoproj.io": givenUp }),
         [
-          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true. Otherwise, set argoWorkflows to "share" (in a program: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true. Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
         ],
       );
     });
@@ -255,7 +255,7 @@ describe("bad input is refused before anything is registered:", () => {
       });
       const there = { ...crds, "workflows.argoproj.io": going(foreign) };
       assert.deepEqual(await problemsOf("install", "share", there), [
-        'argoWorkflows is "share", but Argo Workflows is being deleted (workflows.argoproj.io). Set argoWorkflows to "install" (in a program: platform: { argoWorkflows: "install" }), or install Argo Workflows first.',
+        'argoWorkflows is "share", but Argo Workflows is being deleted (workflows.argoproj.io). Set argoWorkflows to "install" (for Operators: platform: { argoWorkflows: "install" }), or install Argo Workflows first.',
       ]);
       const look = fakeLook({ crds: { "workflows.argoproj.io": going(by("acme/shop/dev")) } });
       const ours = await checkPlatform(look, { ...named, argoEvents: "none", argoWorkflows: "install" });

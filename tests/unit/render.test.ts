@@ -299,7 +299,7 @@ config:
     const none = writeFolder({ "Pulumi.yaml": "name: none\nruntime: nodejs\n" });
     assert.throws(() => readStackConfiguration(none, "dev"), {
       message:
-        "Pulumi.dev.yaml is missing. No stack has a file yet. Create the file, with the content config: {}.",
+        "Pulumi.dev.yaml is missing. No stack has a file yet. Create the file with this line: config: {}",
     });
     removeFolder(none);
   });
