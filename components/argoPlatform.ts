@@ -151,6 +151,16 @@ function claimsOf(component: string, args: CompletePlatformArgs): readonly Claim
       remedy:
         "Use that platform: give its field `platform` as the argument `platform`. Or choose other namespaces.",
     },
+    ...(controllers && args.createNamespaces
+      ? [
+          {
+            key: `namespace ${controllers}`,
+            what: `the namespace "${controllers}" of controllers`,
+            component,
+            remedy: "Give one of the two another controllerNamespace, or set its createNamespaces to false.",
+          },
+        ]
+      : []),
     ...HALVES.filter((half) => controllers && ownsController(args[half])).map((half) => ({
       key: `controllers of ${half} in ${controllers}`,
       what: `the controller of ${half} in the namespace "${controllers}"`,

@@ -196,7 +196,7 @@ describe("the components", function () {
       refused(() => {
         new ArgoPlatform("argo");
         new ArgoPlatform("own", { namespace: "own", argoEvents: "share", argoWorkflows: "share" });
-      }, /^ArgoPlatform "own": the controller of argoEvents in the namespace "argosy-system" already belongs to ArgoPlatform "argo" in this program\. Give one of the two another controllerNamespace\.\n/));
+      }, /^ArgoPlatform "own": the namespace "argosy-system" of controllers already belongs to ArgoPlatform "argo" in this program\. Give one of the two another controllerNamespace, or set its createNamespaces to false\.\n.*the controller of argoEvents in the namespace "argosy-system" already belongs/));
 
     it("with a platform each may name one namespace of controllers if a platform has none of its own", async () => {
       const made = await run(() => {
@@ -205,6 +205,12 @@ describe("the components", function () {
       });
       assert.ok(kinds(made).includes("Namespace own"));
     });
+
+    it("with half of Argo each may not both create one namespace of controllers", () =>
+      refused(() => {
+        new ArgoPlatform("argo", { argoWorkflows: "none" });
+        new ArgoPlatform("own", { namespace: "own", argoEvents: "none" });
+      }, /^ArgoPlatform "own": the namespace "argosy-system" of controllers already belongs to ArgoPlatform "argo" [^\n]*$/));
 
     it("with half of Argo each may name one namespace of controllers", async () => {
       const made = await run(() => {
