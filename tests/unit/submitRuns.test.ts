@@ -48,14 +48,36 @@ describe("the runs that a resync submits, if there is not room for all", () => {
     need: "routine",
   });
 
-  const endedRun = (creationTimestamp: string) =>
-    observed(WORKFLOWS.kind, {}, { name: "run", namespace: NAMESPACE, creationTimestamp });
+  const endedRun = (creationTimestamp: string, phase = "Succeeded") =>
+    observed(
+      WORKFLOWS.kind,
+      {},
+      {
+        name: "run",
+        namespace: NAMESPACE,
+        creationTimestamp,
+        labels: { "workflows.argoproj.io/phase": phase },
+      },
+    );
 
   it("are for the objects whose last run began first, and before them for those of which no run is known", async () => {
     const objects = Array.from({ length: 40 }, (_, index) => candidate(`widget-${index}`));
     const began = (index: number) => `2026-01-01T00:${10 + (index < 20 ? 20 - index : index)}:00Z`;
     const last = new Map(objects.slice(0, 39).map(({ uid }, index) => [uid, endedRun(began(index))]));
     assert.deepEqual(await submittedOf(objects, last), ["widget-39", "widget-19", "widget-18"]);
+  });
+
+  it("are for an object that failed long ago as for those whose runs are gone by now", async () => {
+    const objects = ["failed", "a", "b", "c"].map(candidate);
+    const last = new Map([
+      ["failed", endedRun("2026-01-01T00:00:00Z", "Failed")],
+      ["another", endedRun("2026-01-01T12:00:00Z")],
+    ]);
+    const seen = new Set<string>();
+    // That it has no place in 30 times three of four is as likely as 1 to 4 ** 30.
+    for (let round = 0; round < 30; round++)
+      for (const name of await submittedOf(objects, last)) seen.add(name);
+    assert.ok(seen.has("failed"));
   });
 
   it("are for any objects if nothing is known of their runs", async () => {

@@ -3,10 +3,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { runName } from "../../argo/runName";
 import { RUN_PARAMETERS } from "../../argo/runParameters";
 import { instanceLabel, WORKFLOWS, workflowTemplateOf } from "../../argo/workflows";
-import { formatName, type Manifest } from "../../kubernetes/objects";
+import { formatName, type KubernetesObject, type Manifest } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
 import { predecessorAnnotations } from "../withoutWatches/predecessors";
-import type { EndedRuns } from "../workflows/endedRuns";
+import { createdAt, type EndedRuns, hasFailed } from "../workflows/endedRuns";
 import { type LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
 import type { RunCandidate } from "./lookAtObjects";
 
@@ -89,9 +89,19 @@ export async function submitRuns(
   return { submitted, left: urgent.length + routine.length, failed };
 }
 
-/** The objects whose last run began first come first, and before them those of which no run is known. */
+/**
+ * The objects whose last run began first come first, and before them those of which no run is known. Successful runs are deleted
+ * sooner than failed ones. So a failed run that is older than all successful ones does not count: it would put its object behind
+ * others of which only the runs are gone.
+ */
 function oldestRunFirst(objects: RunCandidate[], last: EndedRuns["last"]): RunCandidate[] {
-  const ranAt = ({ uid }: RunCandidate) => Date.parse(last.get(uid)?.metadata.creationTimestamp ?? "") || 0;
+  const beginOf = (run: KubernetesObject) => Date.parse(createdAt(run)) || 0;
+  let since = Number.POSITIVE_INFINITY;
+  for (const run of last.values()) if (!hasFailed(run)) since = Math.min(since, beginOf(run));
+  const ranAt = ({ uid }: RunCandidate) => {
+    const run = last.get(uid);
+    return run && beginOf(run) >= since ? beginOf(run) : 0;
+  };
   return objects.sort((a, b) => ranAt(a) - ranAt(b));
 }
 
