@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
@@ -26,7 +27,9 @@ export function checkSdk(component: string, programFolder = process.cwd()): void
   const accepted = peerDependencies[SDK];
   const remedy = `Ask for ${SDK} ${accepted} in the program's package.json, and run: npm dedupe`;
   const [oldest, us] = [accepted.slice(1), `${PACKAGE_NAME} ${ARGOSY_VERSION}`];
-  const theirs = copyFor(path.join(programFolder, "index.js"));
+  // A program in another language has no copy, though a folder above it may have one.
+  const isNode = existsSync(path.join(programFolder, "package.json"));
+  const theirs = isNode ? copyFor(path.join(programFolder, "index.js")) : undefined;
   const placeOf = ({ version, folder }: Copy) => `${SDK} ${version}, which is in ${folder}`;
   // The program may give a component a provider of its own copy.
   const old = [ours, theirs].find((copy) => copy && !isAtLeast(copy.version, oldest));
