@@ -51,7 +51,7 @@ export async function examineCluster(
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
     ...unreadable.map(examineUnreadable),
     ...(unseen ? [examineUnseen(unseen, isNamed && installed.length === 0)] : []),
-    ...(installed.length > 0 ? absent.map(notDeployed) : []),
+    ...(!unseen && installed.length > 0 ? absent.map(notDeployed) : []),
     ...(!unseen && installed.length === 0
       ? [
           warning(

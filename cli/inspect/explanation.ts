@@ -12,7 +12,7 @@ import { type Hold, holdsOf, WAITS } from "./holds";
 import type { Known, ObjectEvent } from "./known";
 import { managerOf, operatorOf } from "./operatorOf";
 import { faultIn, type Place, placeIn } from "./place";
-import { AFTER_DELETION, type InstalledOperator, noneHandles, remediesOf } from "./readInstalled";
+import { AFTER_DELETION, type InstalledOperator, noneHandles, remediesOf, whyUnknown } from "./readInstalled";
 import type { Run } from "./runs";
 
 /** The state of an object, and the reasons for it. */
@@ -94,9 +94,12 @@ export function explain(known: Known): Explanation {
   }
   if (operators.length > 0 && !operator) {
     const { name, namespaces } = operators[0] as InstalledOperator;
+    const why = whyUnknown(known);
     return say(
-      `No operator handles it: ${name} handles only the namespaces ${String(namespaces)}.`,
+      `${why === undefined ? "No" : "No known"} operator handles it: ${name} handles only the namespaces ${String(namespaces)}.` +
+        (why === undefined ? "" : ` Whether another operator does is not known, because ${why}.`),
       `Add the namespace to the field namespaces of ${name}, and run pulumi up.`,
+      ...remediesOf(known),
     );
   }
   if (operator?.watch && !memoryRead) {

@@ -257,13 +257,15 @@ describe("an account with rights in few namespaces", function () {
     const client = api.client();
     try {
       api.answer = both;
-      const lines = (await examineCluster(client, [])).map((each) => formatFinding(each, plain)).join("\n");
+      const findings = await examineCluster(client, ["unseen"]);
+      const lines = findings.map((each) => formatFinding(each, plain)).join("\n");
       assert.match(lines, /✘ operator shop: has no Deployment shop-runner/);
       assert.match(
         lines,
         /! the objects of operator shop: cannot be read .*: widgets is forbidden: .*\n {4}Ask for this right/,
       );
       assert.match(lines, /! operators: are not all known, because .* only in the namespace argosy/);
+      assert.doesNotMatch(lines, /operator unseen/);
       api.answer = own;
       const found = (isNamed: boolean) => examineCluster(client, [], new Date(), isNamed);
       const stateOf = async (isNamed: boolean) =>
