@@ -268,7 +268,7 @@ describe("the program on a real API server", function () {
     await cluster.api.patch(definition, { metadata: { labels: null } });
     await assert.rejects(
       looking(install),
-      /argoWorkflows is "install", but Argo Workflows is already in the cluster .*\. Set argoWorkflows to "share" \(in a program: /,
+      /argoWorkflows is "install", but Argo Workflows is already in the cluster .*\. Set argoWorkflows to "share" \(for Operators: /,
     );
   });
 
