@@ -48,19 +48,19 @@ export async function lookAt(
   // One that watches and remembers nothing of the object has nothing to do with it, as far as anybody can see.
   const operators = [...installed, ...running.filter((each) => !each.watch || each === kept?.operator)];
   const operator = operatorOf({ object, operators, memory: kept?.memory }) ?? operators[0];
-  const homes = operator ? [operator.home] : homesOf(target);
+  const uid = object.metadata.uid;
   const [events, recorded, leader, childrenElsewhere] = await Promise.all([
     readable("its Events", eventsOf(client, object), []),
     readable<SeenRuns>(
       "its runs",
-      listRuns(client, { uid: object.metadata.uid, homes }, () => object),
+      // The runs of an operator are in its own namespace.
+      listRuns(client, { uid, namespace: operator?.home, homes: homesOf(target) }, () => object),
       { runs: [] },
     ),
     readable(LEASE, operator ? leaderOf(client, operator) : Promise.resolve(undefined), undefined),
     object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
   ]);
-  // The runs of an operator are in its own namespace.
-  if (!operator && recorded.unseen) onUnread("its runs in other namespaces");
+  if (recorded.unseen) onUnread("its runs in other namespaces");
   const mayLead = operator?.execution === "resident";
   return {
     object,

@@ -9,7 +9,7 @@ import { identityIn, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/name
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
 import { type KnownKind, type ObjectReference, referenceTo } from "../objectReference";
-import { listSeen, type Seen } from "./seen";
+import { listSeen, type Places, type Seen } from "./seen";
 
 /** A run of an operator, from its Workflow. */
 export interface Run {
@@ -45,6 +45,8 @@ export type KindOf = (identity: string) => KnownKind | undefined;
 export interface RunSelection {
   /** An object's uid. @default all */
   readonly uid?: string;
+  /** Only the runs in this namespace. @default those of all namespaces */
+  readonly namespace?: string | undefined;
   /** The namespaces of operators, where an account looks that may not list the runs of all namespaces. */
   readonly homes: readonly string[];
 }
@@ -60,12 +62,13 @@ export interface SeenRuns extends Pick<Seen, "unseen"> {
  */
 export async function listRuns(
   client: KubernetesClient,
-  { uid, homes }: RunSelection,
+  { uid, namespace, homes }: RunSelection,
   kindOf: KindOf,
 ): Promise<SeenRuns> {
   const labels = [OPERATOR_LABEL];
   if (uid) labels.push(`${OBJECT_UID_LABEL}=${uid}`);
-  const { objects, unseen } = await workflows(client, { labelSelector: labels.join(",") }, homes);
+  const places = { scopes: [namespace], near: homes };
+  const { objects, unseen } = await workflows(client, { labelSelector: labels.join(",") }, places);
   const runs = objects
     .map((workflow) => runOf(workflow, kindOf))
     .sort((one, other) => (other.startedAt ?? "").localeCompare(one.startedAt ?? ""));
@@ -87,7 +90,7 @@ export async function findRun(
   { homes }: Pick<RunSelection, "homes">,
 ): Promise<KubernetesObject> {
   const selection = { labelSelector: OPERATOR_LABEL, ...named(name) };
-  const { objects, unseen } = await workflows(client, selection, homes);
+  const { objects, unseen } = await workflows(client, selection, { near: homes });
   const [run] = objects;
   if (run) return run;
   const none = unseen
@@ -100,9 +103,9 @@ export async function findRun(
 function workflows(
   client: KubernetesClient,
   selection: { readonly labelSelector: string; readonly fieldSelector?: string },
-  homes: readonly string[],
+  places: Places,
 ): Promise<Seen> {
-  return listSeen(client, WORKFLOWS, selection, { near: homes }).catch(ifRefused<Seen>(404, { objects: [] }));
+  return listSeen(client, WORKFLOWS, selection, places).catch(ifRefused<Seen>(404, { objects: [] }));
 }
 
 /** A Workflow as a run. */
