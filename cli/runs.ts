@@ -1,3 +1,4 @@
+import { isFailure } from "../runtime/argo/workflows";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
@@ -23,9 +24,7 @@ export interface RunsOptions extends ClusterOptions, NamespaceOptions {
 export async function runs(of: string | undefined, options: RunsOptions): Promise<number> {
   return withCluster(options, async (client) => {
     const { runs: all, unseen } = await runsOf(client, of, options);
-    const chosen = all
-      .filter(({ phase }) => !options.failed || phase === "Failed" || phase === "Error")
-      .slice(0, options.limit);
+    const chosen = all.filter(({ phase }) => !options.failed || isFailure(phase)).slice(0, options.limit);
     const [now, style] = [new Date(), styleFor(process.stdout)];
     for (const run of chosen) {
       print(options.json ? JSON.stringify(run) : formatRun(run, now, style));

@@ -1,3 +1,4 @@
+import { isFailure } from "../../runtime/argo/workflows";
 import { formatName } from "../../runtime/kubernetes/objects";
 import { clean } from "../../runtime/text/clean";
 import { formatDuration, type Style } from "../terminal";
@@ -25,5 +26,5 @@ export function ago(time: string | undefined, now: Date): string {
 
 function markOf(phase: string, style: Style): string {
   if (phase === "Succeeded") return style("green", "✔");
-  return phase === "Failed" || phase === "Error" ? style("red", "✘") : style("yellow", "…");
+  return isFailure(phase) ? style("red", "✘") : style("yellow", "…");
 }
