@@ -50,17 +50,17 @@ export async function examineCluster(
     await checkArgo(client, "Argo Events", "eventsources", "runners see changes only by their own watches"),
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
     ...unreadable.map(examineUnreadable),
-    ...(unseen ? [examineUnseen(unseen, isNamed && installed.length === 0)] : []),
-    ...(!unseen && installed.length > 0 ? absent.map(notDeployed) : []),
-    ...(!unseen && installed.length === 0
-      ? [
-          warning(
-            "operators",
-            "none is installed",
-            `Deploy them with pulumi up (this is Argosy ${ARGOSY_VERSION}). ${AFTER_DELETION}`,
-          ),
-        ]
-      : []),
+    ...(unseen
+      ? [examineUnseen(unseen, isNamed && installed.length === 0)]
+      : installed.length > 0
+        ? absent.map(notDeployed)
+        : [
+            warning(
+              "operators",
+              "none is installed",
+              `Deploy them with pulumi up (this is Argosy ${ARGOSY_VERSION}). ${AFTER_DELETION}`,
+            ),
+          ]),
     ...(await readable("namespaces", () => examineNamespaces(client, now))),
   ];
 }
