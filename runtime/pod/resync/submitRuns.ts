@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { runName } from "../../argo/runName";
 import { RUN_PARAMETERS } from "../../argo/runParameters";
 import { instanceLabel, WORKFLOWS, workflowTemplateOf } from "../../argo/workflows";
-import { formatName, type KubernetesObject, type Manifest } from "../../kubernetes/objects";
+import { formatName, type Manifest } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
 import { predecessorAnnotations } from "../withoutWatches/predecessors";
 import { createdAt, type EndedRuns, hasFailed } from "../workflows/endedRuns";
@@ -95,14 +95,17 @@ export async function submitRuns(
  * others of which only the runs are gone.
  */
 function oldestRunFirst(objects: RunCandidate[], last: EndedRuns["last"]): RunCandidate[] {
-  const beginOf = (run: KubernetesObject) => Date.parse(createdAt(run)) || 0;
-  let since = Number.POSITIVE_INFINITY;
-  for (const run of last.values()) if (!hasFailed(run)) since = Math.min(since, beginOf(run));
+  // RFC 3339 in UTC sorts as text.
+  const [oldestSuccess] = [...last.values()]
+    .filter((run) => !hasFailed(run))
+    .map(createdAt)
+    .sort();
   const ranAt = ({ uid }: RunCandidate) => {
     const run = last.get(uid);
-    return run && beginOf(run) >= since ? beginOf(run) : 0;
+    const isKnown = run && oldestSuccess !== undefined && createdAt(run) >= oldestSuccess;
+    return isKnown ? createdAt(run) : "";
   };
-  return objects.sort((a, b) => ranAt(a) - ranAt(b));
+  return objects.sort((a, b) => Number(ranAt(a) > ranAt(b)) - Number(ranAt(a) < ranAt(b)));
 }
 
 function shuffled(objects: readonly RunCandidate[]): RunCandidate[] {
