@@ -161,7 +161,7 @@ function claimsOf(component: string, args: CompletePlatformArgs): readonly Claim
           },
         ]
       : []),
-    ...HALVES.filter((half) => controllers && ownsController(args[half])).map((half) => ({
+    ...HALVES.filter((half) => ownsController(args[half])).map((half) => ({
       key: `controllers of ${half} in ${controllers}`,
       what: `the controller of ${half} in the namespace "${controllers}"`,
       component,

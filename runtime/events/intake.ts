@@ -173,13 +173,15 @@ export class Intake {
   private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
     const there = await this.options.client.get(event, manifest.metadata);
     if (!there) throw new Error(`${object.name} has just been deleted`);
+    const again = `an event of ${event.name} with the id ${idIn(object.id)} came again`;
+    const which = kindAndName(event.kind, object);
     if (there.metadata.deletionTimestamp !== undefined) {
-      const note = `an event of ${event.name} with the id ${idIn(object.id)} came again while ${kindAndName(event.kind, object)} is being deleted, and no other object is created`;
+      const note = `${again} while ${which} is being deleted, and no other object is created`;
       await this.tell(await this.crdOf(event), "EventRefused", note);
       return "refused";
     }
     if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
-    const note = `an event of ${event.name} with the id ${idIn(object.id)} came again with other content, or its mapping has changed since. ${kindAndName(event.kind, object)} stays as it is`;
+    const note = `${again} with other content, or its mapping has changed since. ${which} stays as it is`;
     await this.tell(await this.crdOf(event), "EventContradicts", note);
     return "contradicted";
   }
