@@ -13,23 +13,29 @@ const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"]
 /** Test files that run together. */
 interface TestFolders extends Pick<TestRun, "title" | "without"> {
   readonly folders: readonly string[];
+  /** How many files run at the same time for each core, because most files spend most of their time waiting. */
+  readonly filesPerCore: number;
 }
 
-/**
- * The runs, one after the other. More files than cores run at the same time, because most files spend most of their time waiting:
- * for timers, for processes, and for the control plane that integration tests share. With two files for each core, a core is idle
- * now and then. Three files for each core would be too many: each process of unit tests loads Pulumi and the compiler, and
- * integration tests also start processes. If all of these need a core at the same time, a renewal of a lease or an answer of the
- * API server is late by seconds, and a test fails without a reason.
- */
+/** The runs, one after the other. */
 const RUNS: readonly TestFolders[] = [
-  // They reach no other machine. To read the authorities that somebody trusts besides takes each of their processes 40 ms.
-  { title: "unit tests", folders: ["tests/unit"], without: ["NODE_EXTRA_CA_CERTS"] },
-  // The package tests only compute, in the time that the integration tests leave idle.
-  { title: "integration and package tests", folders: ["tests/integration", "tests/package"] },
+  {
+    title: "unit tests",
+    folders: ["tests/unit"],
+    // They wait for timers and processes. With fewer files, a core is idle for a third of the time.
+    filesPerCore: 3.5,
+    // They reach no other machine. To read the authorities that somebody trusts besides takes each of their processes 40 ms.
+    without: ["NODE_EXTRA_CA_CERTS"],
+  },
+  {
+    title: "integration and package tests",
+    // The package tests only compute, in the time that the integration tests leave idle.
+    folders: ["tests/integration", "tests/package"],
+    // They also start processes. With more files, a renewal of a lease or an answer of the API server is late by seconds, and a
+    // test fails without a reason.
+    filesPerCore: 2.5,
+  },
 ];
-
-const FILES_PER_CORE = 2.5;
 
 /**
  * `npm test`: type check, lint, and all tests. With arguments it runs only tests: `npm test -- --grep queue`, `npm test --
@@ -53,7 +59,7 @@ async function test(command: Command, isWhole: boolean): Promise<number> {
     if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, failures: [], exitCode });
   }
   const results: TestResult[] = [];
-  for (const { title, folders, without } of RUNS) {
+  for (const { title, folders, filesPerCore, without } of RUNS) {
     const all = testFilesIn(...folders);
     const chosen = files.length > 0 ? files.filter((file) => all.includes(file)) : all;
     if (chosen.length === 0) continue;
@@ -62,7 +68,7 @@ async function test(command: Command, isWhole: boolean): Promise<number> {
       files: chosen,
       options,
       without,
-      jobs: jobs ?? Math.ceil(FILES_PER_CORE * availableParallelism()),
+      jobs: jobs ?? Math.ceil(filesPerCore * availableParallelism()),
     });
     results.push(result);
     if (result.exitCode !== 0 && options.includes("--bail")) break;
