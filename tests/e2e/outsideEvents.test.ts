@@ -8,6 +8,7 @@ import { LONG_MS, waitFor } from "./support/progress";
 import {
   allAreThere,
   CRD,
+  crashBus,
   deployReleases,
   idOf,
   killOutside as kill,
@@ -33,6 +34,7 @@ const FEW = 20;
 const FAULTS: Readonly<Record<string, () => Promise<unknown>>> = {
   nothing: async () => {},
   "bus killed": () => kill("event-bus"),
+  "bus crashed": crashBus,
   "source killed": () => kill("event-source"),
   "sensor killed": () => kill("sensor"),
   "intakes killed": () => kill("intake"),

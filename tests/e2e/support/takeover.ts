@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { processesOf } from "./processes";
 import { tell, waitFor } from "./progress";
 import { leaseOf } from "./slow";
 
@@ -25,19 +25,7 @@ export async function takenOver(
   return { leader: (lease["holderIdentity"] ?? "").split("_")[0] ?? "", seconds };
 }
 
-/** The engine's processes of a pod, where it runs on this machine and we may look. */
+/** The engine's processes of a pod, if it runs on this machine and we may look. */
 export function enginesOf(pod: string): number[] {
-  return readdirSync("/proc")
-    .map(Number)
-    .filter((pid) => pid > 0 && isEngineOf(pid, pod));
-}
-
-function isEngineOf(pid: number, pod: string): boolean {
-  try {
-    const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
-    const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-    return environment.includes(`ARGOSY_POD=${pod}`) && command.some((word) => word.endsWith("/engine.js"));
-  } catch {
-    return false;
-  }
+  return processesOf("/engine.js", `ARGOSY_POD=${pod}`);
 }
