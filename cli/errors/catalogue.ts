@@ -66,8 +66,8 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The message contains the API server's reason: the field of the child, the webhook, the quota, the missing right or namespace, or the aggregated API that is not available.",
     remedy:
       "Correct the field in the handler. If the child's kind forbids the change, declare update: recreate or never for " +
-      "that kind in operator.yaml. If a right or a namespace is missing, do what the message says. If a webhook or an " +
-      "aggregated API is not available, repair it.",
+      "that kind in operator.yaml. If a right or a namespace is missing, do what the message says. If a webhook, an " +
+      "aggregated API or the parameters of a policy are not available, repair that.",
   },
   StatusRefused: {
     happened: "The API server refused the status.",

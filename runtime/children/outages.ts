@@ -11,7 +11,8 @@ const RETRY = { retryAfterSeconds: 10 };
 /** What nobody has tried for this long is forgotten. */
 const FORGOTTEN_AFTER_MS = 600_000;
 const LONGEST_SAID = 600;
-const REMEDY = "Repair what serves this kind or stores it, or the webhook that must allow the request";
+const REMEDY =
+  "Repair what serves this kind or stores it, or the webhook or the policy that must allow the request";
 const CUT_REMEDY =
   "Something before the API server cuts the connection, perhaps a proxy that lets no large request pass: repair that";
 
@@ -26,8 +27,8 @@ interface Outage {
 
 /**
  * Distinguishes a busy API server from one that answers, but not to certain requests: the API that serves a kind is down, or a
- * webhook that the API server must ask, or a proxy cuts each connection with a large request. The first is nobody's fault. Neither
- * is the second for a while, and then the object reports it.
+ * webhook that the API server must ask, or it cannot apply a policy, or a proxy cuts each connection with a large request. The first
+ * is nobody's fault. Neither is the second for a while, and then the object reports it.
  *
  * Guarantee (tests/unit/outages.test.ts): nothing is reported as long as the API server does not answer for the object.
  */

@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, denialIn, isApiError, isBrokenPolicy } from "../kubernetes/errors";
+import { ApiError, denialIn, isApiError, isUndecided } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
 import { Recent } from "../limits/recent";
 import { cut } from "../text/cut";
@@ -254,7 +254,7 @@ function idIn(id: readonly string[]): string {
  * come, and a busy or unreachable API server may recover.
  */
 function isFinal(error: unknown): error is ApiError {
-  if (!(error instanceof ApiError) || isBrokenPolicy(error)) return false;
+  if (!(error instanceof ApiError) || isUndecided(error)) return false;
   if (error.code === 413 || denialIn(error.message) !== undefined) return true;
   // A proxy before the API server answers in its own words. It knows nothing of the object but its size.
   return error.status.kind === "Status" && [400, 422].includes(error.code);
@@ -276,5 +276,6 @@ function refusalOf({ code, status, message }: ApiError): Refusal {
 
 /** Why an event is postponed. The API server's message about an object's content must not be in the log. */
 function reasonOf(error: Error): string {
-  return error instanceof ApiError ? `${error.request}: HTTP ${error.code} ${error.reason}` : error.message;
+  if (!(error instanceof ApiError)) return error.message;
+  return `${error.request}: HTTP ${error.code} ${denialIn(error.message) ?? error.reason}`;
 }

@@ -42,6 +42,13 @@ export class ApiError extends Error {
  */
 const DENIAL =
   /^(?:\S+ (?:"[^"]*" )?is forbidden: )?((?:admission webhook|ValidatingAdmissionPolicy|policy) (?:"[^"]*"|'[^']*')(?: with binding '[^']*')? denied (?:the )?request)\b/;
+/**
+ * How the API server words that it could not apply a policy, or one of its bindings, at all, for example because its parameters are
+ * missing or not read yet (policy/generic/policy_dispatcher.go, addConfigError). A webhook's own words follow "denied the request".
+ */
+const UNAPPLIED_POLICY = new RegExp(
+  `${DENIAL.source}(?<= denied request): failed to configure (?:policy|binding): `,
+);
 /** A denial with one of these codes is treated like a refusal by the API server itself. */
 const PLAIN_DENIALS = [400, 409, 413, 422];
 
@@ -62,26 +69,21 @@ export function denialIn(message: string): string | undefined {
 }
 
 /**
- * Whether a policy, or one of its bindings, could not be applied to a request at all, for example because its parameters are
- * missing. The API server words that like a denial (policy/generic/policy_dispatcher.go, addConfigError), but says nothing about
- * the object.
- */
-export function isBrokenPolicy({ message }: Error): boolean {
-  return /\bdenied request: failed to configure (?:policy|binding): /.test(message);
-}
-
-/**
  * What the API server answered, as an error. A webhook chooses the code and the details of its denial. But with 404 nothing is gone,
- * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its reason and details are not believed.
+ * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its reason and details are not believed. A policy that
+ * could not be applied says nothing about the object: that counts as a failure of the API server, with the code that it uses if it
+ * cannot call a webhook.
  */
 export function apiErrorOf(code: number, status: ApiStatus, request: string): ApiError {
   const { message = "" } = status;
   if (GONE_VERSION.test(message))
     return new ApiError(code, { ...status, message: `${message}: ${GONE_VERSION_REMEDY}` }, request);
+  const isUnapplied = UNAPPLIED_POLICY.test(message);
   const isForbidden = denialIn(message) !== undefined && !PLAIN_DENIALS.includes(code);
-  if (!isForbidden) return new ApiError(code, status, request);
+  if (!isUnapplied && !isForbidden) return new ApiError(code, status, request);
   const { details: _d, reason: _r, ...denial } = status;
-  return new ApiError(403, { ...denial, code: 403 }, request);
+  const meant = isUnapplied ? 500 : 403;
+  return new ApiError(meant, { ...denial, code: meant }, request);
 }
 
 /**
@@ -183,13 +185,19 @@ export function isUncached(error: unknown): boolean {
 
 /**
  * Whether the API server cannot call a webhook that must allow the request (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go).
+ * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go), or cannot apply a policy that must: see {@link
+ * apiErrorOf}.
  */
 function isUnasked(error: unknown): boolean {
-  return isApiError(error, 500) && /^Internal error occurred: failed calling webhook /.test(error.message);
+  if (!isApiError(error, 500)) return false;
+  const { message } = error;
+  return /^Internal error occurred: failed calling webhook /.test(message) || UNAPPLIED_POLICY.test(message);
 }
 
-/** Whether nobody has decided about the request: the API server is busy, or cannot call a webhook that must allow the request. */
+/**
+ * Whether nobody has decided about the request: the API server is busy, or cannot call a webhook or apply a policy that must allow
+ * the request.
+ */
 export function isUndecided(error: unknown): boolean {
   return isBusy(error) || isUnasked(error);
 }

@@ -65,6 +65,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | where | what | becomes |
  * | --- | --- | --- |
  * | `apiErrorOf` (kubernetes/errors.ts) | an admission webhook's denial, with almost any code | a refusal: 403 |
+ * | `apiErrorOf` | a policy that could not be applied, for example without its parameters | like a webhook that does not answer: 500 |
  * | `Settling` (kubernetes/settling.ts) | 403, soon after the API server came up: it may not know its roles yet | busy: 503 |
  * | `Conflicts` (kubernetes/conflicts.ts), `Finalizers` | 409 though nothing moved | `PersistentConflictError` |
  * | `Outages` (children/outages.ts) | a request that fails while the API server answers for its object | busy; later `ChildRefused`, or `ApiError` |

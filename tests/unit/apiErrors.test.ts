@@ -8,6 +8,7 @@ import {
   isBusy,
   isNamespaceMissing,
   isNamespaceTerminating,
+  isUndecided,
   retryAfterMs,
 } from "../../runtime/kubernetes/errors";
 
@@ -82,6 +83,28 @@ describe("an API server", () => {
       for (const code of [409, 422]) assert.equal(apiErrorOf(code, { message, details }, "POST").code, code);
     });
   }
+
+  for (const [code, policy] of [
+    [422, "widgets.example.com \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b'"],
+    [403, "policy 'p'"],
+  ] as const)
+    for (const part of ["policy", "binding"])
+      it(`has decided nothing if it cannot apply a policy, like a webhook that does not answer: ${code}, ${part}`, () => {
+        const message = `${policy} denied request: failed to configure ${part}: paramKind kind \`x\` not known`;
+        const error = apiErrorOf(code, { kind: "Status", code, reason: "Invalid", message }, "PATCH");
+        assert.deepStrictEqual([error.code, isUndecided(error), isBusy(error)], [500, true, false]);
+        assert.equal(error.message, message);
+      });
+
+  for (const message of [
+    'admission webhook "a.example.com" denied the request: failed to configure policy: no',
+    "ValidatingAdmissionPolicy 'p' denied request: failed to configure policies: no",
+    'Widget "a" is invalid: spec.text: Invalid value: "denied request: failed to configure policy: ": too long',
+  ])
+    it(`does not believe that a policy cannot be applied because others say so: ${message}`, () => {
+      const error = apiErrorOf(422, { kind: "Status", code: 422, message }, "PATCH");
+      assert.deepStrictEqual([error.code, isUndecided(error)], [422, false]);
+    });
 
   for (const message of [
     'widgets "a" is forbidden: User "x" cannot create resource "widgets"',

@@ -118,8 +118,8 @@ function refusal(code: number, status: Partial<ApiError["status"]> = {}): ApiErr
 }
 
 /** How the API server answers if a policy denies to create an object. */
-function deniedByPolicy(code: number): ApiError {
-  const denial = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: unknown field \"s3cret\"";
+function deniedByPolicy(code: number, why = 'unknown field "s3cret"'): ApiError {
+  const denial = `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ${why}`;
   const message = `commands "command-1" is forbidden: ${denial}`;
   const details = { causes: [{ message: denial }] };
   return apiErrorOf(code, { kind: "Status", code, message, details }, "POST /x");
@@ -236,6 +236,19 @@ describe("the intake", () => {
       refusal(400, { message: 'strict decoding error: unknown field "spec.text"' }),
       /spec\.text is not in the CRD's schema$/,
     ],
+    [
+      "422 with the words for a policy that cannot be applied in the event",
+      apiErrorOf(
+        422,
+        {
+          kind: "Status",
+          message: 'Command "x" is invalid: spec.text: "s3cret denied request: failed to configure policy: "',
+          details: { causes: [{ field: "spec.text", reason: "FieldValueInvalid" }] },
+        },
+        "POST /x",
+      ),
+      /spec\.text is refused by the API server: FieldValueInvalid$/,
+    ],
     ["413", refusal(413), /HTTP 413$/],
     ["413 of a proxy", new ApiError(413, { message: "<html>s3cret" }, "POST /x"), /HTTP 413$/],
     [
@@ -272,12 +285,15 @@ describe("the intake", () => {
   }
 
   it("sends an event again if a policy cannot be applied, because that says nothing about the event", async () => {
-    const message =
-      "commands \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
-    cluster.failures.push({ verb: "create", plural: "commands", error: refusal(422, { message }) });
+    const error = deniedByPolicy(422, "failed to configure binding: s3cret");
+    cluster.failures.push({ verb: "create", plural: "commands", error });
     assert.equal(await intake.take(SUBJECT, eventOf({})), "postponed");
     assert.equal(await intake.take(SUBJECT, eventOf({})), "created");
     assert.deepStrictEqual(cluster.notes, []);
+    assert.match(
+      notices.join(),
+      /^event \S+ is postponed: POST \/x: HTTP 500 ValidatingAdmissionPolicy 'p' with binding 'b' denied request$/,
+    );
   });
 
   describe("whose CRD has another schema", () => {

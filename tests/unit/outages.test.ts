@@ -4,7 +4,7 @@ import type { ChildWriter } from "../../runtime/children/childWriter";
 import type { DesiredChild } from "../../runtime/children/desiredChildren";
 import { ownedManifest } from "../../runtime/children/ownedManifest";
 import { ReconcileFailure } from "../../runtime/failure";
-import { ApiError, ApiUnreachableError, isBusy } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError, apiErrorOf, isBusy } from "../../runtime/kubernetes/errors";
 import { identityOf } from "../../runtime/names";
 import { consequenceOf, ObjectGoneError } from "../../runtime/reconcile/errors";
 import { childrenIn } from "./support/fakeChildren";
@@ -22,6 +22,18 @@ const UNASKED = new ApiError(
     kind: "Status",
     reason: "InternalError",
     message: 'Internal error occurred: failed calling webhook "a.example.com": connection refused',
+  },
+  APPLY,
+);
+/** As a policy whose parameters are missing. */
+const UNAPPLIED = apiErrorOf(
+  422,
+  {
+    kind: "Status",
+    reason: "Invalid",
+    message:
+      "configmaps \"settings\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: failed to configure " +
+      "binding: no params found for policy binding with `Deny` parameterNotFoundAction",
   },
   APPLY,
 );
@@ -73,7 +85,7 @@ describe("A child that the API server cannot write", () => {
 
   const apply = () => writer.apply(child(), scope());
 
-  for (const error of [AWAY, UNASKED, CUT])
+  for (const error of [AWAY, UNASKED, UNAPPLIED, CUT])
     it(`is nobody's fault at first, and told if that lasts while others are answered: ${error.message}`, async () => {
       cluster.refusals.set(APPLY, error);
       const [first, second, third] = await tries(apply);

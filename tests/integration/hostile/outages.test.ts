@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { always, eventually } from "../../support/eventually";
 import { BusyScene, GRACE_MS } from "../support/busyScene";
 import { configMap, inNamespace } from "../support/manifests";
@@ -35,6 +36,45 @@ const scenes: Readonly<Record<string, Play<BusyScene>>> = {
     }
   },
 
+  "since it lacks the parameters of a policy that it has to apply": async (busy) => {
+    const { api, namespace } = busy;
+    const metadata = { name: `configmaps.${namespace}` };
+    const apiVersion = "admissionregistration.k8s.io/v1";
+    const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] };
+    const policy: Manifest = {
+      ...{ apiVersion, kind: "ValidatingAdmissionPolicy", metadata },
+      spec: {
+        paramKind: { apiVersion: "v1", kind: "Secret" },
+        matchConstraints: { resourceRules: [rule] },
+        validations: [{ expression: "has(params.metadata)" }],
+      },
+    };
+    const binding: Manifest = {
+      ...{ apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata },
+      spec: {
+        policyName: metadata.name,
+        validationActions: ["Deny"],
+        paramRef: { name: "parameters", parameterNotFoundAction: "Deny" },
+        matchResources: { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } } },
+      },
+    };
+    const parameters: Manifest = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "parameters", namespace },
+    };
+    for (const manifest of [policy, binding]) await api.apply(manifest);
+    try {
+      const probe = inNamespace(configMap("probe"), namespace);
+      await eventually(() => assert.rejects(api.apply(probe), /no params found/));
+      await told(busy, /'configmaps\.\S+' denied request: failed to configure binding: no params found/, () =>
+        api.apply(parameters),
+      );
+    } finally {
+      for (const manifest of [binding, policy]) await api.delete(manifest);
+    }
+  },
+
   "since a proxy before it lets no large one pass: the object whose status is one says so, in a small one":
     async (busy) => {
       let isThere = true;
@@ -68,7 +108,7 @@ describe("when the API server fails to answer some requests for long", function 
 });
 
 /** A first child cannot be written: that is told when it lasts, in the API server's words, and heals without a backoff. */
-async function told(busy: BusyScene, words: RegExp, mend: () => void): Promise<void> {
+async function told(busy: BusyScene, words: RegExp, mend: () => unknown): Promise<void> {
   const object = await busy.apply("held", configMap("held"));
   const ready = async () => {
     const now = await busy.api.get(object);
@@ -91,7 +131,7 @@ async function told(busy: BusyScene, words: RegExp, mend: () => void): Promise<v
   // Another failure, so that a backoff would have grown.
   const failures = () => busy.engine.reportsOf("held").filter(({ result }) => result === "failed").length;
   await eventually(() => assert.ok(failures() >= 3, `${failures()} failures`), TOLD_WITHIN);
-  mend();
+  await mend();
   await busy.ready("held", HEALED_WITHIN);
   await busy.api.get(inNamespace(configMap("held"), busy.namespace));
 }
