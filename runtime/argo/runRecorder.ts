@@ -7,7 +7,7 @@ import { Recent } from "../limits/recent";
 import type { OperatorIdentity } from "../names";
 import type { Recorder, RunRecord } from "../outbox/recorder";
 import type { ReconcileReport } from "../reconcile/report";
-import { withoutRepeats } from "../text/notices";
+import { onceAMinute } from "../text/notices";
 import { buildRecordedRun, isRecorded, type RecordedRun, type RecordingPlace } from "./recordedRun";
 import { Retention } from "./retention";
 import { runName } from "./runName";
@@ -25,7 +25,7 @@ export interface RunRecorderOptions extends Pick<RecordingPlace, "namespace" | "
   readonly client: Pick<KubernetesClient, "create">;
   /** How long records are kept while there are few. */
   readonly kept: KeptSeconds;
-  /** Called with the reason why runs are not recorded. Not called twice in a row with the same reason. */
+  /** Called with the reason why runs wait to be recorded, and with the reason why runs are dropped, each at most once a minute. */
   readonly onNotice?: (notice: string) => void;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
@@ -62,11 +62,14 @@ export class RunRecorder implements Recorder {
   private readonly failures: Retention;
   /** The failures that are known to be recorded, by the names of their records. */
   private readonly known: Recent<true>;
-  private readonly notice: (text: string) => void;
+  private readonly tellLate: (notice: string) => void;
+  private readonly tellDropped: (notice: string) => void;
 
   constructor(private readonly options: RunRecorderOptions) {
-    this.notice = withoutRepeats((text) => options.onNotice?.(text));
     const { now = () => performance.now() } = options;
+    const tell = (notice: string) => options.onNotice?.(notice);
+    this.tellLate = onceAMinute(tell, now);
+    this.tellDropped = onceAMinute(tell, now);
     // A record that is known must still be there.
     this.known = new Recent({ keptMs: shortestOf("failures", options) * 1000, most: MOST_REMEMBERED, now });
     this.successes = retentionOf("successes", options);
@@ -125,7 +128,7 @@ export class RunRecorder implements Recorder {
   /** A record is not written. */
   drop(reason: string): void {
     this.dropped++;
-    this.notice(`runs are not recorded: ${reason}`);
+    this.tellDropped(`runs are not recorded: ${reason}`);
   }
 
   private manifestOf({ run }: Recorded, keptSeconds: number): Manifest {
@@ -141,7 +144,7 @@ export class RunRecorder implements Recorder {
       this.drop(error.message);
       return false;
     }
-    this.notice(`runs are not recorded now: ${error.message}`);
+    this.tellLate(`runs are not recorded now: ${error.message}`);
     throw error;
   }
 

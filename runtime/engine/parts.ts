@@ -2,7 +2,6 @@ import type { Child } from "../children/childStore";
 import { Orphans } from "../children/orphans";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { Resource } from "../kubernetes/resource";
-import { KeyedRateLimiter } from "../limits/rateLimiter";
 import { MemoryObjects } from "../memory/memoryObjects";
 import { Outbox } from "../outbox/outbox";
 import type { Recorder } from "../outbox/recorder";
@@ -10,6 +9,7 @@ import type { Teller } from "../outbox/teller";
 import type { Reconciler } from "../reconcile/reconciler";
 import type { ReconcileRequests } from "../reconcile/requests";
 import { Trials } from "../reconcile/trial";
+import { onceAMinute } from "../text/notices";
 import { gatherUsed } from "../uses/used";
 import type { Alarms } from "../work/alarms";
 import type { Arrivals } from "../work/arrivals";
@@ -112,14 +112,11 @@ function memoryObjectsOf(
   return new MemoryObjects({ operator, resource, namespace, known: memories, isThere });
 }
 
-/** A policy may refuse all Events. The reasons differ only in the Events' names, so one notice a minute is enough. */
-const DROPPED_EVENTS = { burst: 1, refillMs: 60_000 };
-
 function newOutbox(teller: Teller, { metrics, recorder, notice }: PartsOptions): Outbox {
-  const limiter = new KeyedRateLimiter(DROPPED_EVENTS);
+  const tell = onceAMinute(notice);
   const eventDropped = (reason: string) => {
     metrics.eventDropped();
-    if (limiter.tryAccept("") === 0) notice(`an Event is not written: ${reason}`);
+    tell(`an Event is not written: ${reason}`);
   };
   const outbox = new Outbox({
     teller,

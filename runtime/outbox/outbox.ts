@@ -41,6 +41,8 @@ const MOST_WAITING = 5_000;
 /** If too many wait, they are reduced to this part of the limit. */
 const LEFT_BY_A_TRIM = 0.9;
 const LONGEST_RETRY_MS = 30_000;
+/** At least so many records are tried again in a second, and hardly more. A policy or a quota may refuse all of them for days. */
+const RECORDS_A_SECOND = 20;
 
 /**
  * Reports the results of reconciles, beside the work: for each object the newest verdict, and the facts meanwhile. No reconcile
@@ -171,8 +173,14 @@ export class Outbox {
     } else message.onReported?.(unreported ? undefined : { from, to: performance.now() });
     if (this.onFlushed.length > 0 && this.isFlushed) this.endFlushes();
     if (!left) return { kind: "done" };
-    const waitMs = retryAfterMs(unreported?.error);
+    const waitMs = unreported?.error === undefined ? this.recordsPauseMs() : retryAfterMs(unreported.error);
     return { kind: "failed", ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
+  }
+
+  /** The pause before a record is tried again, if many wait. Undefined: the usual backoff. */
+  private recordsPauseMs(): number | undefined {
+    const evenMs = (this.counts.records * 1000) / RECORDS_A_SECOND;
+    return evenMs > LONGEST_RETRY_MS ? evenMs * (0.5 + Math.random() / 2) : undefined;
   }
 
   /** What must be reported later. Undefined: nothing. */

@@ -1,4 +1,4 @@
-/** How often the log of a process repeats an equal notice, in milliseconds: see {@link withoutRepeats}. */
+/** How often the log of a process repeats an equal notice, in milliseconds. */
 export const ONCE_A_MINUTE_MS = 60_000;
 
 /**
@@ -16,6 +16,23 @@ export function withoutRepeats(
     if (notice === last && performance.now() - reportedAt < repeatedAfterMs) return;
     last = notice;
     reportedAt = performance.now();
+    report(notice);
+  };
+}
+
+/**
+ * Reports one of many notices that differ only in the names of objects, such as the refusals by a policy that denies all of them.
+ * @param report called with a notice, at most once a minute
+ * @param now a monotonic clock, in milliseconds
+ */
+export function onceAMinute(
+  report: (notice: string) => void,
+  now: () => number = () => performance.now(),
+): (notice: string) => void {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  return (notice) => {
+    if (now() - reportedAt < ONCE_A_MINUTE_MS) return;
+    reportedAt = now();
     report(notice);
   };
 }

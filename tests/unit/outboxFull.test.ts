@@ -9,6 +9,23 @@ describe("Outbox", () => {
   });
   afterEach(() => bench.close());
 
+  it("tries about 20 records a second again, however many wait because they are refused", async () => {
+    let tries = 0;
+    bench.answer = async (left) => {
+      tries++;
+      return { left, error: undefined };
+    };
+    for (let at = 0; at < 4_000; at++)
+      bench.put({ uid: `uid-${at}`, records: [{ name: `run-${at}`, isFailure: false }] });
+    await bench.clock.tick(600_000);
+    tries = 0;
+    await bench.clock.tick(600_000);
+    assert.ok(tries > 600 * 15 && tries < 600 * 30, `${tries / 600} a second`);
+    bench.answer = async () => undefined;
+    await bench.clock.tick(300_000);
+    assert.equal(bench.told.length, 4_000);
+  });
+
   describe("if too many facts wait", () => {
     /** Lets what is being bench.told be bench.told, and then what waits. */
     let goOn: () => void;

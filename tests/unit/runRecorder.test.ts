@@ -104,6 +104,26 @@ describe("RunRecorder", () => {
     assert.deepEqual(figures(recorder), { recorded: 1, coalesced: 0, dropped: 0 });
   });
 
+  it("says once a minute that records are refused, whatever their names are, and that others are dropped", async () => {
+    const recorder = make();
+    for (let minute = 0; minute < 3; minute++) {
+      now = minute * 60_000;
+      for (let at = 0; at < 50; at++) {
+        const record = recordOf(recorder, report());
+        refusal = new ApiError(
+          403,
+          { message: `workflows "${record.name}" is forbidden: exceeded quota` },
+          "POST",
+        );
+        await assert.rejects(recorder.write(record), refusal);
+        recorder.drop("too many wait to be written");
+      }
+    }
+    const starts = notices.map((notice) => notice.split(":")[0]);
+    const each = ["runs are not recorded now", "runs are not recorded"];
+    assert.deepEqual(starts, [...each, ...each, ...each]);
+  });
+
   it("keeps a record for its whole time that could be written only after many tries", async () => {
     const recorder = make();
     const record = recordOf(recorder, failed("no such size"));
