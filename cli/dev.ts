@@ -166,9 +166,11 @@ async function work(
     run: async (operator) => {
       const isDebugged = debugging?.isFor(operator) === true;
       const containers = isDebugged ? undefined : await places.containersFor(operator, signal);
-      if (!containers) sayRuntime(operator, said);
+      // In an image, it runs in the version of its language that it gets in a cluster.
+      if (!containers) sayOnce(runtimeDifference(operator), said);
       const isOfStack = options.stack !== undefined;
-      return run({ operator, isOfStack, cluster, signal, debugging, containers, table });
+      const onNote = (note: string) => sayOnce(note, said);
+      return run({ operator, isOfStack, cluster, signal, debugging, containers, table, onNote });
     },
     onRenew: (operator) => debugging?.renew(operator),
     onNotice: print,
@@ -203,12 +205,11 @@ async function work(
   }
 }
 
-/** Says once that a handler runs here in another version of its language than in its image. */
-function sayRuntime(operator: Operator, said: Set<string>): void {
-  const difference = runtimeDifference(operator);
-  if (difference === undefined || said.has(difference)) return;
-  said.add(difference);
-  print(style("yellow", difference));
+/** Says a note, if there is one and it was not said before: an operator is started again after each edit of its definition. */
+function sayOnce(note: string | undefined, said: Set<string>): void {
+  if (note === undefined || said.has(note)) return;
+  said.add(note);
+  print(style("yellow", note));
 }
 
 async function run({
@@ -219,6 +220,7 @@ async function run({
   debugging,
   containers,
   table,
+  onNote,
 }: {
   operator: Operator;
   isOfStack: boolean;
@@ -227,13 +229,15 @@ async function run({
   debugging: Debugging | undefined;
   containers: Containers | undefined;
   table: LiveTable | undefined;
+  onNote: (note: string) => void;
 }) {
   const failures = new RepeatedFailures();
   const { connection } = cluster;
   const installed = await withClient(connection, installedOperators).catch((error: unknown) => {
     throw withLoginRemedy(error, connection);
   });
-  const { operator, namespace } = inPlaceOfDeployed(edited, installed, isOfStack);
+  const { operator, namespace, note } = inPlaceOfDeployed(edited, installed, isOfStack);
+  if (note !== undefined) onNote(note);
   return runOperator({
     operator,
     namespace,

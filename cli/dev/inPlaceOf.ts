@@ -4,13 +4,15 @@ import { ClusterNotReadyError } from "../awaitedKind";
 import { CommandError } from "../commandError";
 import { sameOperators } from "../diff/deployed";
 import { DEFAULT_HOME, unreadableError } from "../inspect/installed";
-import type { InstalledOperators } from "../inspect/readInstalled";
+import { type InstalledOperators, SEE_ALL } from "../inspect/readInstalled";
 
 /** An operator of the working tree, and where it stands for election. */
 export interface LocalOperator {
   readonly operator: Operator;
   /** The namespace of its Lease. */
   readonly namespace: string;
+  /** What the user must know of the deployed one, in sentences. */
+  readonly note?: string;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface LocalOperator {
  */
 export function inPlaceOfDeployed(
   operator: Operator,
-  { operators, unreadable }: InstalledOperators,
+  { operators, unreadable, unseen }: InstalledOperators,
   isOfStack: boolean,
 ): LocalOperator {
   const { name } = operator;
@@ -52,6 +54,12 @@ export function inPlaceOfDeployed(
         `here, leave out --context and --kubeconfig, or name another cluster. ${name} is started as soon as it is not deployed in ` +
         `this form any more.`,
     );
-  if (!deployed) return { operator, namespace: DEFAULT_HOME };
+  if (!deployed) {
+    const note =
+      unseen &&
+      `${name}: whether it is deployed to this cluster is not known, because ${unseen}. If it is, both may reconcile the same ` +
+        `objects. ${SEE_ALL}`;
+    return { operator, namespace: DEFAULT_HOME, ...(note && { note }) };
+  }
   return { operator: { ...operator, installation: deployed.installation }, namespace: deployed.home };
 }

@@ -8,7 +8,11 @@ import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPr
 import { liveObject } from "../../cli/diff/liveObject";
 import type { ObjectPreview } from "../../cli/diff/preview";
 import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
-import type { InstalledOperator, UnreadableOperator } from "../../cli/inspect/readInstalled";
+import type {
+  InstalledOperator,
+  InstalledOperators,
+  UnreadableOperator,
+} from "../../cli/inspect/readInstalled";
 import { plain } from "../../cli/terminal";
 import { changedFields, commonPart } from "../../runtime/kubernetes/changedFields";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
@@ -318,6 +322,20 @@ describe("the operator that a preview is made of", () => {
       /by the installation shop, .* is of the installation argosy\./,
     );
     assert.deepEqual(placed(true, installed("shop"), installed("argosy")), ["argosy", "argosy-home"]);
+  });
+
+  it("is said by argosy dev to be perhaps deployed, unless it is seen, if the account may not see all", () => {
+    const unseen = "this kubeconfig may list configmaps only in the namespace argosy";
+    const note = (known: InstalledOperators, isOfStack = false) =>
+      inPlaceOfDeployed(load(), known, isOfStack).note;
+    assert.equal(
+      note({ ...seen([installed("shop", { name: "other" })]), unseen }),
+      `widget: whether it is deployed to this cluster is not known, because ${unseen}. If it is, both may reconcile the same ` +
+        "objects. Ask for the right to list configmaps in all namespaces.",
+    );
+    assert.match(note({ ...seen([]), unseen }, true) ?? "", /^widget: whether/);
+    for (const known of [seen([]), { ...seen([installed("shop")]), unseen }])
+      assert.equal(note(known), undefined);
   });
 
   it("is not run by argosy dev beside pods that do not wait for it", () => {
