@@ -13,9 +13,11 @@ const LABELS = { "argosy.dev/object-uid": "widget-uid", "argosy.dev/operator": i
 
 describe("a resync, of an object that needs a run", () => {
   let cluster: FakeCluster;
+  let notices: string[];
 
   beforeEach(() => {
     cluster = new FakeCluster();
+    notices = [];
     cluster.put(widget());
     cluster.put(observed(WORKFLOW_TEMPLATES.kind, { spec: {} }, { name: OPERATOR, namespace: NAMESPACE }));
   });
@@ -59,6 +61,7 @@ describe("a resync, of an object that needs a run", () => {
       lookMs: 1,
       withinMs: 100,
       onError: (what, error) => assert.ok(error instanceof ReconcileFailure, `${what}: ${error.message}`),
+      onNotice: (what, message) => void notices.push(`${what}: ${message}`),
     });
     return result.submitted;
   }
@@ -113,6 +116,20 @@ describe("a resync, of an object that needs a run", () => {
       ended("last", 3, "Failed");
       await submitted();
       assert.deepEqual(runs(), ["first", "unarchived", "other", "others", "by-hand", "last"]);
+      assert.deepEqual(notices, []);
+    });
+
+    it("deletes the oldest of more than 5,000 that wait for the archive, and says so", async () => {
+      const labels = { ...LABELS, "workflows.argoproj.io/workflow-archiving-status": "Pending" };
+      ended("oldest", 1, "Failed", labels);
+      for (let at = 0; at < 5_000; at++) ended(`run-${at}`, 2, "Failed", labels);
+      ended("last", 3, "Failed", labels);
+      await submitted();
+      assert.equal(runs().length, 5_001);
+      assert.ok(!runs().includes("oldest") && runs().includes("last"));
+      assert.deepEqual(notices, [
+        "failed runs before the last ones: 1 are deleted before they are in the archive, since too many wait for it",
+      ]);
     });
   });
 });

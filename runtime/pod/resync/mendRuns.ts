@@ -9,7 +9,10 @@ import { strandedRuns } from "../workflows/strandedRuns";
 export interface MendRunsOptions extends LiveRunsOptions {
   /** Called for each run that could not be mended or submitted, and for each list that failed. The others go on. */
   readonly onError?: (what: string, error: Error) => void;
-  /** Called for each run that the Workflow controller has forgotten. The resync mends that by itself. */
+  /**
+   * Called for each run that the Workflow controller has forgotten, which the resync mends by itself, and if runs are deleted before
+   * they are archived.
+   */
   readonly onNotice?: (what: string, message: string) => void;
   /** See {@link strandedRuns}, in milliseconds. @default 120000 */
   readonly untouchedMs?: number;

@@ -85,9 +85,9 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
   await tellOfStuckRuns(all, runs, reporter, tell);
   // If these runs cannot be listed or reported, runs are submitted all the same.
-  const { last, superseded } = await listEndedRuns(options).catch((error: Error): EndedRuns => {
+  const { last, superseded, unarchived } = await listEndedRuns(options).catch((error: Error): EndedRuns => {
     tell("runs that have ended", error);
-    return { last: new Map(), superseded: [] };
+    return { last: new Map(), superseded: [], unarchived: 0 };
   });
   const reported = await reportSilentRuns(idle, { ...options, last, reporter }).catch((error: Error) =>
     tell("runs that failed", error),
@@ -104,6 +104,11 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     lookMs,
     onError: tell,
   });
+  if (unarchived > 0)
+    options.onNotice?.(
+      "failed runs before the last ones",
+      `${unarchived} are deleted before they are in the archive, since too many wait for it`,
+    );
   await deleteRuns(client, superseded).catch((error: Error) =>
     tell("failed runs before the last ones", error),
   );

@@ -3,6 +3,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
+import type { Version } from "./liveRuns";
 
 /** Which runs {@link listEndedRuns} lists. */
 export interface EndedRunsOptions {
@@ -10,6 +11,8 @@ export interface EndedRunsOptions {
   readonly client: KubernetesClient;
   /** The namespace of the operator's Workflows. */
   readonly namespace: string;
+  /** How many of the failed runs that are not the last ones of their objects may wait for the archive. @default 5000 */
+  readonly mostUnarchived?: number;
 }
 
 /**
@@ -21,28 +24,62 @@ export interface EndedRuns {
   readonly last: ReadonlyMap<string, KubernetesObject>;
   /**
    * Failed runs of objects that have a newer failed run, as many as one resync may delete. An object that always fails gets a run
-   * from each resync, and the Workflow and the pod of each would stay for a day.
+   * from each resync, and the Workflow and the pod of each would stay for a day. Those that wait for the archive are spared, unless
+   * too many wait: then the oldest go.
    */
-  readonly superseded: readonly KubernetesObject[];
+  readonly superseded: readonly Version[];
+  /** How many of these wait for the archive. */
+  readonly unarchived: number;
 }
 
 /** How many a resync deletes at most, since its time is limited. If there are more, the next resync goes on. */
 const MOST_SUPERSEDED = 2_000;
+/**
+ * Argo deletes no Workflow that waits for the archive, and its database may be away for days. Each Workflow is in the memory of the
+ * Workflow controller, and in etcd.
+ */
+const MOST_UNARCHIVED = 5_000;
 
 /** @throws ApiError, ApiUnreachableError */
-export async function listEndedRuns({ client, namespace, operator }: EndedRunsOptions): Promise<EndedRuns> {
+export async function listEndedRuns(options: EndedRunsOptions): Promise<EndedRuns> {
+  const { client, namespace, operator, mostUnarchived = MOST_UNARCHIVED } = options;
   const labelSelector = `${OPERATOR_LABEL}=${identityOf(operator)},${WORKFLOW_LABELS.completed}=true,${OBJECT_UID_LABEL}`;
   const last = new Map<string, KubernetesObject>();
   const lastFailed = new Map<string, KubernetesObject>();
-  const superseded: KubernetesObject[] = [];
+  const superseded: Version[] = [];
+  const waiting: EndedVersion[] = [];
   await client.list(WORKFLOWS, { namespace, labelSelector, metadataOnly: true }, (runs) => {
     for (const run of runs) {
       replaceOlder(last, run);
       const older = hasFailed(run) ? replaceOlder(lastFailed, run) : undefined;
-      if (older && !awaitsArchive(older) && superseded.length < MOST_SUPERSEDED) superseded.push(older);
+      if (!older) continue;
+      if (awaitsArchive(older)) waiting.push(versionOf(older));
+      else if (superseded.length < MOST_SUPERSEDED) superseded.push(versionOf(older));
     }
   });
-  return { last, superseded };
+  const tooMany = Math.max(0, waiting.length - mostUnarchived);
+  const room = MOST_SUPERSEDED - superseded.length;
+  const unarchived = waiting.sort(oldestFirst).slice(0, Math.min(tooMany, room));
+  return { last, superseded: [...superseded, ...unarchived], unarchived: unarchived.length };
+}
+
+/** One version of a run that has ended. There may be thousands, so no more of it is kept. */
+interface EndedVersion extends Version {
+  /** See {@link createdAt}. */
+  readonly createdAt: string;
+}
+
+function versionOf(run: KubernetesObject): EndedVersion {
+  const { name, namespace, uid, resourceVersion } = run.metadata;
+  return {
+    metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
+    createdAt: createdAt(run),
+  };
+}
+
+/** RFC 3339 in UTC sorts as text. */
+function oldestFirst(one: EndedVersion, other: EndedVersion): number {
+  return Number(one.createdAt > other.createdAt) - Number(one.createdAt < other.createdAt);
 }
 
 /** Whether a run that has ended failed. */
