@@ -3,9 +3,9 @@ import { breaking, type ChangeKind, type CrdChange } from "./change";
 import { compareSchemas } from "./compareSchemas";
 import { hasWebhook, rootSchemaOf, storageVersionOf, versionsByName } from "./versions";
 
-/** Two versions between which objects lose something. */
-interface VersionPair {
-  readonly keeping: JsonObject;
+/** Versions, and another one that drops what they keep. */
+interface Versions {
+  readonly keeping: readonly JsonObject[];
   readonly dropping: JsonObject;
 }
 
@@ -38,21 +38,31 @@ export function compareLosses(
 function lossesOf(crd: JsonObject): CrdChange[] {
   const storage = storageVersionOf(crd);
   if (!storage || hasWebhook(crd)) return [];
-  return [...versionsByName(crd).values()]
-    .filter((version) => version !== storage && version.served === true)
-    .flatMap((version) => [
-      ...lossesBetween({ keeping: storage, dropping: version }),
-      ...lossesBetween({ keeping: version, dropping: storage }),
-    ]);
+  const others = [...versionsByName(crd).values()].filter(
+    (version) => version !== storage && version.served === true,
+  );
+  return [
+    ...others.flatMap((version) => lossesBetween({ keeping: [storage], dropping: version })),
+    ...lossesBetween({ keeping: others, dropping: storage }),
+  ];
 }
 
-function lossesBetween({ keeping, dropping }: VersionPair): CrdChange[] {
-  const [keeper, dropper] = [String(keeping.name), String(dropping.name)];
-  const place = { version: dropper, path: "." };
-  const changes = compareSchemas(rootSchemaOf(keeping), rootSchemaOf(dropping), place);
-  return changes.flatMap(({ verdict, change, path }) => {
+/** Each loss once, with all versions that keep what is lost. */
+function lossesBetween({ keeping, dropping }: Versions): CrdChange[] {
+  const dropper = String(dropping.name);
+  const losses = new Map<string, Pick<CrdChange, "change" | "path"> & { readonly keepers: string[] }>();
+  for (const keeper of keeping) {
+    const place = { version: dropper, path: "." };
+    const changes = compareSchemas(rootSchemaOf(keeper), rootSchemaOf(dropping), place);
+    for (const { change, path } of changes.filter(({ verdict }) => verdict === "breaking")) {
+      const loss = losses.get(`${change} ${path}`) ?? { change, path, keepers: [] };
+      loss.keepers.push(String(keeper.name));
+      losses.set(`${change} ${path}`, loss);
+    }
+  }
+  return [...losses.values()].flatMap(({ change, path, keepers }) => {
     const [lost, remedy] = LOSSES[change] ?? [];
-    if (verdict !== "breaking" || lost === undefined) return [];
+    if (lost === undefined) return [];
     const [when, more] =
       dropping.storage === true
         ? [`at once, because they are stored in ${dropper}`, ""]
@@ -60,7 +70,8 @@ function lossesBetween({ keeping, dropping }: VersionPair): CrdChange[] {
             `when they are written through ${dropper}`,
             `, or set served: false for ${dropper} if no client uses it`,
           ];
-    const what = `${dropper} drops what ${keeper} keeps: objects lose ${lost} ${when}`;
+    const keep = `${keepers.join(" and ")} ${keepers.length === 1 ? "keeps" : "keep"}`;
+    const what = `${dropper} drops what ${keep}: objects lose ${lost} ${when}`;
     return [
       breaking(
         { version: dropper, path },

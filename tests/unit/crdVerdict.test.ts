@@ -45,6 +45,16 @@ describe("compareCustomResourceDefinitions", () => {
     );
   });
 
+  it("names all versions that keep what the stored one drops in one change", () => {
+    const { before, after } = corpusEntry(
+      "a field is added to two versions, and objects are stored in a third one",
+    );
+    const loss = compareCustomResourceDefinitions(before, after).find(
+      ({ verdict }) => verdict === "breaking",
+    );
+    assert.match(loss?.message ?? "", /^v1 drops what v2 and v3 keep: objects lose the field at once, /);
+  });
+
   it("speaks of the operator where the status is tighter, and of clients elsewhere", () => {
     const message = (edit: string) => {
       const { before, after } = corpusEntry(edit);
