@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import * as k8s from "@pulumi/kubernetes";
 import type { ComponentResourceOptions } from "@pulumi/pulumi";
 import { resetOptions } from "@pulumi/pulumi/runtime/settings";
+import { ArgoPlatform } from "../../components/argoPlatform";
 import type { OperatorsArgs } from "../../components/arguments";
 import { checkInCluster } from "../../components/checkInCluster";
 import type { Cluster } from "../../components/cluster";
@@ -89,6 +90,24 @@ describe("the check of a component in its cluster", function () {
     } finally {
       putBack();
     }
+  });
+
+  it("refuses a platform with one error, of which Pulumi shows no stack when the program has ended", async () => {
+    api.answer = ({ path }, response) =>
+      path.endsWith("/secrets") ? json(response, { metadata: {}, items: [] }) : refuse(response, 404);
+    const archive = { host: "db.example.com", database: "runs", secret: "archive" };
+    const program = () =>
+      void new ArgoPlatform("argo", { archive, cluster: { kubeconfig: api.kubeconfig() } });
+    const refusal = (error: Error) => {
+      assert.match(
+        error.message,
+        /^ArgoPlatform "argo": archive names the Secret "archive", which is not in argosy-system\. /,
+      );
+      // What Pulumi shows (sdk/nodejs/cmd/run/index.ts, uncaughtHandler).
+      assert.equal(error.stack || error.message, error.message);
+      return true;
+    };
+    assert.equal(await logged(() => assert.rejects(run(program, { cluster: true }), refusal)), "");
   });
 
   describe("of operators", () => {
