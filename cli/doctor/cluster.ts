@@ -18,6 +18,7 @@ import {
 import { type RunnerProblem, runnerOf, whyNoneReady, whyNotRolledOut } from "../inspect/runner";
 import { writtenAs } from "../objectName";
 import { referenceTo } from "../objectReference";
+import { checkParts } from "./checkParts";
 import { type Finding, fine, missing, warning } from "./checkup";
 
 const NAMESPACES = builtIn("v1", "Namespace");
@@ -49,6 +50,7 @@ export async function examineCluster(
     ),
     await checkArgo(client, "Argo Events", "eventsources", "runners see changes only by their own watches"),
     ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
+    ...(await checkParts(client, operators)),
     ...unreadable.map(examineUnreadable),
     ...(unseen
       ? [examineUnseen(unseen, isNamed && installed.length === 0)]

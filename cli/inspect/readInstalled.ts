@@ -16,6 +16,8 @@ export interface InstalledOperator extends InstalledDefinition {
   readonly home: string;
   /** The version of Argosy that deployed it. Undefined if nothing says it. */
   readonly argosyVersion?: string | undefined;
+  /** Its whole definition, if this version of Argosy deployed it. Another version may deploy other objects. */
+  readonly whole?: Operator;
 }
 
 /** An installed operator whose definition has a form that this command does not know. */
@@ -45,6 +47,8 @@ const NEEDED = {
   customResource: "an object",
   execution: "a string",
 } as const;
+/** The further fields of a definition that this version of Argosy wrote. */
+const NEEDED_OF_OURS = { children: "a list", uses: "an object", rules: "a list" } as const;
 const NEEDED_OF_KIND = {
   group: "a string",
   version: "a string",
@@ -59,13 +63,26 @@ const NEEDED_OF_KIND = {
  */
 export const AFTER_DELETION = "If somebody deleted what was deployed before, run pulumi up --refresh.";
 
+/** What to do if the cluster lacks an object of this kind that was deployed to it. See {@link AFTER_DELETION}. */
+export function createAgain(kind: string): string {
+  return `Run pulumi up --refresh. If somebody deleted the ${kind}, pulumi up alone does not see that.`;
+}
+
 /** Reads the ConfigMap of an operator's definition, which another version of Argosy may have written. */
 export function readInstalled({ metadata, data }: KubernetesObject): InstalledOperator | UnreadableOperator {
   const { name, namespace: home = "", labels = {} } = metadata;
   const argosyVersion = labels["app.kubernetes.io/version"];
   const definition = contentOf(data);
-  const flaws = flawsIn(definition);
-  if (flaws.length === 0) return { ...(definition as unknown as InstalledDefinition), home, argosyVersion };
+  const flaws = flawsIn(definition, argosyVersion);
+  if (flaws.length === 0) {
+    const whole = { ...(definition as Operator), folder: "", crd: {}, overridden: [], grants: [] };
+    return {
+      ...(definition as InstalledDefinition),
+      home,
+      argosyVersion,
+      ...(argosyVersion === ARGOSY_VERSION && { whole }),
+    };
+  }
   const by = argosyVersion === undefined ? "an unknown version of Argosy" : `Argosy ${argosyVersion}`;
   const isOurs = argosyVersion === undefined || argosyVersion === ARGOSY_VERSION;
   return {
@@ -119,11 +136,11 @@ function contentOf(data: unknown): unknown {
   }
 }
 
-function flawsIn(definition: unknown): string[] {
+function flawsIn(definition: unknown, argosyVersion: string | undefined): string[] {
   if (!isRecord(definition)) return [`${DEFINITION_FILE} is not an object`];
   const { customResource, namespaces, watch } = definition;
   return [
-    ...flawsOf(definition, NEEDED),
+    ...flawsOf(definition, argosyVersion === ARGOSY_VERSION ? { ...NEEDED, ...NEEDED_OF_OURS } : NEEDED),
     ...(isRecord(customResource) ? flawsOf(customResource, NEEDED_OF_KIND) : []),
     ...(namespaces === "all" || Array.isArray(namespaces) ? [] : ["namespaces is not a list"]),
     ...(watch === undefined || (isRecord(watch) && isRecord(watch["labels"])) ? [] : ["watch has no labels"]),

@@ -3,7 +3,7 @@ import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { OperatorIdentity } from "../../runtime/names";
 import { asTyped } from "../asTyped";
-import type { InstalledOperator } from "./readInstalled";
+import { createAgain, type InstalledOperator } from "./readInstalled";
 
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
 /** The reason of the condition Progressing of a Deployment whose roll-out is over. */
@@ -60,8 +60,7 @@ export function whyNoneReady(
   if (!runner) {
     return {
       seen: `has no Deployment ${name}-runner in ${home}`,
-      remedy:
-        "Run pulumi up --refresh. If somebody deleted the Deployment, pulumi up alone does not see that.",
+      remedy: createAgain("Deployment"),
     };
   }
   if (runner.spec?.replicas === 0) {

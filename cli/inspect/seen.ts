@@ -9,6 +9,8 @@ export interface Seen {
   readonly objects: readonly KubernetesObject[];
   /** Why there may be others: "this kubeconfig may list workflows only in the namespace argosy". Undefined if there are none. */
   readonly unseen?: string | undefined;
+  /** The namespaces whose objects were listed, if there may be others. */
+  readonly namespaces?: readonly string[];
 }
 
 /** Where {@link listSeen} lists objects. */
@@ -49,5 +51,9 @@ export async function listSeen(
   if (refusal === undefined) return { objects };
   if (seen.length === 0) throw refusal;
   const places = `the namespace${seen.length === 1 ? "" : "s"} ${seen.join(", ")}`;
-  return { objects, unseen: `this kubeconfig may list ${resource.plural} only in ${places}` };
+  return {
+    objects,
+    unseen: `this kubeconfig may list ${resource.plural} only in ${places}`,
+    namespaces: seen,
+  };
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { main } from "../../cli/argosy";
 import { examineCluster } from "../../cli/doctor/cluster";
+import { buildAccess } from "../../components/manifests/operator/rbac";
+import { ARGOSY_VERSION } from "../../components/package";
 import { buildRecordedRun } from "../../runtime/argo/recordedRun";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
@@ -264,6 +266,34 @@ describe("the commands that look at a cluster", function () {
       );
     } finally {
       await bench.api.delete(runner);
+    }
+  });
+
+  it("examine the cluster: a binding that somebody deleted", async () => {
+    const { operator, runnerNamespace: namespace } = bench.operator;
+    const definition = deployedDefinition(operator, namespace);
+    const labels = { ...definition.metadata.labels, "app.kubernetes.io/version": ARGOSY_VERSION };
+    const platform = { namespace, argoWorkflows: true };
+    const access = Object.values(buildAccess(operator, { platform, placement: {} }));
+    const gone = async () =>
+      (await examineCluster(bench.api.client, []))
+        .filter(({ what, seen }) => what === "operator inspected" && !seen.includes("Deployment"))
+        .map(({ seen }) => seen);
+    await bench.api.apply({ ...definition, metadata: { ...definition.metadata, labels } });
+    try {
+      for (const manifest of access) await bench.api.apply(manifest);
+      const template = `has no WorkflowTemplate ${namespace}/inspected, so no run of it can be submitted`;
+      assert.deepEqual(await gone(), [template]);
+      const binding = access.find(({ kind }) => kind === "ClusterRoleBinding");
+      assert.ok(binding);
+      await bench.api.delete(binding);
+      assert.deepEqual(await gone(), [
+        `has no ClusterRoleBinding ${binding.metadata.name}, so its runner lacks rights in the whole cluster`,
+        template,
+      ]);
+    } finally {
+      for (const manifest of access) await bench.api.apply(manifest);
+      await bench.api.apply(definition);
     }
   });
 

@@ -9,7 +9,6 @@ const accountsOf = (...operators: Operator[]) =>
     name: "argosy",
     platform: samplePlatform({ namespace: "operators", instanceId: "", jetStreamVersion: "2.10.29" }),
     placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
-    eventBus: { replicas: 1 },
   });
 
 const titlesOf = (...operators: Operator[]) =>

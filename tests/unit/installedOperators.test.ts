@@ -9,6 +9,7 @@ import { plain } from "../../cli/terminal";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
@@ -34,12 +35,15 @@ function configMap(name: string, version: string | undefined, content: unknown):
   };
 }
 
-/** A cluster with these ConfigMaps alone. */
+/** A cluster with these ConfigMaps, in which nothing else may be listed. */
 function clusterWith(...configMaps: readonly KubernetesObject[]): KubernetesClient {
   return {
     read: async () => ({ gitVersion: "v1.34.0", resources: [] }),
     list: async () => {},
-    listAll: async ({ kind }: Resource) => (kind === "ConfigMap" ? configMaps : []),
+    listAll: async ({ kind }: Resource) => {
+      if (kind !== "ConfigMap") throw new ApiError(403, { message: "you may not" }, "GET");
+      return configMaps;
+    },
   } as unknown as KubernetesClient;
 }
 

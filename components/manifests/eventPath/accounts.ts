@@ -3,8 +3,14 @@ import { buildAccount, buildGrant } from "../access";
 import type { ServiceAccount } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { eventPathNames } from "../names";
-import { accountAnnotations, type PodPart } from "../pods";
+import type { Platform } from "../platform/options";
+import { accountAnnotations, type PodPart, type PodsOptions } from "../pods";
 import type { EventPathOptions } from "./options";
+
+/** The options of the event path's accounts. */
+export interface AccountOptions extends Pick<EventPathOptions, "name">, PodsOptions {
+  readonly platform: Pick<Platform, "namespace">;
+}
 
 /**
  * The service accounts of the event path, and their rights. The sources may list and watch the operators' custom resources in the
@@ -13,10 +19,7 @@ import type { EventPathOptions } from "./options";
  * pkg/shared/leaderelection/leaderelection.go, NewElector). The bus does not use the Kubernetes API and gets no token. Source and
  * sensor do not start without a token (pkg/shared/util/util.go, GetClientConfig).
  */
-export function buildEventPathAccounts(
-  operators: readonly Operator[],
-  options: EventPathOptions,
-): ManifestSet {
+export function buildEventPathAccounts(operators: readonly Operator[], options: AccountOptions): ManifestSet {
   const names = eventPathNames(options.name);
   const everywhere = operators.filter(({ namespaces }) => namespaces === "all");
   const listed = new Set(operators.flatMap(({ namespaces }) => (namespaces === "all" ? [] : namespaces)));
@@ -59,7 +62,7 @@ interface Grantee {
   readonly part: PodPart;
   readonly account: string;
   readonly component: string;
-  readonly options: EventPathOptions;
+  readonly options: AccountOptions;
 }
 
 const CREATE_WORKFLOWS: PolicyRule = {

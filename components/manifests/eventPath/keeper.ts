@@ -4,6 +4,7 @@ import { buildEngineDeployment } from "../engineDeployment";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { eventPathNames } from "../names";
 import { accountAnnotations } from "../pods";
+import type { AccountOptions } from "./accounts";
 import type { EventPathOptions } from "./options";
 
 /**
@@ -23,13 +24,10 @@ const RULES: readonly PolicyRule[] = [
  * @param engine the ConfigMap of the engine
  */
 export function buildKeeper(options: EventPathOptions, engine: Pick<Manifest, "metadata">): ManifestSet {
-  const { platform } = options;
-  const { namespace } = platform;
-  const name = eventPathNames(options.name).keeper;
-  const labels = labelsOf(options.name, "keeper");
+  const { namespace } = options.platform;
+  const { name, labels } = identityOf(options);
   return {
-    "keeper-account": buildAccount(name, namespace, labels, accountAnnotations("keeper", options)),
-    ...buildGrant("keeper", { name, namespace, labels, rules: RULES, account: { name, namespace } }),
+    ...buildKeeperAccess(options),
     keeper: buildEngineDeployment(
       {
         part: "keeper",
@@ -44,4 +42,18 @@ export function buildKeeper(options: EventPathOptions, engine: Pick<Manifest, "m
       engine,
     ),
   };
+}
+
+/** The keeper's service account, and its rights. */
+export function buildKeeperAccess(options: AccountOptions): ManifestSet {
+  const { namespace } = options.platform;
+  const { name, labels } = identityOf(options);
+  return {
+    "keeper-account": buildAccount(name, namespace, labels, accountAnnotations("keeper", options)),
+    ...buildGrant("keeper", { name, namespace, labels, rules: RULES, account: { name, namespace } }),
+  };
+}
+
+function identityOf({ name }: AccountOptions) {
+  return { name: eventPathNames(name).keeper, labels: labelsOf(name, "keeper") };
 }

@@ -11,8 +11,8 @@ import {
 import { buildAccount, buildGrant } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { resyncNameOf, runnerNameOf } from "../names";
-import { accountAnnotations } from "../pods";
-import type { OperatorOptions } from "./options";
+import type { Platform } from "../platform/options";
+import { accountAnnotations, type PodsOptions } from "../pods";
 import {
   childRules,
   customResourceRules,
@@ -62,11 +62,16 @@ export function buildHandlerRoles(operator: Operator, account: RunnerAccount): M
   return hasToken(operator) ? Object.values(handlerSet(operator, { ...account, component: "runner" })) : [];
 }
 
+/** The options of an operator's accounts and rights. */
+export interface AccessOptions extends PodsOptions {
+  readonly platform: Pick<Platform, "namespace" | "argoWorkflows">;
+}
+
 /**
  * The service accounts of an operator in a cluster with Argo, with their rights: the runner's, that of a handler with `rules`,
  * and that of the resync if runs have pods of their own.
  */
-export function buildAccess(operator: Operator, options: OperatorOptions): ManifestSet {
+export function buildAccess(operator: Operator, options: AccessOptions): ManifestSet {
   const { namespace, argoWorkflows } = options.platform;
   const part = operator.execution === "pod" ? "run" : "runner";
   const annotations = accountAnnotations(part, options, operator.name);
@@ -171,7 +176,7 @@ function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   };
 }
 
-function resyncSet(operator: Operator, options: OperatorOptions): ManifestSet {
+function resyncSet(operator: Operator, options: AccessOptions): ManifestSet {
   const { namespace } = options.platform;
   const annotations = accountAnnotations("resync", options, operator.name);
   const resync = { ...accountOf("resync", resyncNameOf(operator.name), namespace), annotations };

@@ -70,11 +70,6 @@ export class ResidentOperator {
     const access = buildAccess(operator, {
       platform,
       placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
-      argosyVersion: "1.2.3",
-      replicas: 2,
-      runsKeptSeconds: 60,
-      failedRunsKeptSeconds: 60,
-      eventPathName: "events",
     });
     for (const manifest of [namespace(home), ...Object.values(access)]) await cluster.api.apply(manifest);
     const ports = { hints: await freePort(), metrics: await freePort() };
