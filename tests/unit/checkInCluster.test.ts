@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import * as k8s from "@pulumi/kubernetes";
 import type { ComponentResourceOptions } from "@pulumi/pulumi";
 import { resetOptions } from "@pulumi/pulumi/runtime/settings";
@@ -25,6 +26,7 @@ describe("the check of a component in its cluster", function () {
     api = await TestApiServer.start();
   });
   beforeEach(() => api.calls.splice(0));
+  afterEach(() => mock.timers.reset());
   after(() => api.stop());
 
   const clusterOf = (identity: string): Cluster => ({
@@ -33,16 +35,15 @@ describe("the check of a component in its cluster", function () {
     connection: Promise.resolve({ kubeconfig: api.kubeconfig() }),
   });
   const check = () => checkInCluster("It", clusterOf("here"), async () => NOTHING);
+  /** The cluster has a namespace of this program. It says so when no component that makes the namespace comes any more. */
   const withNamespace =
     (program: string): Answer =>
-    ({ path }, response) =>
-      json(response, {
-        metadata: {},
-        items:
-          path === NAMESPACES
-            ? [{ metadata: { name: "argosy", annotations: { "argosy.dev/program": program } } }]
-            : [],
-      });
+    ({ path }, response) => {
+      const items = [{ metadata: { name: "argosy", annotations: { "argosy.dev/program": program } } }];
+      if (path !== NAMESPACES) return json(response, { metadata: {}, items: [] });
+      mock.timers.enable({ apis: ["Date"], now: Date.now() + 5_000 });
+      json(response, { metadata: {}, items });
+    };
 
   describe("in a plugin, which creates one component after another for a program elsewhere", () => {
     it("asks a busy cluster again in an up, as everywhere, and not in a preview", async () => {
