@@ -4,7 +4,7 @@ import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { CrdTrial, type Damage } from "./support/crdTrial";
 
 /** How many edits are tried at a time: most of one is waiting for the API server to take a CRD in. */
-const LANES = 8;
+const LANES = 20;
 
 /**
  * One edit for each verdict on each kind of change, and those after which a client writes. The whole corpus, some minutes, with
