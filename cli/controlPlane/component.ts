@@ -19,6 +19,8 @@ export interface Component {
 /** The components of the cluster. None as long as kwokctl has not recorded all of them. */
 export async function readComponents(directory: string): Promise<Component[]> {
   const text = await readFile(join(clusterDirectory(directory), "kwok.yaml"), "utf8").catch(() => "");
+  // Read again and again while kwokctl prepares them. To parse it takes ten milliseconds.
+  if (!/^components:/m.test(text)) return [];
   for (const document of parseAllDocuments(text)) {
     const value: unknown = document.toJS();
     if (isClusterRecord(value)) return value.components;
