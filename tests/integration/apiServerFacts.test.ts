@@ -64,7 +64,6 @@ describe("the API server", function () {
   beforeEach(async () => {
     namespace = await api.newNamespace("facts");
   });
-  afterEach(() => api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
 
   for (const [what, schema, isRefused] of [
     ["a field", { properties: { it: { maxLength: 1 } } }, true],

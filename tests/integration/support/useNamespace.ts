@@ -7,7 +7,7 @@ export interface NamespaceBench {
   readonly namespace: string;
 }
 
-/** Gives a suite a namespace of the shared control plane, and deletes the namespace afterwards. Its tests may use the result. */
+/** Gives a suite a namespace of the shared control plane. Its tests may use the result. */
 export function useNamespace(hint: string): NamespaceBench {
   const bench = {} as { -readonly [Part in keyof NamespaceBench]: NamespaceBench[Part] };
   before(async function () {
@@ -15,6 +15,5 @@ export function useNamespace(hint: string): NamespaceBench {
     ({ api: bench.api } = await sharedCluster());
     bench.namespace = await bench.api.newNamespace(hint);
   });
-  after(() => bench.api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: bench.namespace } }));
   return bench;
 }
