@@ -269,7 +269,9 @@ describe("the engine in a pod of its own", () => {
         ? { code: 503, body: "service unavailable\n" }
         : undefined;
     try {
-      const { exitCode, message } = await bench.submitted({ namespace, name: "demo" }, { client });
+      // The run tries again until its patience is over. It tells the failure after twenty seconds.
+      const options = { client, patienceMs: 45_000 };
+      const { exitCode, message } = await bench.submitted({ namespace, name: "demo" }, options);
       assert.equal(exitCode, 1);
       assert.match(
         message,
