@@ -325,10 +325,10 @@ describe("argosy diff and argosy try", function () {
       .replaceAll("previeweds", "unserveds")
       .replaceAll("Previewed", "Unserved");
     writeFileSync(file, text);
-    const notServed = /previewed: the cluster serves no Unserved \(engine\.example\.com\/v1\) yet\./;
+    const notServed = /previewed: the cluster serves no Unserved \(previewed\.example\.com\/v1\) yet\./;
     assert.match((await argosy(0, "diff")).stderr, notServed);
     const object = path.join(diff.tree, "unserved.yaml");
-    const manifest = { apiVersion: "engine.example.com/v1", kind: "Unserved", metadata: { name: "new" } };
+    const manifest = { apiVersion: "previewed.example.com/v1", kind: "Unserved", metadata: { name: "new" } };
     writeFileSync(object, JSON.stringify(manifest));
     assert.match((await argosy(1, "try", "-f", object)).stderr, notServed);
   });

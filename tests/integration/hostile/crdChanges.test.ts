@@ -122,13 +122,13 @@ describe("when somebody deletes the CRD and creates it again", function () {
     resyncSeconds: 600,
     children: [
       CONFIG_MAP,
-      { apiVersion: "engine.example.com/v1", kind: "RedefinedChild", plural: "redefinedchilds" },
+      { apiVersion: "redefined.example.com/v1", kind: "RedefinedChild", plural: "redefinedchilds" },
     ],
   });
   const CHILD_CRD = customResourceDefinitionOf({ name: "redefined-child" });
   announceKind(CHILD_CRD);
   const child = (name: string) => ({
-    apiVersion: "engine.example.com/v1",
+    apiVersion: "redefined.example.com/v1",
     kind: "RedefinedChild",
     metadata: { name },
   });

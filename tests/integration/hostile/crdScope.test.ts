@@ -6,7 +6,7 @@ import { configMap, inNamespace } from "../support/manifests";
 import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, conditionOf, useOperator } from "../support/useOperator";
 
-const GROUP = "engine.example.com";
+const GROUP = "scoped.example.com";
 const crd = (scope: "Namespaced" | "Cluster") => customResourceDefinitionOf({ name: "scoped-child", scope });
 const child: Manifest = { apiVersion: `${GROUP}/v1`, kind: "ScopedChild", metadata: { name: "scoped" } };
 

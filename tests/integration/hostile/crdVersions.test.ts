@@ -9,7 +9,7 @@ import { configMap, inNamespace, job } from "../support/manifests";
 import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, statusOf, useOperator } from "../support/useOperator";
 
-const GROUP = "engine.example.com";
+const GROUP = "versioned.example.com";
 const CHILD_CRD = customResourceDefinitionOf({ name: "versioned-child" });
 
 describe("when a CRD moves on to another version", function () {
@@ -163,7 +163,7 @@ describe("when a CRD loses a version", function () {
     const v2 = { ...v1, name: "v2", storage: false };
     await bench.api.apply({ ...crd, spec: { ...spec, versions: [{ ...v1 }, v2] } }, FIELD_MANAGER);
     const labelled = { name, namespace: namespace as string, labels: { team: "shop" } };
-    const later = { apiVersion: `${GROUP}/v2`, kind: object.kind, metadata: labelled };
+    const later = { apiVersion: "lessversions.example.com/v2", kind: object.kind, metadata: labelled };
     // By another manager: without its spec, the same manager would remove the spec, and the engine would reconcile the object.
     await eventually(() => bench.api.apply(later, "labeller"));
     await bench.api.apply(crd, FIELD_MANAGER);

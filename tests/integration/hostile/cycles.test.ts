@@ -7,19 +7,19 @@ import { conditionOf } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
 /** A handler that answers one object of a kind, whose name is an expression over the object's own. */
-function answering(kind: string, name: string): string {
+function answering(apiVersion: string, kind: string, name: string): string {
   return `
     require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
       const { id, object: { metadata } } = JSON.parse(line);
-      const child = { apiVersion: "engine.example.com/v1", kind: "${kind}", metadata: { name: ${name} } };
+      const child = { apiVersion: "${apiVersion}", kind: "${kind}", metadata: { name: ${name} } };
       process.stdout.write(JSON.stringify({ id, children: [child] }) + "\\n");
     });`;
 }
 
 /** An operator of a kind whose objects lead to objects of another kind. */
 function leadingTo(name: string, kind: string, childName: string): TestOperatorOptions {
-  const children = [{ apiVersion: "engine.example.com/v1", kind }];
-  return { name, children, handler: answering(kind, childName) };
+  const apiVersion = `${name.split("-")[0]}.example.com/v1`;
+  return { name, children: [{ apiVersion, kind }], handler: answering(apiVersion, kind, childName) };
 }
 
 const LONGER = 'metadata.name + "x"';

@@ -49,7 +49,7 @@ describe("a map that becomes empty", function () {
     describe(what, () => {
       const bench = useOperator({
         name,
-        children: [{ apiVersion: "engine.example.com/v1", kind: "MapHolder", plural: "mapholders" }],
+        children: [{ apiVersion: "map.example.com/v1", kind: "MapHolder", plural: "mapholders" }],
         ...more,
       });
       const saying = (status: object) => ({ answer: { children: [], status: { ...status } } });
@@ -75,12 +75,12 @@ describe("a map that becomes empty", function () {
     const bench = useOperator({
       name: "maps-child",
       children: [
-        { apiVersion: "engine.example.com/v1", kind: "MapHolder", plural: "mapholders" },
+        { apiVersion: "map.example.com/v1", kind: "MapHolder", plural: "mapholders" },
         { apiVersion: "apps/v1", kind: "Deployment" },
       ],
     });
     const holding = (name: string, spec: object) => ({
-      apiVersion: "engine.example.com/v1",
+      apiVersion: "map.example.com/v1",
       kind: "MapHolder",
       metadata: { name },
       spec,

@@ -5,7 +5,7 @@ import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
-const MISSING = { apiVersion: "engine.example.com/v1", kind: "MissingThing", plural: "missingthings" };
+const MISSING = { apiVersion: "missing.example.com/v1", kind: "MissingThing", plural: "missingthings" };
 const OPERATOR = {
   name: "missing-kind",
   children: [{ apiVersion: "v1", kind: "ConfigMap" }, MISSING],

@@ -20,11 +20,11 @@ const SCALERS = ["autoscaling/v1", "autoscaling/v2"].map((apiVersion) => ({
   apiVersion,
   kind: "HorizontalPodAutoscaler",
 })) as [Manifest, Manifest];
-const OF_REMOVED = { apiVersion: "engine.example.com/v1", kind: "KindRemoved" };
+const OF_REMOVED = { apiVersion: "kind.example.com/v1", kind: "KindRemoved" };
 const REMOVED = { ...OF_REMOVED, plural: "kindremoveds" };
 const REMOVED_CRD = customResourceDefinitionOf({ name: "kind-removed" });
 announceKind(REMOVED_CRD);
-const VERSIONED = { apiVersion: "engine.example.com/v1", kind: "KindVersioned", plural: "kindversioneds" };
+const VERSIONED = { apiVersion: "kind.example.com/v1", kind: "KindVersioned", plural: "kindversioneds" };
 const VERSIONED_CRD = customResourceDefinitionOf({ name: "kind-versioned" });
 announceKind(VERSIONED_CRD);
 
@@ -188,7 +188,7 @@ describe("a kind that an operator does not have among its children any more", fu
   it("and that the cluster serves in another version only: its objects are pruned", async () => {
     const { apiVersion, kind, plural } = VERSIONED;
     const child = inNamespace({ apiVersion, kind, metadata: { name: "child" } }, here);
-    const served = { ...child, apiVersion: "engine.example.com/v2" };
+    const served = { ...child, apiVersion: "kind.example.com/v2" };
     await handled(versions, configMap("map"), child);
     const spec = VERSIONED_CRD["spec"] as JsonObject;
     const [v1] = spec["versions"] as JsonObject[];

@@ -12,9 +12,10 @@ import type { ObjectPlan, TestController, TestOperator } from "../support/testOp
 import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, becomesReady, conditionOf } from "../support/useOperator";
 
-const HOLDER = { apiVersion: "engine.example.com/v1", kind: "UnlistedHolder", plural: "unlistedholders" };
+const HOLDER = { apiVersion: "unlisted.example.com/v1", kind: "UnlistedHolder", plural: "unlistedholders" };
 const CHILDREN = [{ apiVersion: "v1", kind: "ConfigMap" }, HOLDER];
-const BROKEN = "conversion webhook for engine.example.com/v1, Kind=UnlistedHolder failed: connection refused";
+const BROKEN =
+  "conversion webhook for unlisted.example.com/v1, Kind=UnlistedHolder failed: connection refused";
 /** As the API server answers each list of a kind whose conversion webhook is away: with 429 if it has not cached the kind yet. */
 const FAILURE = failureOf(500, BROKEN);
 const UNCACHED = failureOf(429, `storage is (re)initializing: failed to list: ${BROKEN}`);

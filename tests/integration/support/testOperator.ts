@@ -97,7 +97,6 @@ export interface TestController {
   stop(graceMs?: number): Promise<void>;
 }
 
-const GROUP = "engine.example.com";
 const VERSION = "v1";
 
 /**
@@ -307,6 +306,8 @@ export function customResourceDefinitionOf({
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
   const plural = `${kind.toLowerCase()}s`;
+  // With each change of a kind, the API server writes the documents of its whole group again.
+  const group = `${kindName.split("-")[0]}.example.com`;
   const properties = {
     spec: specSchema ?? { type: "object", "x-kubernetes-preserve-unknown-fields": true },
     ...(statusSchema && { status: statusSchema }),
@@ -315,9 +316,9 @@ export function customResourceDefinitionOf({
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP}` },
+    metadata: { name: `${plural}.${group}` },
     spec: {
-      group: GROUP,
+      group,
       scope: scope ?? "Namespaced",
       names: { kind, plural },
       versions: [{ name: VERSION, served: true, storage: true, schema }],
