@@ -331,7 +331,7 @@ describe("the engine in a pod of its own", () => {
       finalize: { answer: { finalized: false, requeueAfterSeconds: 0.2 } },
     });
     await api.delete(manifest);
-    const unfinished = await bench.submitted({ namespace, name: "demo" }, { patienceMs: 500 });
+    const unfinished = await bench.submitted({ namespace, name: "demo" }, { patienceMs: 1_500 });
     assert.equal(unfinished.exitCode, 0);
     await api.get(manifest);
     operator.unplan("demo");

@@ -79,6 +79,11 @@ describe("the run of an object in a pod of its own", () => {
     assert.equal(memoryOf(noted).dueAt, timeOf(new Date(began + 1_000)));
   });
 
+  it("asks no handler twice within a second, however soon it wants to be asked again", async () => {
+    wishes = { requeueAfterSeconds: 0 };
+    assert.deepEqual(await finish({ patienceMs: 500 }), [0, ["1 succeeded"]]);
+  });
+
   for (const [what, failure, more] of [
     ["says no time", { message: "no" }, {}],
     ["says a time that comes after the run", { message: "no", retryAfterSeconds: 60 }, {}],

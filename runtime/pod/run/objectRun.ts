@@ -154,7 +154,7 @@ export class ObjectRun {
     if (failure?.retryAfterSeconds !== undefined && !failure.permanent)
       return this.waitToLookAgain(Math.max(SHORTEST_WAIT_MS, failure.retryAfterSeconds * 1000));
     if (failure || skipped !== undefined) return false;
-    const dueAt = performance.now() + Math.max(SOON_MS, againAfterMs ?? Number.POSITIVE_INFINITY);
+    const dueAt = performance.now() + Math.max(SHORTEST_WAIT_MS, againAfterMs ?? Number.POSITIVE_INFINITY);
     const { until } = this.patience;
     if (ready !== false && dueAt > until) return false;
     const { signal } = this.options;
