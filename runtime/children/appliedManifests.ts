@@ -47,6 +47,12 @@ export class AppliedManifests {
     this.applied.delete(childUid);
   }
 
+  /** A fingerprint of the manifest that was applied, if the child still is as it was applied. Undefined also if that is not known. */
+  lastOf({ uid, facts }: StoredObject<{ readonly owned: string }>): string | undefined {
+    const known = this.applied.get(uid);
+    return known?.owned === facts.owned ? known.manifest : undefined;
+  }
+
   /** Whether an apply of the manifest would change nothing. False if that is not known. */
   has(child: StoredObject<{ readonly owned: string }>, manifest: Manifest): boolean {
     const { uid, json, facts } = child;

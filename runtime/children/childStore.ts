@@ -14,11 +14,13 @@ import type { StoredObject } from "../watch/storedObject";
 import { AppliedManifests } from "./appliedManifests";
 import { type ChildNews, isLingering, newsOf } from "./childNews";
 import { ChildrenByOwner } from "./childrenByOwner";
+import type { DesiredChild } from "./desiredChildren";
 import { HeldWatchEvents } from "./heldWatchEvents";
 import { isMarked, managersOf } from "./marks";
 import { marksOf } from "./ownedManifest";
 import { type Owner, provenOwner } from "./ownership";
 import { whyNotReady } from "./readiness";
+import { ReadyWhenGone } from "./readyWhenGone";
 
 /** What is known about every child. */
 export interface ChildFacts {
@@ -70,6 +72,7 @@ export class ChildStore {
   private readonly unsure = new Set<string>();
   /** Children that we deleted and that somebody's finalizer, or their grace period, keeps for a while, by uid. */
   private readonly leaving = new Set<string>();
+  private readonly readyWhenGone = new ReadyWhenGone();
   private readonly heldEvents = new HeldWatchEvents();
 
   constructor(private readonly options: ChildStoreOptions) {
@@ -141,6 +144,17 @@ export class ChildStore {
   becomeUnsure(resource: Resource, name: ObjectName): void {
     this.unsure.add(storeKey(resource, name));
     dropOldest(this.unsure, MOST_UNSURE);
+  }
+
+  /** Whether a child that is gone was ready when it went, as it should be now: see {@link ReadyWhenGone}. */
+  wasReadyWhenGone(child: DesiredChild): boolean {
+    return this.readyWhenGone.has(child);
+  }
+
+  /** It is remembered elsewhere that these children were ready when they went. */
+  forgetGone(children: readonly DesiredChild[]): void {
+    for (const { resource, manifest } of children)
+      this.readyWhenGone.forget(storeKey(resource, manifest.metadata));
   }
 
   /** Whether an apply of the manifest would change nothing. False if that is not known. */
@@ -233,14 +247,20 @@ export class ChildStore {
   }
 
   private changed(change: Change<ChildFacts>): void {
-    const { source, before, after } = change;
+    const { source, before, after, object } = change;
     const isSame = before?.uid === after?.uid && before?.facts.owner.uid === after?.facts.owner.uid;
     if (before && !isSame) this.byOwner.remove(before);
     const gone = before && before.uid !== after?.uid ? before.uid : undefined;
+    const applied = before && gone !== undefined ? this.applied.lastOf(before) : undefined;
     if (gone !== undefined) this.applied.forget(gone);
     const isByUs = gone !== undefined && this.leaving.delete(gone);
-    if (after) this.byOwner.add(after);
-    else if (before && source !== "handled") this.becomeUnsure(before.resource, before);
+    if (after) {
+      this.byOwner.add(after);
+      this.readyWhenGone.forget(storeKey(after.resource, after));
+    } else if (before && source !== "handled") {
+      this.becomeUnsure(before.resource, before);
+      if (!isByUs) this.readyWhenGone.went(before, object, applied);
+    }
     // The children in the first list were there before us, and every object is looked at then anyway.
     if (source === "handled" || source === "initial") return;
     if (isLingering(before, after)) this.leaving.add(after.uid);

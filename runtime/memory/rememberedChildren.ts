@@ -62,6 +62,12 @@ export function memoryOfPart(
   };
 }
 
+/** The memory of an object with children that were ready when they went, as they should be now. */
+export function withReady(memory: Memory, gone: readonly DesiredChild[]): Memory {
+  const ready = new Map(gone.map((child) => [childKey(child), contentOf(child)]));
+  return { ...memory, readyOnce: { ...memory.readyOnce, ...readyOnceOf(memory, gone, ready) } };
+}
+
 /** The memory of an object without one of its children, which counts as never created then. */
 export function withoutChild(memory: Memory, child: DesiredChild): Memory {
   const key = childKey(child);

@@ -1,10 +1,10 @@
-import { desiredChildren } from "../children/desiredChildren";
+import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
 import type { Operator } from "../definition/definition";
 import type { ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import type { Memory } from "../memory/memory";
-import { wasCreated } from "../memory/rememberedChildren";
+import { isSameMemory, type Memory } from "../memory/memory";
+import { wasCreated, withReady } from "../memory/rememberedChildren";
 import type { KnownObjects } from "../watch/customResources";
 import type { Asking } from "./asking";
 import type { Completeness } from "./completeness";
@@ -103,12 +103,11 @@ export class Convergence {
     draft: Draft,
   ): Promise<{ readonly made: Made; readonly judgement: Judgement }> {
     const { operator, childResources, observed, writing, memoryWriter } = this.options;
-    const { object: held, memory, answer } = asked;
+    const { object: held, answer } = asked;
     await this.assertKnownKinds(answer.children, reconciliation);
-    const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
-      ...child,
-      isCreated: wasCreated(memory, child),
-    }));
+    const answered = desiredChildren(answer.children, held, operator, childResources);
+    const memory = await this.rememberGone(asked, answered, reconciliation);
+    const desired = answered.map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
     const wanted = desired.map(({ manifest }) => manifest.metadata);
     const object = await this.ensureFinalizers(held, reconciliation, hasElsewhere(held, memory, wanted));
     const written = await writeChildren(writing, object, desired, memory, reconciliation);
@@ -149,6 +148,21 @@ export class Convergence {
     };
     await timeline.step("status", () => unconfirmed.while(metadata, news, write));
     draft.events.push(...news.events);
+  }
+
+  /** Remembers which of the answered children were ready when they went. @returns the object's memory then */
+  private async rememberGone(
+    { object, memory }: Asked,
+    answered: readonly DesiredChild[],
+    { client }: Reconciliation,
+  ): Promise<Memory> {
+    const { memoryWriter, writing } = this.options;
+    const gone = answered.filter((child) => child.isAwaited && writing.children.wasReadyWhenGone(child));
+    const known = withReady(memory, gone);
+    if (gone.length === 0 || isSameMemory(known, memory)) return memory;
+    await memoryWriter.write(client, object, known);
+    writing.children.forgetGone(gone);
+    return known;
   }
 
   /** Throws if nobody knows whether the cluster serves the kind of a child. */

@@ -10,9 +10,9 @@ function following(names: string, name: string, data: Record<string, string> = {
 }
 
 /** A Job that does nothing: no node runs its pods here, a test writes its status. */
-function job(name: string, more: Record<string, string> = {}): Manifest {
+function job(name: string, more: Record<string, string> = {}, fields: JsonObject = {}): Manifest {
   const containers = [{ name: "main", image: "busybox:1.37" }];
-  const spec = { suspend: true, template: { spec: { restartPolicy: "Never", containers } } };
+  const spec = { suspend: true, template: { spec: { restartPolicy: "Never", containers } }, ...fields };
   return { apiVersion: "batch/v1", kind: "Job", metadata: { name, annotations: more }, spec };
 }
 
@@ -90,6 +90,17 @@ describe("the engine applies children in order", function () {
     await bench.reconcileAgain(object);
     await bench.ready(object);
     await absent(first);
+  });
+
+  it("a child after a Job that is created once and goes as soon as it is complete", async () => {
+    const brief = job("brief", ONCE, { ttlSecondsAfterFinished: 0 });
+    const object = await bench.applyObject("brief", plan(following("Job/brief", "after"), brief));
+    await bench.failed(object, "ChildrenNotReady");
+    await there(brief);
+    await complete("brief");
+    await bench.ready(object);
+    await there(configMap("after"));
+    await always(() => absent(brief));
   });
 
   it("without a Job that is created once and that its time to live has removed, also under another leader", async () => {

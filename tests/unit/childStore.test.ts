@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import type { DesiredChild } from "../../runtime/children/desiredChildren";
+import { ReadyWhenGone } from "../../runtime/children/readyWhenGone";
 import { readJson } from "../../runtime/json/json";
+import type { ObjectMeta } from "../../runtime/kubernetes/objects";
 import { OWNER_UID_LABEL } from "../../runtime/names";
-import { ChildStoreBench, child, manifest, NAME, taken } from "./support/childStoreBench";
+import { ChildStoreBench, child, LATER, manifest, NAME, taken } from "./support/childStoreBench";
 import { CONFIG_MAPS, configMap, MANAGER, widget } from "./support/objects";
 
 describe("ChildStore", () => {
@@ -124,6 +127,78 @@ describe("ChildStore", () => {
     assert.deepEqual([isUnsure(0), isUnsure(1), isUnsure(10_000)], [false, true, true]);
     bench.store.becomeUnsure(CONFIG_MAPS, NAME);
     assert.equal(bench.store.isUnsure(CONFIG_MAPS, NAME), true);
+  });
+
+  describe("a child that is gone", () => {
+    const status =
+      (Ready: string, metadata: Partial<ObjectMeta> = {}) =>
+      (version: number) => ({
+        ...child(version, manifest(), metadata),
+        status: { conditions: [{ type: "Ready", status: Ready, reason: "Done", message: "" }] },
+      });
+    const [unready, ready] = [status("False"), status("True")];
+    const going = status("True", { deletionTimestamp: LATER });
+    const wanted = { resource: CONFIG_MAPS, manifest: manifest(), ownerUid: "widget-uid" } as const;
+    const wasReady = (more: Partial<DesiredChild> = {}) =>
+      bench.store.wasReadyWhenGone({ ...wanted, update: "apply", ...more });
+
+    it("was ready if it was when it was seen last, be it in its deletion or before", async () => {
+      for (const last of [
+        () => bench.sink.remove(ready(9)),
+        () => {
+          bench.watched(going(8));
+          bench.sink.remove(going(9));
+        },
+        () => {
+          bench.watched(ready(8));
+          bench.list(9);
+        },
+      ]) {
+        bench = new ChildStoreBench();
+        bench.list(1);
+        await bench.apply(unready(5));
+        last();
+        assert.equal(wasReady(), true);
+        assert.equal(wasReady({ manifest: manifest({ key: "2" }) }), false);
+        assert.equal(wasReady({ manifest: manifest({ key: "2" }), update: "never" }), true);
+        assert.equal(wasReady({ ownerUid: "another", update: "never" }), false);
+        bench.store.forgetGone([{ ...wanted, update: "apply" }]);
+        assert.equal(wasReady(), false);
+      }
+    });
+
+    it("was not if nobody saw it ready, if we deleted it, if somebody had changed it, or once it is there again", async () => {
+      await bench.apply(unready(5));
+      bench.sink.remove(unready(6));
+      assert.equal(wasReady(), false);
+      await bench.apply(ready(7));
+      await bench.store.write(CONFIG_MAPS, NAME, undefined, async () => ({ object: undefined }));
+      bench.watched(going(8));
+      bench.sink.remove(going(9));
+      assert.equal(wasReady(), false);
+      await bench.apply(ready(10));
+      bench.watched(taken(11, "somebody"));
+      bench.sink.remove(taken(12, "somebody"));
+      assert.equal(wasReady(), false);
+      await bench.apply(ready(13));
+      bench.sink.remove(ready(14));
+      assert.equal(wasReady(), true);
+      await bench.apply(unready(15));
+      assert.equal(wasReady(), false);
+    });
+
+    it("is forgotten after ten minutes: a standby sees each child that the leader deletes", async () => {
+      await bench.apply(ready(5));
+      const known = bench.find();
+      assert.ok(known);
+      let now = 0;
+      const gone = new ReadyWhenGone(() => now);
+      gone.went(known, undefined, undefined);
+      const has = () => gone.has({ ...wanted, update: "never" });
+      assert.equal(has(), true);
+      now = 600_000;
+      assert.equal(has(), false);
+    });
   });
 
   describe("read", () => {
