@@ -11,7 +11,7 @@ import { Convergence, type ConvergenceOptions } from "./convergence";
 import { Departures, type DeparturesOptions } from "./departures";
 import { Draft } from "./draft";
 import { consequenceOf, ObjectGoneError, WatchLateError } from "./errors";
-import { deleteIfExpired } from "./expiry";
+import { deleteIfExpired, type ExpiryOptions } from "./expiry";
 import { Finalization } from "./finalization";
 import { Finalizers } from "./finalizers";
 import { MemoryWriter, type MemoryWriterOptions } from "./memoryWriter";
@@ -29,7 +29,8 @@ export interface ReconcilerOptions
   extends Omit<MemoryWriterOptions, "isOurs">,
     Pick<AskingOptions, "pool" | "used" | "whyNot">,
     Pick<ObservedChildrenOptions, "isFollowed">,
-    Pick<ConvergenceOptions, "childResources" | "whyUnknown"> {
+    Pick<ConvergenceOptions, "childResources" | "whyUnknown">,
+    Pick<ExpiryOptions, "machineNow"> {
   readonly operator: Operator;
   readonly writer: ChildWriter;
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */
@@ -69,13 +70,11 @@ export class Reconciler {
   private readonly scrubber = new Scrubber();
   private readonly unconfirmed = new UnconfirmedEvents();
   private readonly outages: Outages;
-  private readonly now: () => number;
 
   constructor(private readonly options: ReconcilerOptions) {
     const { operator, resource, objects, childResources, children, writer, departures } = options;
     const { scrubber, unconfirmed } = this;
     const { now = () => Date.now() } = options;
-    this.now = now;
     this.outages = options.outages ?? new Outages("ApiError");
     const isOurs = !departures;
     const sweep = new Sweep({ operator, childResources, children, writer });
@@ -153,7 +152,7 @@ export class Reconciler {
     } else if (!isListed(this.options.operator.namespaces, namespace)) {
       // We no longer own the object. When it is deleted, we only remove our finalizers.
       draft.skip("gone");
-    } else if (await deleteIfExpired(object, reconciliation, this.options, this.now())) {
+    } else if (await deleteIfExpired(object, reconciliation, this.options)) {
       draft.skip("gone");
     } else {
       await this.convergence.converge(object, memory, reconciliation, draft);

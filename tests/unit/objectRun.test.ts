@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { intakeManagerOf } from "../../runtime/events/eventMarks";
 import type { ErrorAnswer, ReconcileAnswer } from "../../runtime/handler/contract";
 import { timeOf } from "../../runtime/kubernetes/objects";
 import { memoryOf } from "../../runtime/memory/memory";
+import { EVENT_LABEL } from "../../runtime/names";
 import { ObjectRun, type ObjectRunOptions } from "../../runtime/pod/run/objectRun";
 import type { OneObjectOptions } from "../../runtime/pod/run/oneObject";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { FakeCluster } from "./support/fakeCluster";
-import { CONFIG_MAPS, configMap, operator, WIDGETS, widget } from "./support/objects";
+import { CONFIG_MAPS, configMap, IDENTITY, operator, WIDGETS, widget } from "./support/objects";
 
 const NAME = { namespace: "shop", name: "widget" };
 
@@ -17,8 +19,10 @@ describe("the run of an object in a pod of its own", () => {
   let failures: ErrorAnswer["error"][];
   /** What it answers with that child. */
   let wishes: Pick<ReconcileAnswer, "requeueAfterSeconds">;
+  let name: typeof NAME;
 
   beforeEach(() => {
+    name = NAME;
     cluster = new FakeCluster();
     cluster.put(widget());
     [reports, failures, wishes] = [[], [], {}];
@@ -40,7 +44,7 @@ describe("the run of an object in a pod of its own", () => {
       program: undefined,
       predecessorUids: [],
     };
-    const target = { kind: "object", name: NAME, uid: "widget-uid", due: undefined } as const;
+    const target = { kind: "object", name, uid: "widget-uid", due: undefined } as const;
     const onReport = (report: ReconcileReport) => void reports.push(report);
     const { exitCode } = await new ObjectRun(target, { ...options, onReport, ...more }, parts).finish();
     return [exitCode, reports.map(({ attempt, result }) => `${attempt} ${result}`)];
@@ -82,6 +86,20 @@ describe("the run of an object in a pod of its own", () => {
   it("asks no handler twice within a second, however soon it wants to be asked again", async () => {
     wishes = { requeueAfterSeconds: 0 };
     assert.deepEqual(await finish({ patienceMs: 500 }), [0, ["1 succeeded"]]);
+  });
+
+  it("deletes nothing that has lasted long enough only by the API server's clock, which may be wrong", async () => {
+    const lastTransitionTime = timeOf(new Date());
+    const ready = { type: "Ready", status: "True", reason: "Reconciled", message: "", lastTransitionTime };
+    const made = { name: "made-1", labels: { [EVENT_LABEL]: "made" }, creationTimestamp: lastTransitionTime };
+    const managedFields = [{ manager: intakeManagerOf(IDENTITY), operation: "Update" as const }];
+    const status = { observedGeneration: 3, conditions: [ready] };
+    cluster.put(widget({ ...made, managedFields }, { status }));
+    cluster.time = Date.now() + 30 * 86_400_000;
+    name = { namespace: "shop", name: "made-1" };
+    const [exitCode] = await finish({ operator: { ...operator(), eventTtls: { made: 86_400 } } });
+    assert.deepEqual([exitCode, reports[0]?.result], [0, "succeeded"]);
+    assert.ok(cluster.find("Widget", name));
   });
 
   for (const [what, failure, more] of [

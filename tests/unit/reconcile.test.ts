@@ -505,7 +505,7 @@ describe("Reconciler", () => {
         isShown: () => false,
       },
       operator: { ...operator(), eventTtls: { made: day } },
-      now: () => Date.parse("2126-01-01T00:00:00Z"),
+      machineNow: () => Date.parse("2126-01-01T00:00:00Z"),
     };
     assert.equal((await world.reconcile(lasting)).report.result, "succeeded");
     assert.equal(world.questions.length, 1);
