@@ -135,7 +135,7 @@ export class Completeness {
 }
 
 /** Whether there is no such kind, or we may not list it. */
-function isOutOfReach(problem: Error): boolean {
+export function isOutOfReach(problem: unknown): boolean {
   return isKindMissing(problem) || isApiError(problem, 403);
 }
 

@@ -5,7 +5,7 @@ import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { learnChildren } from "../../runtime/pod/withoutWatches/learnChildren";
 import { applied, CONFIG_MAPS, configMap, MANAGER, operator, WIDGETS, widget } from "./support/objects";
@@ -61,7 +61,12 @@ describe("what a run learns of an object's children, if it is the first one of a
 
 describe("what a run learns of an object's children, if one kind cannot be listed", () => {
   /** Learns the children of an object whose newest generation a run has handled before. @returns the uids of those that are known */
-  async function learn(problem: Error, kinds: readonly string[] = [], known: KubernetesObject[] = []) {
+  async function learn(
+    problem: Error,
+    kinds: readonly string[] = [],
+    known: KubernetesObject[] = [],
+    metadata: Partial<ObjectMeta> = {},
+  ) {
     const client = {
       list: async ({ kind }: Resource, _: object, onPage: (items: KubernetesObject[]) => void) => {
         if (kind === "Gauge") throw problem;
@@ -71,7 +76,7 @@ describe("what a run learns of an object's children, if one kind cannot be liste
     } as unknown as KubernetesClient;
     const children = new ChildStore({ client, operator: operator(), ownerKind: WIDGETS });
     children.learn(GAUGES, known);
-    await learnChildren(widget({}, { status: { observedGeneration: 3 } }), {
+    await learnChildren(widget(metadata, { status: { observedGeneration: 3 } }), {
       operator: operator(),
       client,
       childResources: [GAUGES, CONFIG_MAPS],
@@ -96,6 +101,15 @@ describe("what a run learns of an object's children, if one kind cannot be liste
     const kinds = ["gauges.example.com/v1/Gauge"];
     await assert.rejects(learn(FORBIDDEN, kinds), FORBIDDEN);
     await assert.rejects(learn(new ApiError(404, {}, "GET"), kinds), UnknownKindError);
+  });
+
+  it("are those of the other kinds if the object is being deleted, although it has had children of that kind", async () => {
+    const [kinds, metadata] = [
+      ["gauges.example.com/v1/Gauge"],
+      { deletionTimestamp: "2026-11-21T10:00:00Z" },
+    ];
+    assert.deepEqual(await learn(FORBIDDEN, kinds, [], metadata), ["settings"]);
+    await assert.rejects(learn(BROKEN, kinds, [], metadata), BROKEN);
   });
 
   it("are not known while the API server is busy or away", async () => {

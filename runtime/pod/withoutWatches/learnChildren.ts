@@ -9,6 +9,7 @@ import { conditionsIn, isNewer, type KubernetesObject } from "../../kubernetes/o
 import { isListed, isSameKind, kindKey, type Resource, scopesOf } from "../../kubernetes/resource";
 import type { Memory } from "../../memory/memory";
 import { OWNER_UID_LABEL } from "../../names";
+import { isOutOfReach } from "../../reconcile/completeness";
 
 /** What {@link learnChildren} works with. */
 export interface LearnChildrenOptions {
@@ -34,7 +35,8 @@ export interface LearnChildrenOptions {
  * remember what it had applied, and every kind is listed.
  *
  * As with a resident runner, a kind that cannot be listed holds up only the objects of which the engine remembers children of
- * that kind.
+ * that kind. If that is because we may not list it, it holds up no object that is being deleted: our rights in a namespace go before
+ * the objects in it.
  *
  * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
  * child is found by its name, and everything is listed for another reconcile.
@@ -47,7 +49,8 @@ export async function learnChildren(
 ): Promise<Map<string, string>> {
   const { operator, client, childResources, children, memory, isElsewhere } = options;
   const { predecessorUids = [], wasInterrupted = false } = options;
-  const { namespace: home, uid } = object.metadata;
+  const { namespace: home, uid, deletionTimestamp } = object.metadata;
+  const isGoing = deletionTimestamp !== undefined;
   const isComplete = wasInterrupted || predecessorUids.length > 0;
   const isSure = operator.watch === undefined && isNext(object) && !isComplete;
   const isEverywhere = home === undefined || isElsewhere || isComplete;
@@ -71,7 +74,8 @@ export async function learnChildren(
         const other = versions.get(kindKey(resource));
         if (other === undefined || isNewer(other, version)) versions.set(kindKey(resource), version);
       } catch (error) {
-        if (!isRemembered && error instanceof ApiError && !isBusy(error)) {
+        const isNeeded = isRemembered && !(isGoing && isOutOfReach(error));
+        if (!isNeeded && error instanceof ApiError && !isBusy(error)) {
           // The run itself may have applied some of them.
           for (const child of children.of(uid)) if (isItsKind(kindKey(child.resource))) listed.add(child.uid);
           return;
