@@ -136,6 +136,9 @@ export class ChildApplier {
     }
     const { ownerKind } = this.options;
     const conflict = conflictWith(found, child.ownerUid, ownerKind, this.managers);
+    // The child has gone, and somebody else has given its name to an object. If we have written that object, it may be the child
+    // itself, without any mark.
+    if (conflict && child.isCreated && (conflict.isOfOurKind || !this.hasWritten(found))) return undefined;
     if (conflict) throw childConflict(child, found, conflict, this.managers);
     const isOwned = provenOwner(found, ownerKind, this.managers)?.uid === child.ownerUid;
     if (inTheWay && isOwned && isMarked(found, child.manifest)) {

@@ -381,9 +381,25 @@ describe("ChildWriter", () => {
       assert.equal(bench.there(), undefined);
     });
 
-    it("is unsure again if it could not be looked at", async () => {
+    it("is no conflict if it went and somebody else's object has its name, and that object stays as it is", async () => {
+      const ofOther = ownedManifest(
+        configMap(),
+        widget({ name: "other", uid: "x" }),
+        CONFIG_MAPS,
+        "argosy.shop",
+      );
+      for (const theirs of [foreign(), applied(ofOther, MANAGER)]) {
+        bench.begin();
+        const before = bench.cluster.put(theirs);
+        bench.store.becomeUnsure(CONFIG_MAPS, NAME);
+        assert.equal(await bench.apply(once(true)), undefined);
+        assert.deepEqual([bench.cluster.steps, bench.there()], [[], before]);
+      }
+    });
+
+    it("is a conflict each time if it has lost every mark, since nobody else would delete it", async () => {
       bench.store.becomeUnsure(CONFIG_MAPS, NAME);
-      bench.cluster.put(foreign());
+      bench.cluster.put(foreign({ managedFields: [{ manager: MANAGER, operation: "Apply", fieldsV1: {} }] }));
       for (let time = 0; time < 2; time++)
         assert.equal((await failureOf(bench.apply(once(true)))).reason, "ChildConflict");
     });

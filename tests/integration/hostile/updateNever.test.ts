@@ -108,6 +108,22 @@ describe('a Job that is created once (update: "never")', function () {
     });
   });
 
+  it("leaves its name to somebody else's object after it has gone, and the rest of the answer is applied", async () => {
+    await bench.applyObject("replaced", answer("replaced", "1"));
+    await eventually(() => bench.api.get(here("replaced")));
+    await bench.idle();
+    await bench.api.delete(here("replaced"), "Foreground");
+    await eventually(() => bench.api.assertGone(here("replaced")));
+    const theirs = await bench.api.create(
+      inNamespace(job("replaced", "example.com/theirs:1"), bench.namespace),
+    );
+    await bench.applied("replaced", answer("replaced", "2"));
+    const map = await bench.api.get(inNamespace(configMap("replaced"), bench.namespace));
+    assert.deepEqual(map["data"], { step: "2" });
+    const { metadata } = await bench.api.get(here("replaced"));
+    assert.deepEqual([metadata.uid, metadata.labels], [theirs.metadata.uid, theirs.metadata.labels]);
+  });
+
   it("of another name is created", async () => {
     await bench.applyObject("renews", answer("renews-1", "1"));
     await eventually(() => bench.api.get(here("renews-1")));
