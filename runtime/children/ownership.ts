@@ -61,11 +61,19 @@ export function isStrippedChildOf(
   managers: readonly string[],
 ): boolean {
   const { uid, named } = namedOwner(object, managers);
-  if (uid !== undefined) return uid === owner.uid && named === undefined;
+  if (uid !== undefined) return uid === owner.uid && named === undefined && !wasReferenced(object, managers);
   const hasUid = object.metadata.labels?.[OWNER_UID_LABEL] !== undefined;
   // RFC 3339 in UTC sorts as text.
   const isLater = (object.metadata.creationTimestamp ?? "") >= (owner.creationTimestamp ?? "");
   return !hasUid && named === `${owner.namespace}/${owner.name}` && isLater;
+}
+
+/**
+ * Whether one of our entries owns an owner reference, which may be gone. Then the object is a copy of a child beside its owner, that a
+ * backup tool has restored into another namespace.
+ */
+function wasReferenced(object: KubernetesObject, managers: readonly string[]): boolean {
+  return appliedMetadata(object, managers).some((fields) => inner(fields, "f:ownerReferences") !== undefined);
 }
 
 /** The two marks that name the owner of a child that no owner reference covers: each only if we applied it. */

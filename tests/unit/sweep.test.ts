@@ -323,6 +323,15 @@ describe("Sweep", () => {
       assert.deepEqual(there(), ["far"]);
     });
 
+    it("deletes no copy of a child beside the object, which a backup has restored into another namespace", async () => {
+      // With its managedFields, and without its owner references.
+      const { metadata, ...content } = applied("near");
+      const { ownerReferences: _, ...restored } = metadata;
+      cluster.put({ ...content, metadata: { ...restored, namespace: "elsewhere", uid: "copy-uid" } });
+      assert.deepEqual(await run(), []);
+      assert.deepEqual(there(), ["near", "near"]);
+    });
+
     it("deletes nothing of others that has the label with the object's uid", async () => {
       applied("forged", { namespace: "elsewhere", manager: "somebody" });
       assert.deepEqual(await run(), []);
