@@ -1,6 +1,7 @@
 import type { KubernetesClient } from "./client";
 import { builtIn } from "./discovery";
 import { isApiError } from "./errors";
+import { named } from "./list";
 import type { KubernetesObject, ObjectName } from "./objects";
 import type { Resource } from "./resource";
 
@@ -29,15 +30,32 @@ export async function lookAtNamespace(
  * with the namespace.
  * @throws ApiError, ApiUnreachableError
  */
-export async function getUnlessGone(
+export function getUnlessGone(
   client: Pick<KubernetesClient, "get">,
   resource: Resource,
   name: ObjectName,
 ): Promise<KubernetesObject | undefined> {
+  return unlessGone(client, name, () => client.get(resource, name));
+}
+
+/** The same by a list, which fails if the cluster does not serve the kind. The answer to a GET is then that there is no object. */
+export function findUnlessGone(
+  client: Pick<KubernetesClient, "get" | "listAll">,
+  resource: Resource,
+  name: ObjectName,
+): Promise<KubernetesObject | undefined> {
+  const selection = { namespace: name.namespace, ...named(name.name) };
+  return unlessGone(client, name, async () => (await client.listAll(resource, selection))[0]);
+}
+
+async function unlessGone(
+  client: Pick<KubernetesClient, "get">,
+  { namespace }: ObjectName,
+  read: () => Promise<KubernetesObject | undefined>,
+): Promise<KubernetesObject | undefined> {
   try {
-    return await client.get(resource, name);
+    return await read();
   } catch (error) {
-    const { namespace } = name;
     if (!isApiError(error, 403) || namespace === undefined) throw error;
     if ((await lookAtNamespace(client, namespace)) === "gone") return undefined;
     throw error;

@@ -59,6 +59,25 @@ describe("the run of an object in a pod of its own", () => {
     assert.ok(cluster.find("ConfigMap", { namespace: "shop", name: "settings" }));
   });
 
+  it("clears up after no object that a list shows: the API server did not serve its kind when it was read", async () => {
+    const watch = { labels: {}, on: ["spec"] } as const;
+    cluster.served.set(WIDGETS.apiVersion, [WIDGETS]);
+    await finish({ operator: operator({ watch }) });
+    const child = () => cluster.find("ConfigMap", { namespace: "shop", name: "settings" });
+    assert.ok(child());
+    const client = cluster.client();
+    const get = client.get.bind(client);
+    let reads = 0;
+    client.get = async (resource, name) =>
+      resource.kind === WIDGETS.kind && reads++ === 0 ? undefined : get(resource, name);
+    await finish({ operator: operator({ watch }), client });
+    assert.ok(child());
+    assert.ok(reads > 0 && !cluster.steps.includes("delete ConfigMap settings"));
+    cluster.remove("Widget", NAME);
+    await finish({ operator: operator({ watch }) });
+    assert.equal(child(), undefined);
+  });
+
   it("notes when the handler wants to be asked again, for the resync, since the run may end while it waits", async () => {
     wishes = { requeueAfterSeconds: 20 };
     const ended = new AbortController();

@@ -95,13 +95,15 @@ export class ObjectRun {
 
   private async reconcile(): Promise<RunOutcome> {
     for (;;) {
-      const found = await this.patience.retried(() => this.object.read());
+      let found = await this.patience.retried(() => this.object.read());
       const what = kindAndName(this.options.operator.customResource.kind, this.target.name);
       if (!found) {
         const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
         // `discover` throws if the kind itself is gone.
         await this.patience.retried(() => discover(this.options.client, apiVersion, kind));
-        return this.clearUp(what);
+        // Children are deleted after that, so the kind must not have been missing only when the object was read.
+        if (this.options.operator.watch) found = await this.patience.retried(() => this.object.find());
+        if (!found) return this.clearUp(what);
       }
       const { uid } = this.target;
       if (uid !== undefined && uid !== found.metadata.uid) {

@@ -5,7 +5,7 @@ import { newReconcileParts } from "../../engine/reconcileParts";
 import type { DueSchedule, HandlerEvent, Used } from "../../handler/contract";
 import type { HandlerPool } from "../../handler/handlerPool";
 import type { KubernetesClient } from "../../kubernetes/client";
-import { getUnlessGone } from "../../kubernetes/namespaces";
+import { findUnlessGone, getUnlessGone } from "../../kubernetes/namespaces";
 import { type KubernetesObject, type ObjectName, timeOf } from "../../kubernetes/objects";
 import { kindKey, type Resource } from "../../kubernetes/resource";
 import type { Memories } from "../../memory/memories";
@@ -163,6 +163,13 @@ export class OneObject {
   async read(): Promise<KubernetesObject | undefined> {
     const { client, resource, name } = this.options;
     this.object ??= this.ifWatched(await getUnlessGone(client, resource, name));
+    return this.object;
+  }
+
+  /** The same if {@link read} has found none. A GET finds none either while the cluster does not serve the kind, and a list fails. */
+  async find(): Promise<KubernetesObject | undefined> {
+    const { client, resource, name } = this.options;
+    this.object = this.ifWatched(await findUnlessGone(client, resource, name));
     return this.object;
   }
 
