@@ -103,8 +103,8 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The message names the namespace and the right. namespaces in operator.yaml lists where the operator has rights.",
     remedy:
       "Add the namespace to namespaces in operator.yaml if it is missing there. If the namespace was deleted and created " +
-      "again, run pulumi up --refresh. If an object is being deleted and its children may stay, annotate the object with " +
-      "argosy.dev/skip-finalize=true.",
+      "again, run pulumi up --refresh. If it is gone for good, take it out of namespaces. If an object is being deleted and its " +
+      "children may stay, annotate the object with argosy.dev/skip-finalize=true.",
   },
   KindMissing: {
     happened:

@@ -24,7 +24,7 @@ export const ROLE_REMEDY =
 
 /** What to do if the runner has no rights in a namespace that the operator lists. */
 export const GRANT_REMEDY =
-  "The namespace was probably deleted and created again, and the runner's RoleBinding was deleted with it: run `pulumi up --refresh`.";
+  "The namespace was probably deleted and created again, and the runner's RoleBinding was deleted with it: run `pulumi up --refresh`. If it is gone for good, take it out of namespaces in operator.yaml.";
 
 /**
  * The failure of a child whose name is taken by an object that we do not own.

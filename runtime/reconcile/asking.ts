@@ -76,13 +76,8 @@ export class Asking {
   }
 
   /** Throws if the handler cannot be asked now, because it would be given only a part of the object's children. */
-  assertPossible(
-    event: HandlerEvent,
-    object: KubernetesObject,
-    { kinds }: Memory,
-    isElsewhere: boolean,
-  ): void {
-    const problem = this.options.whyNot(event, object, kinds, isElsewhere);
+  assertPossible(event: HandlerEvent, object: KubernetesObject, memory: Memory, isElsewhere: boolean): void {
+    const problem = this.options.whyNot(event, object, memory, isElsewhere);
     if (problem) throw problem;
   }
 

@@ -7,6 +7,7 @@ import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
+import type { Memory } from "../memory/memory";
 import { type KindWatch, type NotSynced, StillListingError } from "../watch/kindWatch";
 import { type CycleSource, whyCycling } from "./watchCycle";
 
@@ -40,13 +41,13 @@ export class Completeness {
    * operator's own children, again and again. Undefined if it can be asked. A request to finalize does not wait for a kind that is
    * missing or that we may not list, because the object could never go: see {@link isFollowed}. Every request waits if the object's
    * own kind is not served: see {@link whyUnserved}.
-   * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
+   * @param remembered the kinds of children that the engine remembers for the object, and the other namespaces in which it has some
    * @param isElsewhere whether it has children in other namespaces
    */
   whyNot(
     event: HandlerEvent,
     object: KubernetesObject,
-    kinds: readonly string[],
+    remembered: RememberedPlaces,
     isElsewhere: boolean,
   ): ReconcileFailure | StillListingError | undefined {
     const { children, cycles } = this.options;
@@ -56,10 +57,10 @@ export class Completeness {
       ...children.notFound(),
       ...children.notSynced(isElsewhere ? undefined : object.metadata.namespace),
     ];
-    const blocking = unknown.find(({ resource, problem }) => {
+    const blocking = unknown.find(({ resource, namespace, problem }) => {
       if (!problem) return true;
       if (event === "finalize" && isOutOfReach(problem)) return false;
-      return kinds.some((kind) => isSameKind(kind, kindKey(resource)));
+      return isPlaceOfChildren(object, remembered, resource, namespace);
     });
     return blocking && notSyncedError(blocking);
   }
@@ -132,6 +133,24 @@ export class Completeness {
     const [notSynced] = this.options.memories?.notSynced(undefined) ?? [];
     if (notSynced) throw notSyncedError(notSynced, "which stores what must be remembered");
   }
+}
+
+/** The kinds of an object's children, and the other namespaces in which it has some. */
+export type RememberedPlaces = Pick<Memory, "kinds" | "namespaces">;
+
+/**
+ * Whether an object may have children of a kind in a namespace, by what is remembered.
+ * @param where undefined: the kind has no namespaces, or is listed in all of them
+ */
+export function isPlaceOfChildren(
+  { metadata: { namespace: home } }: KubernetesObject,
+  { kinds, namespaces = [] }: RememberedPlaces,
+  resource: NotSynced["resource"],
+  where: string | undefined,
+): boolean {
+  if (!kinds.some((kind) => isSameKind(kind, kindKey(resource)))) return false;
+  // If no other namespace is remembered, there may be children in any.
+  return where === undefined || where === home || namespaces.length === 0 || namespaces.includes(where);
 }
 
 /** Whether there is no such kind, or we may not list it. */

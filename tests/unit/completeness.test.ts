@@ -3,6 +3,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
+import { NOTHING } from "../../runtime/memory/memory";
 import { OWNER_UID_LABEL } from "../../runtime/names";
 import { Completeness } from "../../runtime/reconcile/completeness";
 import type { CycleSource } from "../../runtime/reconcile/watchCycle";
@@ -37,7 +38,7 @@ describe("Completeness", () => {
   }
 
   function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
-    const why = readiness().whyNot(event, widget(), kinds, false);
+    const why = readiness().whyNot(event, widget(), { kinds }, false);
     if (why instanceof ReconcileFailure) return why.reason;
     return why instanceof StillListingError ? "listing" : undefined;
   }
@@ -60,7 +61,7 @@ describe("Completeness", () => {
 
   it("waits if the objects' own kind has another scope than at the beginning, and says what to do", () => {
     for (const event of ["reconcile", "finalize"] as const) {
-      const why = readiness().whyNot(event, globalWidget(), [], false);
+      const why = readiness().whyNot(event, globalWidget(), NOTHING, false);
       assert.match(why?.message ?? "", /Widget had the scope Namespaced .*Deploy the operator again\./);
     }
   });
@@ -71,7 +72,7 @@ describe("Completeness", () => {
       const owner = { namespace: "shop", name: "widget", uid: "widget-uid" };
       const cycles = { ownerOf: () => (left-- > 0 ? owner : undefined), madeOf: () => ["child-uid"] };
       const found = widget({ labels: { [OWNER_UID_LABEL]: "child-uid" } });
-      return readiness(cycles).whyNot("reconcile", found, [], false);
+      return readiness(cycles).whyNot("reconcile", found, NOTHING, false);
     };
     assert.equal(whyRefused(5), undefined);
     const why = whyRefused(6);
@@ -123,6 +124,22 @@ describe("Completeness", () => {
     assert.equal(isFollowed({ resource: THING, namespace, problem: FORBIDDEN }), true);
     assert.equal(isFollowed({ resource, namespace, problem: FORBIDDEN }), false);
     assert.equal(isFollowed({ resource, namespace, problem: new ApiError(404, {}, "GET") }), false);
+  });
+
+  it("needs a namespace that it may not list only for objects that are there, or have had children there", () => {
+    notSynced = [{ resource: CONFIG_MAPS, namespace: "gone", problem: FORBIDDEN }];
+    const whyNotOf = (namespaces: readonly string[] | undefined, namespace = "shop") =>
+      readiness().whyNot("reconcile", widget({ namespace }), { kinds: REMEMBERED, namespaces }, true)?.name;
+    assert.equal(whyNotOf(["far"]), undefined);
+    for (const needed of [
+      whyNotOf(["far", "gone"]),
+      whyNotOf(["far"], "gone"),
+      whyNotOf([]),
+      whyNotOf(undefined),
+    ])
+      assert.equal(needed, "ReconcileFailure");
+    notSynced = [{ resource: CONFIG_MAPS, namespace: "gone", problem: undefined }];
+    assert.equal(whyNotOf(["far"]), "StillListingError");
   });
 
   it("finalizes without what it may not list, and not without what it may list and cannot", () => {

@@ -5,9 +5,10 @@ import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { Selection } from "../../runtime/kubernetes/list";
 import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { learnChildren } from "../../runtime/pod/withoutWatches/learnChildren";
+import { type LearnChildrenOptions, learnChildren } from "../../runtime/pod/withoutWatches/learnChildren";
 import { applied, CONFIG_MAPS, configMap, MANAGER, operator, WIDGETS, widget } from "./support/objects";
 
 const GAUGES: Resource = {
@@ -59,17 +60,30 @@ describe("what a run learns of an object's children, if it is the first one of a
   }
 });
 
+/** What is special about the object. */
+interface Circumstances extends Partial<LearnChildrenOptions> {
+  readonly metadata?: Partial<ObjectMeta>;
+  /** The only namespace in which the kind cannot be listed. */
+  readonly where?: string;
+}
+
 describe("what a run learns of an object's children, if one kind cannot be listed", () => {
   /** Learns the children of an object whose newest generation a run has handled before. @returns the uids of those that are known */
   async function learn(
     problem: Error,
     kinds: readonly string[] = [],
     known: KubernetesObject[] = [],
-    metadata: Partial<ObjectMeta> = {},
+    { metadata = {}, where, ...more }: Circumstances = {},
   ) {
     const client = {
-      list: async ({ kind }: Resource, _: object, onPage: (items: KubernetesObject[]) => void) => {
-        if (kind === "Gauge") throw problem;
+      list: async (
+        { kind }: Resource,
+        { namespace }: Selection,
+        onPage: (items: KubernetesObject[]) => void,
+      ) => {
+        const isRefused = kind === "Gauge" && (where === undefined || namespace === where);
+        if (isRefused) throw problem;
+        if (kind === "Gauge") return "5";
         onPage([childOf(CONFIG_MAPS, "settings")]);
         return "5";
       },
@@ -83,6 +97,7 @@ describe("what a run learns of an object's children, if one kind cannot be liste
       children,
       memory: { kinds },
       isElsewhere: false,
+      ...more,
     });
     return children.of("widget-uid").map(({ uid }) => uid);
   }
@@ -103,13 +118,23 @@ describe("what a run learns of an object's children, if one kind cannot be liste
     await assert.rejects(learn(new ApiError(404, {}, "GET"), kinds), UnknownKindError);
   });
 
+  it("are those of the other kinds if it may not be listed in a namespace in which the object has had none", async () => {
+    const kinds = ["gauges.example.com/v1/Gauge"];
+    const elsewhere = { isElsewhere: true, operator: operator({ namespaces: ["shop", "gone", "far"] }) };
+    const learnIn = (namespaces: readonly string[]) =>
+      learn(FORBIDDEN, kinds, [], { ...elsewhere, memory: { kinds, namespaces }, where: "gone" });
+    assert.deepEqual(await learnIn(["far"]), ["settings"]);
+    await assert.rejects(learnIn(["far", "gone"]), FORBIDDEN);
+    await assert.rejects(learnIn([]), FORBIDDEN);
+  });
+
   it("are those of the other kinds if the object is being deleted, although it has had children of that kind", async () => {
     const [kinds, metadata] = [
       ["gauges.example.com/v1/Gauge"],
       { deletionTimestamp: "2026-11-21T10:00:00Z" },
     ];
-    assert.deepEqual(await learn(FORBIDDEN, kinds, [], metadata), ["settings"]);
-    await assert.rejects(learn(BROKEN, kinds, [], metadata), BROKEN);
+    assert.deepEqual(await learn(FORBIDDEN, kinds, [], { metadata }), ["settings"]);
+    await assert.rejects(learn(BROKEN, kinds, [], { metadata }), BROKEN);
   });
 
   it("are not known while the API server is busy or away", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { RememberedPlaces } from "../../runtime/reconcile/completeness";
 import { CustomResources } from "../../runtime/watch/customResources";
 import { StillListingError } from "../../runtime/watch/kindWatch";
 import { configMap, operator, WIDGETS } from "./support/objects";
@@ -145,7 +146,7 @@ describe("Reconciler", () => {
 
   it("says why it looks for no children elsewhere: a kind of children cannot be listed", async () => {
     world.given({ finalizers: [ELSEWHERE], deletionTimestamp: DELETED });
-    const whyNot = (event: string, _: object, kinds: readonly string[]) =>
+    const whyNot = (event: string, _: object, { kinds }: RememberedPlaces) =>
       event === "finalize" && kinds.includes("v1/ConfigMap")
         ? new ReconcileFailure("KindNotListed", "the server of the kind is away")
         : undefined;

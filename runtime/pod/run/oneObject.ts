@@ -118,7 +118,7 @@ export class OneObject {
       operator,
       resource,
       childResources: kinds.found,
-      whyNot: (_event, _object, remembered) => kinds.whyUnknown(remembered),
+      whyNot: (_event, _object, remembered) => kinds.whyUnknown(remembered.kinds),
       whyUnknown: (kind) => kinds.whyUnknown([kindKey(kind)]),
       pool,
       // The resync that submits the runs looks at schedules by the same clock.

@@ -7,9 +7,8 @@ import { UnknownKindError } from "../../kubernetes/discovery";
 import { ApiError, isApiError, isBusy } from "../../kubernetes/errors";
 import { conditionsIn, isNewer, type KubernetesObject } from "../../kubernetes/objects";
 import { isListed, isSameKind, kindKey, type Resource, scopesOf } from "../../kubernetes/resource";
-import type { Memory } from "../../memory/memory";
 import { OWNER_UID_LABEL } from "../../names";
-import { isOutOfReach } from "../../reconcile/completeness";
+import { isOutOfReach, isPlaceOfChildren, type RememberedPlaces } from "../../reconcile/completeness";
 
 /** What {@link learnChildren} works with. */
 export interface LearnChildrenOptions {
@@ -20,7 +19,7 @@ export interface LearnChildrenOptions {
   /** The store that learns the children. */
   readonly children: ChildStore;
   /** The engine's memory of the object. */
-  readonly memory: Pick<Memory, "kinds">;
+  readonly memory: RememberedPlaces;
   /** Whether the object may have children outside of its own namespace. */
   readonly isElsewhere: boolean;
   /** The uids of deleted objects with this name that have children left: these are listed too. @default none */
@@ -35,7 +34,7 @@ export interface LearnChildrenOptions {
  * remember what it had applied, and every kind is listed.
  *
  * As with a resident runner, a kind that cannot be listed holds up only the objects of which the engine remembers children of
- * that kind. If that is because we may not list it, it holds up no object that is being deleted: our rights in a namespace go before
+ * that kind there. If that is because we may not list it, it holds up no object that is being deleted: our rights in a namespace go before
  * the objects in it.
  *
  * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
@@ -74,7 +73,8 @@ export async function learnChildren(
         const other = versions.get(kindKey(resource));
         if (other === undefined || isNewer(other, version)) versions.set(kindKey(resource), version);
       } catch (error) {
-        const isNeeded = isRemembered && !(isGoing && isOutOfReach(error));
+        const isPlace = isPlaceOfChildren(object, memory, resource, namespace);
+        const isNeeded = isPlace && !(isGoing && isOutOfReach(error));
         if (!isNeeded && error instanceof ApiError && !isBusy(error)) {
           // The run itself may have applied some of them.
           for (const child of children.of(uid)) if (isItsKind(kindKey(child.resource))) listed.add(child.uid);

@@ -16,6 +16,7 @@ const FINALIZES = operatorOf("namespace-finalizes", { finalize: true });
 const ELSEWHERE = operatorOf("namespace-elsewhere");
 const RECREATED = operatorOf("namespace-recreated");
 const STARTS = operatorOf("namespace-starts");
+const THIRD = operatorOf("namespace-third");
 const UNLISTED = operatorOf("namespace-unlisted", { finalize: true });
 const LEAVES = operatorOf("namespace-leaves");
 
@@ -55,6 +56,26 @@ describe("when a namespace is deleted that an operator lists", function () {
         await api.assertGone(far);
       },
     ),
+
+    "and is gone, an object with a child in a third one is served, also by an engine that starts then": {
+      options: { ...THIRD, namespaces: [...THIRD.namespaces, "namespace-third-far"] },
+      play: async (operator) => {
+        const { api } = operator.cluster;
+        const [goes, stays] = THIRD.namespaces;
+        const far = (data: Record<string, string>) =>
+          inNamespace(configMap("far", data), "namespace-third-far");
+        const engine = await operator.start();
+        await apply(operator, "here", stays, far({ step: "1" }));
+        await ready(operator, "here", stays);
+        await api.delete(namespace(goes));
+        await eventually(() => api.assertGone(namespace(goes)), DELETION);
+        await engine.stop();
+        await operator.start({ identity: "two" });
+        await apply(operator, "here", stays, far({ step: "2" }));
+        await ready(operator, "here", stays);
+        assert.deepEqual((await api.get(far({})))["data"], { step: "2" });
+      },
+    },
 
     "and created again, its objects say that the operator has no rights there, and what to do":
       withNamespaces(RECREATED, async ({ operator, api, goes, stays }) => {
