@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from "commander";
 import { asCommandError, CommandError, complaintOfSystem, EXIT_CODES, UsageError } from "./commandError";
 import { endedAtOnce, interruptForClosedOutput, interruptible } from "./interruption";
+import { safe } from "./terminal";
 
 /**
  * A command: its arguments, and its action. The arguments and options have their values when the action is called. It returns the
@@ -51,7 +52,8 @@ export async function runCommand(
 function report(thrown: unknown): number {
   const error = asCommandError(thrown);
   if (error instanceof CommandError) {
-    if (error.message) process.stderr.write(`${error.message}\n`);
+    // The API server and its webhooks may quote anybody.
+    if (error.message) process.stderr.write(`${safe(error.message)}\n`);
     return error.exitCode;
   }
   const stack = error instanceof Error ? error.stack : String(error);

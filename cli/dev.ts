@@ -31,7 +31,7 @@ import { findProject } from "./project";
 import { formatLog, formatReconcile } from "./reconcileLine";
 import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
 import { type OtherHandler, runOperator } from "./runOperator";
-import { print, progress, styleFor } from "./terminal";
+import { print, progress, safe, styleFor } from "./terminal";
 
 /** @see dev */
 export interface DevOptions extends ClusterOptions, OperatorsOptions {
@@ -174,7 +174,7 @@ async function work(
     },
     onRenew: (operator) => debugging?.renew(operator),
     onNotice: print,
-    onError: (error) => print(style("red", error.message)),
+    onError: (error) => print(style("red", safe(error.message))),
   });
   const edited = (files: readonly string[]) => void workshop.edited(files);
   const watches = folders.map(
@@ -253,7 +253,7 @@ async function run({
     },
     onSilence: (silence) =>
       print(style("yellow", formatSilence(operator, silence, containers !== undefined))),
-    onNotice: (notice) => print(style("dim", `${operator.name}: ${notice}`)),
+    onNotice: (notice) => print(style("dim", `${operator.name}: ${safe(notice)}`)),
     onHandlerLog: (text) => print(formatLog(text, style)),
   });
 }

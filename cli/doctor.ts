@@ -4,11 +4,10 @@ import type { Finding } from "./doctor/checkup";
 import { missing, warning } from "./doctor/checkup";
 import { examineCluster } from "./doctor/cluster";
 import { examineHandlers, examineMachine } from "./doctor/machine";
-import { safe } from "./inspect/formatRun";
 import { withCluster } from "./inspect/session";
 import type { ClusterOptions } from "./openCluster";
 import type { HandlersOptions } from "./project";
-import { print, type Style, styleFor } from "./terminal";
+import { print, type Style, safe, styleFor } from "./terminal";
 
 /** @see doctor */
 export interface DoctorOptions extends ClusterOptions, HandlersOptions {

@@ -4,14 +4,13 @@ import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects
 import { HttpTransport } from "../runtime/kubernetes/transport";
 import { identityIn, identityOf } from "../runtime/names";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
-import { safe } from "./inspect/formatRun";
 import { installedOperators, tellLeftOut, unreadableError } from "./inspect/installed";
 import { followLogs, type LogSource, type PodLine, readLog, sourcesOf } from "./inspect/podLog";
 import { type InstalledOperator, noneHandles } from "./inspect/readInstalled";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
-import { print, progress, type Style, styleFor } from "./terminal";
+import { print, progress, type Style, safe, styleFor } from "./terminal";
 
 const NOTHING_INSTALLED =
   "No operator is installed in this cluster. argosy dev prints its operators' logs in its own terminal.";

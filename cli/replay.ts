@@ -11,7 +11,7 @@ import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import { formatReference, referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
-import { indent, print, progress, styleFor } from "./terminal";
+import { indent, print, progress, safe, styleFor } from "./terminal";
 import { until } from "./until";
 
 /** @see replay */
@@ -106,6 +106,6 @@ async function ended(
 
 function tell(run: Run, { json, wait }: ReplayOptions): number {
   print(json ? JSON.stringify(run) : formatRun(run, new Date(), styleFor(process.stdout)));
-  if (!json && run.log) print(indent(run.log));
+  if (!json && run.log) print(indent(safe(run.log)));
   return !wait || run.phase === "Succeeded" ? EXIT_CODES.fine : EXIT_CODES.failed;
 }

@@ -7,7 +7,7 @@ import { HOW_LONG_KEPT, listRuns, type SeenRuns } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
-import { indent, print, progress, styleFor } from "./terminal";
+import { indent, print, progress, safe, styleFor } from "./terminal";
 
 /** @see runs */
 export interface RunsOptions extends ClusterOptions, NamespaceOptions {
@@ -28,7 +28,7 @@ export async function runs(of: string | undefined, options: RunsOptions): Promis
     const [now, style] = [new Date(), styleFor(process.stdout)];
     for (const run of chosen) {
       print(options.json ? JSON.stringify(run) : formatRun(run, now, style));
-      if (options.log && !options.json && run.log) print(indent(run.log));
+      if (options.log && !options.json && run.log) print(indent(safe(run.log)));
     }
     if (unseen) progress(`Some runs may not be listed, because ${unseen}.`);
     else if (chosen.length === 0) progress(`There are no such runs. ${HOW_LONG_KEPT}`);

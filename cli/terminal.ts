@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { clean } from "../runtime/text/clean";
 
 /** The writer that receives the output instead of the streams, if there is one. */
 let above: ((text: string) => void) | undefined;
@@ -9,10 +10,19 @@ export function print(line: string): void {
   else process.stdout.write(`${line}\n`);
 }
 
-/** Prints a line about a command's progress on standard error, because standard output is for the command's result. */
+/**
+ * Prints a line about a command's progress on standard error, because standard output is for the command's result. It has no
+ * colours, and may quote others.
+ */
 export function progress(line: string): void {
-  if (above && process.stderr.isTTY) above(`${line}\n`);
-  else process.stderr.write(`${line}\n`);
+  const shown = `${safe(line)}\n`;
+  if (above && process.stderr.isTTY) above(shown);
+  else process.stderr.write(shown);
+}
+
+/** Text from others, without control characters of terminals. */
+export function safe(text: string): string {
+  return clean(text, Number.POSITIVE_INFINITY);
 }
 
 /**

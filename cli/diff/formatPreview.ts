@@ -1,8 +1,7 @@
 import { writeJson } from "../../runtime/json/json";
 import type { FieldChange } from "../../runtime/kubernetes/changedFields";
-import { safe } from "../inspect/formatRun";
 import { formatReference, type ObjectReference } from "../objectReference";
-import { indent, lastLines, type Style } from "../terminal";
+import { indent, lastLines, type Style, safe } from "../terminal";
 import type { ChildFate, ChildPreview, ObjectPreview } from "./preview";
 
 /** How each fate is shown. */

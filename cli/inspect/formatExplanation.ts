@@ -1,7 +1,7 @@
 import { formatReference } from "../objectReference";
-import { indent, lastLines, type Style } from "../terminal";
+import { indent, lastLines, type Style, safe } from "../terminal";
 import type { Explanation } from "./explanation";
-import { ago, formatRun, safe } from "./formatRun";
+import { ago, formatRun } from "./formatRun";
 
 /** The most lines of the handler's log that are shown. The run has all of them. */
 const MOST_WORDS = 12;

@@ -1,7 +1,6 @@
 import { isFailure } from "../../runtime/argo/workflows";
 import { formatName } from "../../runtime/kubernetes/objects";
-import { clean } from "../../runtime/text/clean";
-import { formatDuration, type Style } from "../terminal";
+import { formatDuration, type Style, safe } from "../terminal";
 import type { Run } from "./runs";
 
 /** A run in a line: a mark, its name, its object, its time and its result. */
@@ -11,11 +10,6 @@ export function formatRun(run: Run, now: Date, style: Style): string {
   const about = object ? formatName(object) : "";
   const traced = traceId === undefined ? "" : `  ${style("dim", `trace ${traceId}`)}`;
   return `${markOf(phase, style)} ${safe(name)}  ${safe(about)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}${traced}`;
-}
-
-/** Text from others, without control characters of terminals. */
-export function safe(text: string): string {
-  return clean(text, Number.POSITIVE_INFINITY);
 }
 
 /** "3 min 5 s ago" */

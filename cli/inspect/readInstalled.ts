@@ -1,7 +1,7 @@
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
 import type { Operator } from "../../runtime/definition/definition";
 import { isRecord } from "../../runtime/json/json";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { isDnsName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { DEFINITION_FILE, flawsOf } from "../../runtime/pod/definitionFile";
 
 /** The part of an operator's definition that an installed operator reveals. */
@@ -57,6 +57,23 @@ const NEEDED_OF_KIND = {
   namespaced: "a boolean",
 } as const;
 
+/** A kind has the form of a DNS label, and mostly capitals. */
+const KIND = /^[a-z]([-a-z0-9]*[a-z0-9])?$/i;
+/**
+ * Fields that become parts of paths, and that commands show. Anybody who may create ConfigMaps in a namespace can make up a
+ * definition there.
+ */
+const NAMES: Readonly<Record<string, (text: string) => boolean>> = {
+  name: isLabel,
+  installation: isLabel,
+};
+const NAMES_OF_KIND: typeof NAMES = {
+  group: (text) => text === "" || isDnsName(text),
+  version: isLabel,
+  kind: (text) => KIND.test(text),
+  plural: isLabel,
+};
+
 /**
  * What to do if the cluster lacks what was deployed to it. Pulumi believes its own state, and does not see what others deleted,
  * unless it refreshes.
@@ -98,7 +115,7 @@ export function readInstalled({ metadata, data }: KubernetesObject): InstalledOp
 
 /** Whether the definition of an operator could be read. */
 export function isReadable(found: InstalledOperator | UnreadableOperator): found is InstalledOperator {
-  return !("complaint" in found);
+  return "customResource" in found;
 }
 
 /** The part of {@link InstalledOperators} that says what is not known of them. */
@@ -141,8 +158,23 @@ function flawsIn(definition: unknown, argosyVersion: string | undefined): string
   const { customResource, namespaces, watch } = definition;
   return [
     ...flawsOf(definition, argosyVersion === ARGOSY_VERSION ? { ...NEEDED, ...NEEDED_OF_OURS } : NEEDED),
-    ...(isRecord(customResource) ? flawsOf(customResource, NEEDED_OF_KIND) : []),
+    ...badNames(definition, NAMES),
+    ...(isRecord(customResource)
+      ? [...flawsOf(customResource, NEEDED_OF_KIND), ...badNames(customResource, NAMES_OF_KIND)]
+      : []),
     ...(namespaces === "all" || Array.isArray(namespaces) ? [] : ["namespaces is not a list"]),
     ...(watch === undefined || (isRecord(watch) && isRecord(watch["labels"])) ? [] : ["watch has no labels"]),
   ];
+}
+
+/** The texts of a definition that are not the names that they must be: "installation is not a name". */
+function badNames(definition: Readonly<Record<string, unknown>>, names: typeof NAMES): string[] {
+  return Object.entries(names).flatMap(([field, isName]) => {
+    const text = definition[field];
+    return typeof text === "string" && !isName(text) ? [`${field} is not a name`] : [];
+  });
+}
+
+function isLabel(text: string): boolean {
+  return isDnsName(text) && !text.includes(".");
 }

