@@ -39,10 +39,64 @@ export async function installedOperators(client: KubernetesClient): Promise<Inst
     { near: [DEFAULT_HOME] },
   ).catch(ifRefused(403, UNSEEN));
   const newest = newestOf(objects);
+  const found = await realOnes(client, newest.filter(isReadable));
+  const isUnreadable = (each: InstalledOperator | UnreadableOperator): each is UnreadableOperator =>
+    !isReadable(each);
   return {
-    operators: newest.filter(isReadable),
-    unreadable: newest.filter((each): each is UnreadableOperator => !isReadable(each)),
+    operators: found.filter(isReadable),
+    unreadable: [...newest, ...found].filter(isUnreadable),
     unseen,
+  };
+}
+
+const BINDINGS = builtIn("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
+
+/**
+ * The real one of several operators with the same identity. There can be only one, but anybody who may create ConfigMaps in a
+ * namespace can make up another one there. Only an administrator can write the binding of the real one's account. The binding names
+ * the namespace. Without the right to read it, none of them is used.
+ */
+async function realOnes(
+  client: KubernetesClient,
+  found: readonly InstalledOperator[],
+): Promise<(InstalledOperator | UnreadableOperator)[]> {
+  const identities = [...new Set(found.map(identityOf))];
+  const groups = identities.map(async (identity) => {
+    const same = found.filter((each) => identityOf(each) === identity);
+    if (same.length === 1) return same;
+    const home = await homeOfAccount(client, runnerBindingOf(identity));
+    const real = same.filter((each) => each.home === home);
+    return real.length > 0 ? real : same.map((each) => contested(each, same));
+  });
+  return (await Promise.all(groups)).flat();
+}
+
+/** The ClusterRoleBinding of the account of an operator with this identity. Every operator has one. */
+export function runnerBindingOf(identity: string): string {
+  return `${identity}-runner`;
+}
+
+/** The namespace of the account that a binding names. Undefined if there is no such binding, or it may not be read. */
+async function homeOfAccount(client: KubernetesClient, name: string): Promise<string | undefined> {
+  const binding = await client
+    .get(BINDINGS, { name })
+    .catch(ifRefused<KubernetesObject | undefined>(403, undefined));
+  const [subject] = (binding?.["subjects"] ?? []) as readonly { namespace?: string }[];
+  return subject?.namespace;
+}
+
+function contested(
+  { name, home, argosyVersion, ...operator }: InstalledOperator,
+  same: readonly InstalledOperator[],
+): UnreadableOperator {
+  const identity = identityOf({ name, ...operator });
+  const homes = same.map((each) => each.home).join(" and ");
+  return {
+    ...{ name, home, argosyVersion },
+    complaint: `found in the namespaces ${homes}, and only one of these operators can be real`,
+    remedy:
+      `The ClusterRoleBinding ${runnerBindingOf(identity)} names the namespace of the real one: ask for the right to get it. In ` +
+      `the others, delete the ConfigMaps with the labels ${SELECTOR}.`,
   };
 }
 

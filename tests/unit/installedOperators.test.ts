@@ -6,11 +6,12 @@ import { formatFinding } from "../../cli/doctor";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { installedOperators, kindsOf, tellLeftOut } from "../../cli/inspect/installed";
 import { plain } from "../../cli/terminal";
+import { buildRoles } from "../../components/manifests/operator/rbac";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest, ObjectName } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
 import { removeFolder, writeFolder } from "./operatorFolder";
@@ -37,7 +38,16 @@ function configMap(name: string, version: string | undefined, content: unknown):
 
 /** A cluster with these ConfigMaps, in which nothing else may be listed. */
 function clusterWith(...configMaps: readonly KubernetesObject[]): KubernetesClient {
+  return clusterThat(async () => undefined, ...configMaps);
+}
+
+/** The same, with objects that are read by their names. */
+function clusterThat(
+  get: (resource: Resource, name: ObjectName) => Promise<KubernetesObject | undefined>,
+  ...configMaps: readonly KubernetesObject[]
+): KubernetesClient {
   return {
+    get,
     read: async () => ({ gitVersion: "v1.34.0", resources: [] }),
     list: async () => {},
     listAll: async ({ kind }: Resource) => {
@@ -107,6 +117,46 @@ describe("the installed operators", () => {
     const found = await installedOperators(clusterWith(configMap("cache", ARGOSY_VERSION, forged)));
     const { stderr } = await captured(async () => tellLeftOut(found));
     assert.deepEqual([found.operators.length, stderr], [1, ""]);
+  });
+
+  it("are where an administrator put them, wherever a tenant has made up the same one", async () => {
+    const real = configMap("cache", ARGOSY_VERSION, cache);
+    // It is older than the real one, whose definition has changed since.
+    const forged = configMap("cache", ARGOSY_VERSION, { ...cache, namespaces: ["team"] });
+    const made = [{ ...forged, metadata: { ...forged.metadata, namespace: "team" } }, real];
+    const account = { namespace: "argosy", serviceAccountName: "cache-runner" };
+    for (const namespaces of ["all", ["argosy", "b"]] as const) {
+      const roles: Manifest[] = buildRoles(operator({ name: "cache", namespaces }), account);
+      const found = await installedOperators(
+        clusterThat(
+          async ({ kind }, { name }) => {
+            const isIt = (each: Manifest) => each.kind === kind && each.metadata.name === name;
+            return roles.find(isIt) as KubernetesObject | undefined;
+          },
+          ...made,
+        ),
+      );
+      assert.deepEqual(
+        found.operators.map(({ home }) => home),
+        ["argosy"],
+      );
+      assert.deepEqual(found.unreadable, []);
+    }
+    const refused = clusterThat(
+      async () => {
+        throw new ApiError(403, { message: "forbidden" }, "GET binding");
+      },
+      ...made,
+    );
+    for (const cluster of [refused, clusterWith(...made)]) {
+      const found = await installedOperators(cluster);
+      assert.deepEqual([found.operators, found.unreadable.map(({ home }) => home)], [[], ["team", "argosy"]]);
+      const { stderr } = await captured(async () => tellLeftOut(found));
+      assert.match(
+        stderr,
+        /It was found in the namespaces team and argosy, and only one .* argosy\.cache-runner /,
+      );
+    }
   });
 
   it("have the kind of their runs also under their former names, unless another operator has such a name now", async () => {
