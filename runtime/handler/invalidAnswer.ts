@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "../failure";
 import { writeJson } from "../json/json";
-import { cut } from "../text/cut";
+import { CUT, cut } from "../text/cut";
 
 /** The most characters of a handler's output that a sentence quotes. */
 const LONGEST_QUOTE = 80;
@@ -34,6 +34,17 @@ export function checkKeys(
 /** A text in quotes, no longer than can be read. */
 export function quote(text: string): string {
   return `"${cut(text, LONGEST_QUOTE)}"`;
+}
+
+/** Where the values of a Secret begin, in JSON or in what a language prints of a map, be it a text within a text. */
+const VALUES = /\b((?:data|stringData)["'\\]*\s*[:=]).*/s;
+
+/**
+ * A line of a handler in quotes, as far as the first values of a Secret. The line is no answer, so nobody has learnt these values, and
+ * nobody could mask them.
+ */
+export function quoteLine(line: string): string {
+  return quote(line.replace(VALUES, `$1${CUT}`));
 }
 
 /** A value as JSON has it, no longer than can be read. */

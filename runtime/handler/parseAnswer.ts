@@ -4,7 +4,7 @@ import { isRecord, isText, readJson, writeJson } from "../json/json";
 import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
-import { checkKeys, invalid, quote, shown } from "./invalidAnswer";
+import { checkKeys, invalid, quote, quoteLine, shown } from "./invalidAnswer";
 import { conditionsAnswered, eventsAnswered } from "./parseReports";
 
 /** The longest line with which a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
@@ -44,7 +44,7 @@ export function textOf(line: Buffer): string {
     return UTF8.decode(line);
   } catch {
     throw invalid(
-      `a line that is not UTF-8: ${quote(line.toString("utf8"))}. Write UTF-8 to standard output`,
+      `a line that is not UTF-8: ${quoteLine(line.toString("utf8"))}. Write UTF-8 to standard output`,
     );
   }
 }
@@ -59,10 +59,10 @@ export function readAnswerLine(line: string): AnswerLine {
     answer = readJson(line);
   } catch {
     throw invalid(
-      `a line that is not JSON: ${quote(line)}. Write the answer as one line of JSON, and print log lines to standard error`,
+      `a line that is not JSON: ${quoteLine(line)}. Write the answer as one line of JSON, and print log lines to standard error`,
     );
   }
-  if (!isRecord(answer)) throw invalid(`${quote(line)} where a JSON object was expected`);
+  if (!isRecord(answer)) throw invalid(`${quoteLine(line)} where a JSON object was expected`);
   return { id: answer["id"], answer };
 }
 
@@ -70,7 +70,7 @@ export function readAnswerLine(line: string): AnswerLine {
 export function unknownId(line: string, id: unknown): ReconcileFailure {
   const complaint = id === undefined ? 'no "id"' : `"id" is ${shown(id)}, which no request had,`;
   return invalid(
-    `${complaint} in ${quote(line)}. Echo the request's id in each answer: {"id": request.id, ...}`,
+    `${complaint} in ${quoteLine(line)}. Echo the request's id in each answer: {"id": request.id, ...}`,
   );
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerAnswer, HandlerEvent } from "../../runtime/handler/contract";
-import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
+import { parseAnswer, readAnswerLine, textOf, unknownId } from "../../runtime/handler/parseAnswer";
 import { anyCharacter } from "./support/anyCharacter";
 
 /** The answer that a line is read as; undefined where it is refused as the contract has it. */
@@ -227,6 +227,35 @@ describe("parseAnswer", () => {
     const state = { ids: Array.from({ length: 3_000 }, () => "9007199254740993") };
     const line = JSON.stringify({ children: [], state }).replaceAll('"9007199254740993"', "9007199254740993");
     assert.ok("state" in parseAnswer(readAnswerLine(line).answer, "reconcile"));
+  });
+
+  it("quotes no value of a Secret in a line that is no answer, since nobody has learnt it", () => {
+    const kind = { apiVersion: "v1", kind: "Secret" };
+    const lines = [
+      JSON.stringify({ children: [{ apiVersion: "v1", data: { a: "aHVudGVy" }, kind: "Secret" }] }),
+      JSON.stringify({ children: [{ stringData: { a: "hunter" }, ...kind }] }),
+    ];
+    const printed = [
+      ...lines.map((line) => `answer: ${line}`),
+      ...lines.map((line) => JSON.stringify(line)),
+      "{'children': [{'stringData': {'password': 'hunter'}, 'kind': 'Secret'}]}",
+      "map[children:[map[apiVersion:v1 data:map[a:aHVudGVy] kind:Secret]]]",
+    ];
+    const said = [
+      ...printed.map((line) => problemOf(line)),
+      ...lines.map((line) => unknownId(line, undefined).message),
+      ...lines.map((line) => {
+        try {
+          return textOf(Buffer.concat([Buffer.from(line), Buffer.from([0xff])]));
+        } catch (error) {
+          return (error as Error).message;
+        }
+      }),
+    ];
+    for (const message of said) {
+      assert.match(message, /[dD]ata["'\\]*:…"/);
+      assert.doesNotMatch(message, /hunter|aHVudGVy/);
+    }
   });
 
   const refused: [string, unknown, RegExp, HandlerEvent?][] = [
