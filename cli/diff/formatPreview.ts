@@ -44,7 +44,10 @@ export function formatPreview(preview: ObjectPreview, style: Style, details = fa
   if (failure) {
     const { log = "" } = failure;
     const words = log.trim() === "" ? [] : [indent(safe(lastLines(log, MOST_WORDS)), "    ")];
-    lines.push(`  ${style("red", "✘")} ${failure.reason}: ${safe(failure.message)}`, ...words);
+    lines.push(
+      `  ${style("red", "✘")} ${failure.reason}: ${safe(failure.message).replaceAll("\n", " ")}`,
+      ...words,
+    );
   } else if (lines.length === 0) return `${title}: ${style("dim", "nothing would change")}`;
   return [title, ...lines].join("\n");
 }

@@ -401,6 +401,12 @@ describe("a preview for people", () => {
       formatPreview({ ...about, result: "failed", children: [], failure }, plain),
       "Cache shop/sessions\n  ✘ HandlerCrashed: it broke\n    KeyError",
     );
+    // At the beginning of a line, it would be a command to GitHub, or the end of the block in the comment of .ci/diff.
+    const lines = { reason: "HandlerError" as const, message: "size\n::stop-commands::x\n~~~~~~" };
+    assert.match(
+      formatPreview({ ...about, result: "failed", children: [], failure: lines }, plain),
+      /HandlerError: size ::stop-commands::x ~~~~~~$/,
+    );
   });
 
   it("counts", () => {
