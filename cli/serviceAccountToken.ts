@@ -13,7 +13,12 @@ import { withLoginRemedy } from "./loginRemedy";
  * @param admin a connection that may create tokens for the account
  */
 export function connectionAs(account: ServiceAccount, admin: ClusterConnection): ClusterConnection {
-  const { certificate: _certificate, privateKey: _privateKey, ...cluster } = admin;
+  const {
+    certificate: _certificate,
+    privateKey: _privateKey,
+    impersonation: _impersonation,
+    ...cluster
+  } = admin;
   let current: Promise<ServiceAccountToken> | undefined;
   return {
     ...cluster,

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import type { Cluster, KubeConfig } from "@kubernetes/client-node";
 import { type ClusterConnection, tokenFromFile } from "../runtime/program";
-import { tokenFileOf } from "./tokenFile";
+import { kubeconfigUser } from "./kubeconfigUser";
 
 /** A kubeconfig, or one of its contexts, that cannot be used. */
 export class KubeconfigError extends Error {
@@ -15,7 +15,7 @@ export class KubeconfigError extends Error {
 
 /**
  * The connection that a kubeconfig describes: client certificates, tokens, files with a token, which are read again when they
- * change, and the login programs of the cloud providers, which are asked again when their token has expired.
+ * change, the login programs of the cloud providers, which are asked again when their token has expired, and whom the user acts as.
  *
  * @param given a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
  * @default `$KUBECONFIG`, else
@@ -63,8 +63,8 @@ export async function connectionFromKubeconfig(
   refuseUnreachable(cluster);
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   const user = config.getCurrentUser()?.name;
-  // As for kubectl, it takes precedence over a token in the kubeconfig itself.
-  const tokenFile = user === undefined || isText(source) ? undefined : tokenFileOf(source, user);
+  // As for kubectl, a token's file takes precedence over a token in the kubeconfig itself.
+  const { tokenFile, impersonation } = user === undefined ? {} : kubeconfigUser(source, isText(source), user);
   const tls: RequestOptions = {};
   await config.applyToHTTPSOptions(tls);
   return {
@@ -75,6 +75,7 @@ export async function connectionFromKubeconfig(
     ...(isPem(tls.ca) && { certificateAuthority: tls.ca }),
     ...(isPem(tls.cert) && { certificate: tls.cert }),
     ...(isPem(tls.key) && { privateKey: tls.key }),
+    ...(impersonation && { impersonation }),
     token: tokenFile ? tokenFromFile(tokenFile) : () => bearerToken(config),
   };
 }

@@ -188,6 +188,7 @@ export class HttpTransport {
     agent: Agent,
     leave: () => void,
   ): Promise<IncomingMessage> {
+    const { connection } = this;
     const { token, secureContext } = await this.credentials(request);
     const { signal } = request;
     // It may have been closed during the wait for the token. A stream does not pass the gate.
@@ -207,6 +208,7 @@ export class HttpTransport {
           accept: request.accept ?? "application/json",
           "user-agent": "argosy",
           ...(token && { authorization: `Bearer ${token}` }),
+          ...connection.impersonation,
           ...(body !== undefined && {
             "content-type": request.contentType ?? "application/json",
             "content-length": Buffer.byteLength(body),

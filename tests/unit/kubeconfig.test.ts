@@ -3,10 +3,13 @@ import { utimesSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
 import { openUsersCluster } from "../../cli/openCluster";
+import { connectionAs } from "../../cli/serviceAccountToken";
 import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 import { errorOf } from "./support/failures";
+import { json, TestApiServer } from "./support/testApiServer";
 
 const KUBECONFIG = {
   apiVersion: "v1",
@@ -70,6 +73,48 @@ describe("the connection of a kubeconfig", () => {
     addFiles(root, { "tokens/u": "second\n" });
     utimesSync(path.join(root, "tokens", "u"), 1, 1);
     assert.equal(await token?.(), "second");
+  });
+
+  it("acts as whom the kubeconfig names, as kubectl does, and never with the user's own rights", async () => {
+    const token = { metadata: {}, spec: { expirationSeconds: 3600 }, status: { token: "account" } };
+    const api = await TestApiServer.start(({ method }, response) =>
+      json(response, method === "POST" ? token : {}),
+    );
+    const user = {
+      ...{ token: "t", as: "viewer@example.com", "as-uid": "7", "as-groups": ["readers", "guests"] },
+      "as-user-extra": { "example.com/scopes": ["read"] },
+    };
+    const kubeconfig = { ...JSON.parse(api.kubeconfig()), users: [{ name: "u", user }] };
+    addFiles(root, { acting: kubeconfig });
+    try {
+      for (const source of [path.join(root, "acting"), JSON.stringify(kubeconfig)]) {
+        const connection = await connectionFromKubeconfig(source);
+        const account = connectionAs({ namespace: "argosy", name: "shop-runner" }, connection);
+        for (const each of [connection, account]) {
+          const client = new KubernetesClient(each);
+          await client.read("/version");
+          client.close();
+        }
+      }
+      const acting = [
+        ...["impersonate-user", "impersonate-uid", "impersonate-group"],
+        "impersonate-extra-example.com%2fscopes",
+      ];
+      const seen = api.calls.map(({ method, headers }) => [
+        ...[method, headers.authorization],
+        ...acting.map((header) => headers[header]),
+      ]);
+      const whom = ["viewer@example.com", "7", "readers, guests", "read"];
+      const nobody = whom.map(() => undefined);
+      const once = [
+        ["GET", "Bearer t", ...whom],
+        ["POST", "Bearer t", ...whom],
+        ["GET", "Bearer account", ...nobody],
+      ];
+      assert.deepEqual(seen, [...once, ...once]);
+    } finally {
+      await api.stop();
+    }
   });
 
   it("is used although it is no strict YAML, as client-node reads it", async () => {
