@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "../failure";
 import { fingerprint } from "../json/fingerprint";
-import { isRecord } from "../json/json";
+import { escaped, isRecord, isText, scalarText } from "../json/json";
 import { isSecretKind, secretDataOf } from "../kubernetes/kinds";
 import type { Manifest } from "../kubernetes/objects";
 import { CUT, cut } from "../text/cut";
@@ -33,9 +33,10 @@ interface Version {
  * Masks the values of Secrets in all reports: the handler's log, conditions, Events and records.
  *
  * Guarantee (tests/unit/scrubber.test.ts): a value of a Secret that the handler was given or has answered is masked as it is and
- * in base64 if it has 6 characters or more. If a value has several lines, each line of 16 characters or more is masked too. So is
- * the beginning of a value before {@link CUT} (tests/unit/scrubberCuts.test.ts). No more is promised: if a handler reports half of
- * a value, or a value that it changed, this is reported.
+ * in base64 if it has 6 characters or more. If a value has several lines, each line of 16 characters or more is masked too. Both are
+ * masked in JSON as well, as JavaScript, Go and Python write it. So is the beginning of a value before {@link CUT}
+ * (tests/unit/scrubberCuts.test.ts). No more is promised: if a handler reports half of a value, or a value that it changed, this is
+ * reported.
  *
  * Guarantee (tests/unit/scrubber.test.ts): the Secrets of the runs in progress are known. Of other Secrets, the
  * latest are known, within a bound.
@@ -210,8 +211,22 @@ function endOfPart(text: string, at: number): number {
 
 /** The values of a Secret in base64, without those that are names of objects. */
 function hiddenIn(secret: Manifest, names: ReadonlySet<string>): string[] {
-  const encoded = Object.values(secretDataOf(secret)).filter((value) => typeof value === "string");
+  const values = Object.values(secretDataOf(secret));
+  const encoded = values.flatMap((value) => (isText(value) ? [value] : scalarsIn(value).map(inBase64)));
   return encoded.filter((value) => !names.has(textOf(value).trim()));
+}
+
+/** The texts and numbers in a value that should be a text. The API server refuses it, and quotes it. It may have any depth. */
+function scalarsIn(value: unknown): string[] {
+  const left = [value];
+  const texts: string[] = [];
+  for (const each of left) {
+    const text = scalarText(each);
+    if (text !== undefined) texts.push(text);
+    else if (typeof each === "object" && each !== null)
+      for (const inner of Object.values(each)) left.push(inner);
+  }
+  return texts;
 }
 
 /** A Secret without its values, however short they are. `kubectl apply` writes all of them into an annotation once more. */
@@ -233,23 +248,29 @@ function textOf(encoded: string): string {
   return Buffer.from(encoded, "base64").toString("utf8");
 }
 
-/** The forms of values: as they are, without the line end that a file leaves, line by line, and in base64. */
+/** The forms of values: as they are, without the line end that a file leaves, line by line, in JSON, and in base64. */
 function formsOf(hidden: readonly string[]): string[] {
   const values = hidden.flatMap((encoded) => {
     const raw = textOf(encoded);
+    if (raw.includes("\ufffd")) return [encoded];
     const trimmed = ownCopy(raw.trim());
-    const again = Buffer.from(trimmed, "utf8").toString("base64");
-    // In JSON, the ends of lines are escaped.
-    const inJson = ownCopy(JSON.stringify(trimmed).slice(1, -1));
-    const texts = [raw, trimmed, inJson, inAscii(inJson), ...linesOf(trimmed)];
-    return raw.includes("\ufffd") ? [encoded] : [...texts, encoded, again];
+    const texts = [trimmed, ...linesOf(trimmed)];
+    return [raw, ...texts, ...texts.flatMap(inJson), encoded, inBase64(trimmed)];
   });
   return [...new Set(values)].filter((value) => value.length >= SHORTEST_VALUE);
 }
 
-/** A text in JSON as Python's json.dumps writes it by default. @see https://docs.python.org/3/library/json.html#json.dumps */
-function inAscii(json: string): string {
-  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/**
+ * A text in JSON, where the ends of lines are escaped: as JavaScript writes it, and as Go and Python do by default.
+ * @see https://pkg.go.dev/encoding/json#HTMLEscape https://docs.python.org/3/library/json.html#json.dumps
+ */
+function inJson(text: string): string[] {
+  const json = ownCopy(JSON.stringify(text).slice(1, -1));
+  return [json, json.replace(/[<>&\u2028\u2029]/g, escaped), json.replace(/[\u007f-\uffff]/g, escaped)];
+}
+
+function inBase64(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64");
 }
 
 /** The lines of a value that has several. A short line may be a common word, and the frame of a key is the same in each file. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ReconcileFailure } from "../../runtime/failure";
+import { readJson } from "../../runtime/json/json";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Outcome } from "../../runtime/reconcile/outcome";
 import { Scrubber } from "../../runtime/reconcile/scrubber";
@@ -58,6 +59,37 @@ describe("Scrubber", () => {
     scrubber.learn([secret("pässwörd-\u{1f600}\n2")]);
     // python3 -c 'import json; print(json.dumps({"key": "pässwörd-\U0001f600\n2"}))'
     assert.equal(scrubber.text('{"key": "p\\u00e4ssw\\u00f6rd-\\ud83d\\ude00\\n2"}'), '{"key": "***"}');
+  });
+
+  it("masks a value in JSON as Go writes it, whose JSON is safe in HTML", () => {
+    const scrubber = new Scrubber();
+    scrubber.learn([secret("<p&ss\u2028word>\n")]);
+    // json.Marshal("<p&ss\u2028word>") of Go, in the API server's messages and in those of webhooks
+    assert.equal(scrubber.text('{"key":"\\u003cp\\u0026ss\\u2028word\\u003e"}'), '{"key":"***"}');
+  });
+
+  it("masks a line of a value in JSON too", () => {
+    const scrubber = new Scrubber();
+    scrubber.learn([secret('user=admin\npassword="correct horse"\n')]);
+    assert.equal(scrubber.text(JSON.stringify({ line: 'password="correct horse"' })), '{"line":"***"}');
+  });
+
+  it("masks what should be a text in a Secret and is a number or a map, which the API server refuses and quotes", () => {
+    const scrubber = new Scrubber();
+    const metadata = { name: "s", uid: "numbers", resourceVersion: "1" };
+    const data = { apiVersion: "v1", kind: "Secret", metadata, data: { code: 73819264 } };
+    const stringData = readJson(
+      '{"pin":90071992547409931,"short":12345,"config":{"user":{"password":"hunter-22"}}}',
+    );
+    scrubber.learn([data, { ...data, data: undefined, stringData }] as unknown as KubernetesObject[]);
+    const said = "expected string, got &value.valueUnstructured{Value:";
+    for (const number of ["73819264", "90071992547409931"])
+      assert.equal(scrubber.text(`${said}${number}}`), `${said}***}`);
+    assert.equal(scrubber.text("12345"), "12345");
+    assert.equal(
+      scrubber.text('map[string]interface {}{"password":"hunter-22"}'),
+      'map[string]interface {}{"password":"***"}',
+    );
   });
 
   it("masks the base64 of what is no text", () => {
