@@ -6,7 +6,7 @@ import type { Manifest } from "../kubernetes/objects";
 import { CUT, cut } from "../text/cut";
 import { withoutLastApplied } from "../watch/watched";
 import type { Outcome } from "./outcome";
-import { SecretValues, SHORTEST_VALUE } from "./secretValues";
+import { type Comparing, SecretValues, SHORTEST_VALUE } from "./secretValues";
 import type { ReconcileTiming } from "./timeline";
 
 /** Stands for a value that is not reported. */
@@ -19,6 +19,13 @@ const MOST_REMEMBERED = 8 * 1024 * 1024;
 const BESIDE_VALUE = 100;
 /** The longest text that is reported. Only this part of a text is searched. */
 const LONGEST_REPORTED = 16 * 1024;
+
+/**
+ * How many characters of texts and values are compared, and how many more for each character of the texts. If a text is like a long
+ * value at very many places, as one of a single character is, the rest of the text is masked. Otherwise somebody who writes both could
+ * stop this process for minutes.
+ */
+const [MOST_COMPARED, MORE_FOR_EACH] = [2 ** 24, 64];
 
 /** The values of Secrets with the same content. */
 interface Version {
@@ -82,14 +89,20 @@ export class Scrubber {
    * @param longest how many characters are searched. The rest is left out. @default more than is ever reported
    */
   text(whole: string, longest = LONGEST_REPORTED): string {
+    return this.masked(whole, longest, { left: MOST_COMPARED });
+  }
+
+  private masked(whole: string, longest: number, comparing: Comparing): string {
     if (this.values.isEmpty) return whole;
     const text = cut(whole, longest);
+    comparing.left += MORE_FOR_EACH * text.length;
     const parts: string[] = [];
     let from = 0;
     let end = endOfPart(text, 0);
     for (let at = 0; at + SHORTEST_VALUE <= text.length; ) {
       if (at > end) end = endOfPart(text, at);
-      const length = this.values.lengthAt(text, at, end);
+      const length = this.values.lengthAt(text, at, end, comparing);
+      if (comparing.left < 0) return `${parts.join("")}${text.slice(from, at)}${MASK}`;
       if (length === 0) {
         at++;
         continue;
@@ -124,13 +137,16 @@ export class Scrubber {
     };
   }
 
-  /** A value without the values of Secrets in its texts, however long these are. A Secret in it has none of its values. */
-  inside<Value>(value: Value): Value {
-    if (typeof value === "string") return this.text(value, Number.POSITIVE_INFINITY) as Value;
+  /**
+   * A value without the values of Secrets in its texts, however long these are. A Secret in it has none of its values.
+   * @param comparing how much may be compared in all these texts
+   */
+  inside<Value>(value: Value, comparing: Comparing = { left: MOST_COMPARED }): Value {
+    if (typeof value === "string") return this.masked(value, Number.POSITIVE_INFINITY, comparing) as Value;
     if (typeof value !== "object" || value === null) return value;
-    if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
+    if (Array.isArray(value)) return value.map((each) => this.inside(each, comparing)) as Value;
     const shown = isSecretKind(value) ? withoutValues(value as Record<string, unknown>) : value;
-    const entries = Object.entries(shown).map(([key, each]) => [key, this.inside(each)]);
+    const entries = Object.entries(shown).map(([key, each]) => [key, this.inside(each, comparing)]);
     return Object.fromEntries(entries) as Value;
   }
 

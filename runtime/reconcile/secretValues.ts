@@ -9,6 +9,11 @@ interface Alike {
   sorted: readonly Sorted[] | undefined;
 }
 
+/** How many characters may still be compared. It falls below 0 with the last comparison. */
+export interface Comparing {
+  left: number;
+}
+
 interface Sorted {
   readonly value: string;
   /** The longest other value that this one begins with. */
@@ -56,8 +61,9 @@ export class SecretValues {
   /**
    * The length of the longest value that begins at `at` in a text, or of the part of a value that a cut at `end` has left. 0:
    * none.
+   * @param comparing loses the characters that are compared
    */
-  lengthAt(text: string, at: number, end: number): number {
+  lengthAt(text: string, at: number, end: number, comparing: Comparing): number {
     const alike = this.byBeginning.get(beginningAt(text, at));
     if (!alike) return 0;
     alike.sorted ??= inOrder(alike.counts.keys());
@@ -65,13 +71,16 @@ export class SecretValues {
     // Each value with which the rest begins is the last value in order before the rest, or a beginning of that value.
     const before = alike.sorted[firstAbove(alike.sorted, rest) - 1];
     const common = before ? commonLength(before.value, rest) : 0;
+    comparing.left -= common;
     let whole = before;
     while (whole && whole.value.length > common) whole = whole.shorter;
     const length = whole?.value.length ?? 0;
     const part = text.slice(at, end);
     if (part.length <= length) return length;
     const next = alike.sorted[firstAbove(alike.sorted, part)];
-    return next?.value.startsWith(part) ? part.length : length;
+    const commonNext = next ? commonLength(next.value, part) : 0;
+    comparing.left -= commonNext;
+    return commonNext === part.length ? part.length : length;
   }
 }
 

@@ -158,6 +158,18 @@ describe("Scrubber", () => {
     });
   });
 
+  it("is quick with a text that is nearly a long value at each place, and then masks the rest", () => {
+    const scrubber = new Scrubber();
+    scrubber.learn([secret(`${"a".repeat(120_000)}b`)]);
+    const text = `${"a".repeat(60_000)}x and ${"a".repeat(20_000)}`;
+    // It took nine seconds, and minutes for a text of half a MB.
+    const { first, more } = withinCpuTime(1_000, () =>
+      scrubber.inside({ first: text, more: [text, "fine"] }),
+    );
+    for (const shown of [first, more[0] ?? ""]) assert.match(shown, /^a{1,500}\*\*\*$/);
+    assert.equal(more[1], "fine");
+  });
+
   it("masks everything that is reported of an outcome: log, failure, problem, verdict and Events", () => {
     const scrubber = new Scrubber();
     scrubber.learn([secret("correct-horse")]);
