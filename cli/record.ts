@@ -14,7 +14,7 @@ import { deployedAs } from "./diff";
 import type { DeployedOperator } from "./diff/deployed";
 import { type LiveObjectOptions, liveObject } from "./diff/liveObject";
 import type { FixtureResult } from "./fixtures";
-import { homesOf, installedOperators } from "./inspect/installed";
+import { installedOperators } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
 import { referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
@@ -103,7 +103,7 @@ async function fromRun(
   options: RecordOptions,
 ): Promise<Source> {
   const installed = await installedOperators(client);
-  const request = await requestOf(client, run, operators, homesOf(installed));
+  const request = await requestOf(client, run, operators, installed);
   const { operator, object } = request;
   const from = `${nameOf(object)}, which the run ${run} was about`;
   const deployed = deployedAs(operator, installed, options);

@@ -5,7 +5,7 @@ import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../runtime/names";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
-import { homesOf, installedOperators, kindsOf, tellLeftOut } from "./inspect/installed";
+import { installedOperators, kindsOf, tellLeftOut } from "./inspect/installed";
 import { findRun, type Run, runOf } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
@@ -34,7 +34,7 @@ export async function replay(of: string, options: ReplayOptions): Promise<number
   return withCluster(options, async (client) => {
     if (of.includes("/")) return reconcile(client, of, options);
     const installed = await installedOperators(client);
-    const run = await findRun(client, of, { homes: homesOf(installed) });
+    const run = await findRun(client, of, installed);
     const submitted = await submitAgain(client, run);
     tellLeftOut(installed);
     const kindOf = kindsOf(installed);

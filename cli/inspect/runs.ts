@@ -5,10 +5,12 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ifRefused } from "../../runtime/kubernetes/errors";
 import { named } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { identityIn, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
+import { identityIn, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
 import { type KnownKind, type ObjectReference, referenceTo } from "../objectReference";
+import { homesOf } from "./installed";
+import type { InstalledOperators } from "./readInstalled";
 import { listSeen, type Places, type Seen } from "./seen";
 
 /** A run of an operator, from its Workflow. */
@@ -81,17 +83,22 @@ export const HOW_LONG_KEPT =
   "pod only the newest failed run of an object is kept. Without Argo Workflows no runs are kept.";
 
 /**
- * A run by its name, in any namespace.
+ * A run by its name, in any namespace. If several have this name, it is the one in the namespace of its operator: anybody who may
+ * create Workflows in another namespace can make up a run.
  * @throws CommandError if there is none; ApiError, also if the account may list runs nowhere
  */
 export async function findRun(
   client: KubernetesClient,
   name: string,
-  { homes }: Pick<RunSelection, "homes">,
+  installed: InstalledOperators,
 ): Promise<KubernetesObject> {
   const selection = { labelSelector: OPERATOR_LABEL, ...named(name) };
-  const { objects, unseen } = await workflows(client, selection, { near: homes });
-  const [run] = objects;
+  const { objects, unseen } = await workflows(client, selection, { near: homesOf(installed) });
+  const isAtHome = ({ metadata: { namespace, labels } }: KubernetesObject) =>
+    installed.operators.some(
+      (each) => each.home === namespace && identityOf(each) === labels?.[OPERATOR_LABEL],
+    );
+  const run = objects.find(isAtHome) ?? objects[0];
   if (run) return run;
   const none = unseen
     ? `Whether there is a run ${name} in this cluster is not known, because ${unseen}.`

@@ -11,6 +11,7 @@ import { withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
 import { readUsed } from "../../runtime/reconcile/trial";
 import { asTyped } from "../asTyped";
 import { CommandError, UsageError } from "../commandError";
+import type { InstalledOperators } from "../inspect/readInstalled";
 import { findRun, outputOf } from "../inspect/runs";
 import { writtenAs } from "../objectName";
 
@@ -37,16 +38,16 @@ export type RecordedRequest =
  * nor its children nor the objects that it used, because Argo shows all of a run to everybody who may read Workflows. So an
  * object that has changed since is not available.
  *
- * @param homes the namespaces of the deployed operators, where an account looks for the run that may not look in all namespaces
+ * @param installed the deployed operators, in whose namespaces the run is
  * @throws UsageError if no operator of the working tree made the run; CommandError if the request is not available
  */
 export async function requestOf(
   client: KubernetesClient,
   name: string,
   operators: readonly Operator[],
-  homes: readonly string[],
+  installed: InstalledOperators,
 ): Promise<RecordedRequest> {
-  const run = await findRun(client, name, { homes });
+  const run = await findRun(client, name, installed);
   const identity = run.metadata.labels?.[OPERATOR_LABEL] ?? "";
   const operator = operators.find((each) => identity.endsWith(`.${each.name}`));
   if (!operator)

