@@ -29,9 +29,12 @@ export async function checkParts(
   client: KubernetesClient,
   operators: readonly InstalledOperator[],
 ): Promise<Finding[]> {
-  const own = operators.filter((each): each is OwnOperator => each.whole !== undefined);
-  if (own.length === 0) return [];
-  const ofOperators = own.flatMap(partsOfOperator);
+  const all = operators.filter((each): each is OwnOperator => each.whole !== undefined);
+  const built = all.map((operator) => ({ operator, parts: partsIfUsable(operator) }));
+  const unusable = built.filter(({ parts }) => !parts).map(({ operator }) => unusableBy(operator));
+  const own = built.filter(({ parts }) => parts).map(({ operator }) => operator);
+  if (own.length === 0) return unusable;
+  const ofOperators = built.flatMap(({ parts = [] }) => parts);
   const homes = [...new Set(own.map(({ home }) => home))];
   const lists = await Promise.all([
     ...HOME_KINDS.map((kind) => listed(client, kind, { scopes: homes, near: [] })),
@@ -44,12 +47,30 @@ export async function checkParts(
   const absent = [...ofOperators, ...paths].flatMap((all) => absentOf(all, lists));
   const state = await namespaceStates(client, absent);
   return [
+    ...unusable,
     ...absent.flatMap(({ about, part }) =>
       state(part) === "there" ? [{ ...gone(about.what, part), ...about }] : [],
     ),
     ...namespacesWithout(absent.filter(({ part }) => state(part) === "absent")),
     ...notSeen(lists),
   ];
+}
+
+/** Undefined if the definition is none of Argosy's: anybody who may create ConfigMaps in a namespace can make one up. */
+function partsIfUsable(operator: OwnOperator): Parts[] | undefined {
+  try {
+    return partsOfOperator(operator);
+  } catch {
+    return undefined;
+  }
+}
+
+function unusableBy({ name, home, installation, argosyVersion }: OwnOperator): Finding {
+  const remedy = "Run pulumi up --refresh. If no program has this operator, delete its ConfigMaps.";
+  return {
+    ...warning(`operator ${name}`, `has a definition in the namespace ${home} that cannot be used`, remedy),
+    ...{ operator: name, installation, argosyVersion },
+  };
 }
 
 /** The objects of a kind, as far as the account may list them. */

@@ -190,6 +190,21 @@ describe("the installed operators", () => {
     );
   });
 
+  it("do not keep argosy doctor from the others, whatever a definition has that is made up", async () => {
+    const forged = { ...cache, children: [null], uses: { a: null }, rules: [null] };
+    const cluster = clusterWith(
+      configMap("cache", ARGOSY_VERSION, forged),
+      configMap("shop", ARGOSY_VERSION, written("shop")),
+    );
+    const found = await examineCluster(cluster, []);
+    const seen = found.map(({ operator: name, seen }) => `${name}: ${seen}`);
+    assert.ok(
+      seen.includes("cache: has a definition in the namespace argosy that cannot be used"),
+      seen.join("\n"),
+    );
+    assert.ok(seen.some((each) => each.startsWith("shop: each run has a pod")));
+  });
+
   it("are in argosy doctor with the version, also those that it cannot read", async () => {
     const cluster = clusterWith(
       configMap("cache", "99.1.0", {}),
