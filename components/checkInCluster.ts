@@ -90,10 +90,10 @@ function sayUnchecked(component: string, { provider }: Cluster): void {
 }
 
 /** What the components of a program have warned about. */
-const warnedAbout = onceForEachRun(() => new Set<unknown>());
+const warnedAbout = onceForEachRun("warnedAbout", () => new Set<unknown>());
 
 /** The clusters in which a component of a program has begun to check for losses. */
-const checkedForLosses = onceForEachRun(() => new Set<unknown>());
+const checkedForLosses = onceForEachRun("checkedForLosses", () => new Set<unknown>());
 
 /** Whether this is not yet among what the program's components have done. It is from now on. */
 function isNew(about: unknown, known = warnedAbout()): boolean {

@@ -20,7 +20,7 @@ interface Owner extends Claim {
 }
 
 /** The claims of a program's components, by cluster and key. */
-const clusters = onceForEachRun(() => new Map<unknown, Map<string, Owner>>());
+const clusters = onceForEachRun("claims", () => new Map<unknown, Map<string, Owner>>());
 
 function claimsIn({ identity }: Cluster): Map<string, Owner> {
   const known = clusters();

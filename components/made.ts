@@ -13,7 +13,7 @@ interface Made {
 }
 
 /** What the components of a program make, by the identities of their clusters. */
-const clusters = onceForEachRun(() => new Map<unknown, Made>());
+const clusters = onceForEachRun("made", () => new Map<unknown, Made>());
 
 function madeIn({ identity }: Cluster): Made {
   const known = clusters();

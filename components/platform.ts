@@ -75,7 +75,7 @@ export function platformOfStack(stack: string): Promise<Platform> {
 }
 
 /** The platforms of other stacks. In a run a stack is read once: a second resource of its name fails. */
-const platforms = onceForEachRun(() => new Map<string, Promise<Platform>>());
+const platforms = onceForEachRun("platforms", () => new Map<string, Promise<Platform>>());
 
 async function readPlatform(stack: string): Promise<Platform> {
   const { value } = await referenceTo(stack).getOutputDetails("platform");

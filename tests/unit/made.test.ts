@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
+import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Cluster } from "../../components/cluster";
 import { makesIn, noteMade } from "../../components/made";
@@ -44,6 +45,15 @@ describe("what the components of a program make", () => {
     });
   });
 
+  it("counts if a component of another copy of this package makes it, as a package of the program may bring its own", async () => {
+    const others = anotherCopy();
+    assert.notEqual(others.noteMade, noteMade);
+    await run(async () => {
+      others.noteMade(clusterOf("here"), [namespace("argosy")]);
+      assert.equal(await makesIn(clusterOf("here"))(SERVER)(namespace("argosy")), true);
+    });
+  });
+
   it("counts for a component that asked early, although so many runs followed that its own run is forgotten", async () => {
     const runs = fakeRuns();
     try {
@@ -70,3 +80,15 @@ describe("what the components of a program make", () => {
     });
   });
 });
+
+/** The components in another copy of this package. */
+function anotherCopy(): typeof import("../../components/made") {
+  const folder = path.resolve(__dirname, "../../components") + path.sep;
+  const ours = Object.entries(require.cache).filter(([file]) => file.startsWith(folder));
+  for (const [file] of ours) delete require.cache[file];
+  try {
+    return require("../../components/made");
+  } finally {
+    Object.assign(require.cache, Object.fromEntries(ours));
+  }
+}

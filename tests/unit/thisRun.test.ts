@@ -15,21 +15,16 @@ describe("what is kept for one run of a program", () => {
   };
 
   it("is the same for all clients of one address, and another one at another address", () => {
-    const kept = onceForEachRun(() => ({}));
+    const kept = onceForEachRun("test", () => ({}));
     const first = at("one", kept);
     assert.notEqual(at("two", kept), first);
     assert.equal(at("one", kept), first);
-    assert.notEqual(
-      at(
-        "one",
-        onceForEachRun(() => ({})),
-      ),
-      first,
-    );
+    const another = onceForEachRun("another", () => ({}));
+    assert.notEqual(at("one", another), first);
   });
 
   it("is forgotten after many further runs in the same process", () => {
-    const kept = onceForEachRun(() => ({}));
+    const kept = onceForEachRun("test", () => ({}));
     const first = at("long ago", kept);
     for (let run = 0; run < 500; run++) at(`later ${run}`, kept);
     assert.equal(at("long ago", kept), first);
