@@ -37,7 +37,8 @@ export async function checkLosses(
     ...HALVES.filter((half) => lost.some((object) => isDefinitionOf(half, object))).map(lossOfDefinitions),
     ...lost.filter(({ kind }) => kind === "Namespace").map(lossOfNamespace),
   ];
-  return isWhole ? { problems: losses.map(refusalOf) } : { problems: [], warnings: losses.map(warningOf) };
+  const say = (sentence: typeof refusalOf) => losses.map((loss) => sentence(loss, namesakeOf(program, loss)));
+  return isWhole ? { problems: say(refusalOf) } : { problems: [], warnings: say(warningOf) };
 }
 
 /** Objects that Pulumi deletes if no platform of the program creates them, in words. */
@@ -86,17 +87,29 @@ function lossOfNamespace({ metadata: { name } }: KubernetesObject): Loss {
 const KEEPING =
   "https://github.com/argosy-dev/argosy/blob/main/docs/configuration.md#what-cannot-change-later says how to keep them.";
 
-function refusalOf({ objects, done, content, keeps, undo, giveUp }: Loss): string {
+/**
+ * Whose the objects may be instead. Backends without organizations all call theirs "organization", so two stacks may have one name.
+ * @returns a sentence and a space, or nothing
+ */
+function namesakeOf(program: string, { objects, done }: Loss): string {
+  if (!program.startsWith("organization/")) return "";
   return (
-    `pulumi up would delete ${objects} that this stack ${done}, with ${content}, because no platform of the program ${keeps}. ` +
-    `${undo} If the program creates such a platform, but only after it has awaited an output of another component, create the ` +
-    `platform first, and await the output after that. ${KEEPING} ${giveUp}`
+    `If a stack of the name ${program} in another backend of Pulumi ${done} ${objects}, rename this stack: pulumi stack ` +
+    "rename. "
   );
 }
 
-function warningOf({ objects, done, content, keeps, undo }: Loss): string {
+function refusalOf({ objects, done, content, keeps, undo, giveUp }: Loss, namesake: string): string {
+  return (
+    `pulumi up would delete ${objects} that this stack ${done}, with ${content}, because no platform of the program ${keeps}. ` +
+    `${undo} If the program creates such a platform, but only after it has awaited an output of another component, create the ` +
+    `platform first, and await the output after that. ${KEEPING} ${namesake}${giveUp}`
+  );
+}
+
+function warningOf({ objects, done, content, keeps, undo }: Loss, namesake: string): string {
   return (
     `pulumi up deletes ${objects} that this stack ${done}, with ${content}, unless a platform of a later component of ` +
-    `the program ${keeps}. If there is no such platform, these objects are lost. ${undo} ${KEEPING}`
+    `the program ${keeps}. If there is no such platform, these objects are lost. ${undo} ${namesake}${KEEPING}`
   );
 }

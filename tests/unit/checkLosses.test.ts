@@ -71,6 +71,22 @@ describe("checkLosses", () => {
     assert.deepEqual(await findings(async () => true), { problems: [], warnings: [] });
   });
 
+  it("says that it may be another stack's, if a backend without organizations lets two stacks have one name", async () => {
+    const program = "organization/shop/dev";
+    const look = fakeLook(lookAt(objectsOf(program)));
+    const textsOf = async (isWhole: boolean) => {
+      const { problems, warnings = [] } = await checkLosses(look, { program, isWhole, makes: NONE });
+      return [...problems, ...warnings];
+    };
+    const hint = (objects: string) =>
+      `If a stack of the name ${program} in another backend of Pulumi ${objects}, rename this stack: pulumi stack rename.`;
+    for (const texts of [await textsOf(true), await textsOf(false)]) {
+      assert.equal(texts.length, 4);
+      assert.ok(texts[0]?.includes(hint("installed the CRDs of Argo Events")), texts[0]);
+      assert.ok(texts[2]?.includes(hint("created the namespace argosy")), texts[2]);
+    }
+  });
+
   it("refuses nothing that the program makes", async () => {
     const all = objectsOf("acme/shop/dev");
     assert.deepEqual(await problemsOf(all, async () => true), []);
