@@ -41,7 +41,8 @@ async function checkCustomResource(
   const maker = makerOf(found);
   const isOurs =
     maker === program || (maker === undefined && (await mayBeDeployed(look, operator, namespace, accountOf)));
-  if (isOurs || takesExisting) return ifGoing(found);
+  if (isOurs) return ifGoing(found);
+  if (takesExisting) return together([ifGoing(found), ifTaken(operator, crd, maker)]);
   const complaint = `the operator ${operator.name} has the CRD ${crd}, which already exists in the cluster`;
   const object = `crd ${crd}`;
   const way = maker === undefined ? ifUnmarked(object, program) : ifRenamed(maker, object, program);
@@ -52,6 +53,16 @@ async function checkCustomResource(
         "https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#take-over-an-existing-crd",
     ],
   };
+}
+
+/** Nobody can tell here whether the stack that had the CRD has handed it over, or two stacks share a file with the annotation. */
+function ifTaken({ name }: OperatorIdentity, crd: string, maker: string | undefined): Findings {
+  if (maker === undefined) return NOTHING;
+  const warning =
+    `the operator ${name} takes over the CRD ${crd}, with all its objects, from the stack ${maker}. If that stack still has the ` +
+    "operator, both work on these objects, and each of the stacks deletes them with its operator: remove the annotation " +
+    "pulumi.com/patchForce from the CRD, and give this operator another kind.";
+  return { problems: [], warnings: [warning] };
 }
 
 /**

@@ -236,6 +236,15 @@ describe("the components and the cluster", function () {
       assert.deepEqual((await check(mark("acme/shop/dev"))).problems, []);
     });
 
+    it("warned of if its author takes it over from another stack, which may still have the operator", async () => {
+      assert.deepEqual((await check(mark("acme/shop/prod"), true)).warnings, [
+        `the operator gear takes over the CRD ${crd}, with all its objects, from the stack acme/shop/prod. If that stack still has the operator, both work on these objects, and each of the stacks deletes them with its operator: remove the annotation pulumi.com/patchForce from the CRD, and give this operator another kind.`,
+      ]);
+      for (const metadata of [{}, mark("acme/shop/dev")]) {
+        assert.deepEqual((await check(metadata, true)).warnings ?? [], []);
+      }
+    });
+
     it("without its mark it is this stack's if the operator is deployed, or if nobody can tell", async () => {
       assert.deepEqual((await check({}, false, account("shop.gear"))).problems, []);
       assert.deepEqual((await check({}, false, {})).problems, []);
