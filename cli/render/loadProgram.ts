@@ -16,12 +16,31 @@ const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];
  * @returns the program's exports
  * @throws CommandError if there is no such file
  */
-export async function loadProgram(folder: string, main = "."): Promise<unknown> {
+export async function loadProgram(folder: string, main?: string): Promise<unknown> {
   // The compiler is loaded only here, because that takes a while.
   require("../typescript.cjs");
-  const place = path.resolve(folder, main);
+  const place = placeOf(folder, main);
   const exported = isEsModule(folder) ? await importProgram(place) : requireProgram(place);
   return typeof exported === "function" ? exported() : exported;
+}
+
+/**
+ * The folder in which Pulumi runs a program: that of its file (pkg/engine/project.go, getPwdMain).
+ * @throws CommandError if there is no such folder
+ */
+export function workingFolderOf(folder: string, main?: string): string {
+  const place = placeOf(folder, main);
+  const working = isFolder(place) ? place : path.dirname(place);
+  if (!isFolder(working)) throw noProgram(place);
+  return working;
+}
+
+function placeOf(folder: string, main = "."): string {
+  return path.resolve(folder, main);
+}
+
+function isFolder(place: string): boolean {
+  return existsSync(place) && statSync(place).isDirectory();
 }
 
 function requireProgram(place: string): unknown {
@@ -37,8 +56,7 @@ function requireProgram(place: string): unknown {
 }
 
 async function importProgram(place: string): Promise<unknown> {
-  const isFolder = existsSync(place) && statSync(place).isDirectory();
-  const candidates = isFolder ? INDEX_FILES.map((name) => path.join(place, name)) : [place];
+  const candidates = isFolder(place) ? INDEX_FILES.map((name) => path.join(place, name)) : [place];
   const file = candidates.find((each) => existsSync(each));
   if (file === undefined) throw noProgram(place);
   const { register } = await import("tsx/esm/api");

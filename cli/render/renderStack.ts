@@ -3,7 +3,7 @@ import { RunError } from "@pulumi/pulumi";
 import { displayPath } from "../../definition/problems";
 import { isRecord } from "../../runtime/json/json";
 import { asCommandError, CommandError } from "../commandError";
-import { loadProgram } from "./loadProgram";
+import { loadProgram, workingFolderOf } from "./loadProgram";
 import { type RegisteredResource, runProgram } from "./runProgram";
 import { readStackConfiguration } from "./stackConfiguration";
 
@@ -27,9 +27,10 @@ export async function renderStack(
 ): Promise<readonly RegisteredResource[]> {
   const configuration = readStackConfiguration(folder, stack);
   const outputs = platformFile === undefined ? undefined : readOutputs(platformFile);
+  const { main } = configuration;
   try {
-    const run = await runProgram(() => loadProgram(folder, configuration.main), configuration, {
-      folder,
+    const run = await runProgram(() => loadProgram(folder, main), configuration, {
+      folder: workingFolderOf(folder, main),
       ...(outputs && { stackOutputs: () => outputs }),
     });
     return run.resources;

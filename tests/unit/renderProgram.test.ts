@@ -76,17 +76,19 @@ describe("a program of a user's own is rendered", () => {
     assertValue("module", renderAlone(programOf(files)));
   });
 
-  it("from the file that Pulumi.yaml names, in the program's folder as Pulumi runs it", async () => {
-    const program = `import { basename } from "node:path";\n${configMap(`require("node:fs").existsSync("Pulumi.yaml")`)}`;
-    const files = {
-      "Pulumi.yaml": `${PROJECT["Pulumi.yaml"]}main: source/\n`,
-      "source/index.ts": IMPORT + program,
-    };
-    const folder = programOf(files);
-    assertValue('"true"', await renderHere(folder));
-    assertValue('"true"', await renderHere(path.join(folder, "source")));
-    assertValue('"true"', await renderHere("/", "--project", folder));
-  });
+  for (const main of ["source/", "source/index.ts"]) {
+    it(`from what Pulumi.yaml names, ${main}, in the folder of that, as Pulumi runs it`, async () => {
+      const program = configMap(`require("node:fs").existsSync("index.ts")`);
+      const files = {
+        "Pulumi.yaml": `${PROJECT["Pulumi.yaml"]}main: ${main}\n`,
+        "source/index.ts": IMPORT + program,
+      };
+      const folder = programOf(files);
+      assertValue('"true"', await renderHere(folder));
+      assertValue('"true"', await renderHere(path.join(folder, "source")));
+      assertValue('"true"', await renderHere("/", "--project", folder));
+    });
+  }
 
   it("into a folder that is relative to where the command is typed", async () => {
     const folder = programOf({ "index.ts": IMPORT + configMap("1"), "inner/x": "" });
@@ -110,6 +112,11 @@ describe("a program of a user's own is rendered", () => {
       "has no file",
       {},
       /has no program\. Write an index\.ts there, or name the file as main in Pulumi\.yaml\.$/m,
+    ],
+    [
+      "is in a folder that is missing",
+      { "Pulumi.yaml": `${PROJECT["Pulumi.yaml"]}main: nowhere/index.ts\n`, "index.ts": "" },
+      /nowhere\/index\.ts has no program\. /m,
     ],
     [
       "is in another language",
