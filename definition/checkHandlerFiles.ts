@@ -38,8 +38,20 @@ function checkCommandFiles(folder: string, command: readonly string[], report: R
     if (!isFile || path.isAbsolute(word)) continue;
     const remedy =
       "Create it, or correct the name. If it is not a file, write it together with its option: --host=example.com.";
-    isThere(folder, word, `handler.command[${index}]`, remedy, report);
+    const field = `handler.command[${index}]`;
+    if (!isThere(folder, word, field, remedy, report) || index > 0) continue;
+    if (isWindowsScript(path.resolve(folder, word))) {
+      const complaint =
+        "has the line ends of Windows, so Linux looks for an interpreter whose name ends with a carriage return";
+      const advice = `Save it with the line ends of Linux. If git changes them, write this line into .gitattributes: ${path.basename(word)} eol=lf.`;
+      report(field, `"${word}" ${complaint}`, advice);
+    }
   }
+}
+
+/** Whether a file names its interpreter, in a line that ends as on Windows. */
+function isWindowsScript(file: string): boolean {
+  return /^#!.*\r\n/.test(readFileSync(file, "latin1"));
 }
 
 /** @param remedy if it is missing */

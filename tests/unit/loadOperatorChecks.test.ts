@@ -392,6 +392,24 @@ describe("loadOperator", () => {
       ));
   });
 
+  describe("of a script that is run by itself", () => {
+    const problemWith = (content: string) => {
+      writeFileSync(path.join(widget.folder, "run.sh"), content);
+      return widget.problemWith(command("./run.sh"));
+    };
+
+    it("refuses the line ends of Windows, with which Linux does not find the interpreter", () =>
+      assert.equal(
+        problemWith("#!/bin/sh\r\necho\r\n"),
+        'handler.command[0] "./run.sh" has the line ends of Windows, so Linux looks for an interpreter whose name ends with a carriage return. Save it with the line ends of Linux. If git changes them, write this line into .gitattributes: run.sh eol=lf.',
+      ));
+
+    it("accepts the line ends of Linux, and a program that is no script", () => {
+      assert.equal(problemWith("#!/bin/sh\necho\n"), undefined);
+      assert.equal(problemWith("\x7fELF\r\n#!\r\n"), undefined);
+    });
+  });
+
   const accepted: [string, object][] = [
     ["a digest without tag", image(`python@sha256:${"0".repeat(64)}`)],
     ["a registry's port beside a tag", image("localhost:5000/team/python:3.13")],
