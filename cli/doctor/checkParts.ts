@@ -67,10 +67,12 @@ function partsIfUsable(operator: OwnOperator): Parts[] | undefined {
 
 function unusableBy({ name, home, installation, argosyVersion }: OwnOperator): Finding {
   const remedy = "Run pulumi up --refresh. If no program has this operator, delete its ConfigMaps.";
-  return {
-    ...warning(`operator ${name}`, `has a definition in the namespace ${home} that cannot be used`, remedy),
-    ...{ operator: name, installation, argosyVersion },
-  };
+  const found = warning(
+    `operator ${name}`,
+    `has a definition in the namespace ${home} that cannot be used`,
+    remedy,
+  );
+  return { ...found, operator: name, installation, argosyVersion };
 }
 
 /** The objects of a kind, as far as the account may list them. */

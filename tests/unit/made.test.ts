@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { mock } from "node:test";
 import path from "node:path";
+import { mock } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Cluster } from "../../components/cluster";
 import { makesIn, noteMade } from "../../components/made";
