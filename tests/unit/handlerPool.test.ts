@@ -7,11 +7,23 @@ import type { ReconcileFailure } from "../../runtime/failure";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
 import { eventually } from "../support/eventually";
+import { sideBySide } from "../support/sideBySide";
 import { failureOf } from "./support/failures";
 import { isAlive, question, SHELL, shellHandler } from "./support/handlers";
 
 /** Answers every question with its word. */
 const WHO = `${SHELL} while next; do say "$word"; done`;
+
+function poolOf(script: string, options: Partial<HandlerPoolOptions> = {}): HandlerPool {
+  const transport = shellHandler(script);
+  return new HandlerPool({ transport, timeoutMs: 10_000, onFailure: () => {}, ...options });
+}
+
+/** Asks, and gives the process's id and the rest of its answer. */
+async function answerOf(pool: HandlerPool, word?: string): Promise<{ pid: number; rest: unknown }> {
+  const { answer } = await pool.ask(question(word));
+  return { pid: Number(answer["pid"]), rest: answer["word"] };
+}
 
 describe("HandlerPool", () => {
   let pool: HandlerPool;
@@ -22,19 +34,10 @@ describe("HandlerPool", () => {
   afterEach(() => pool.close());
 
   function start(script: string, options: Partial<HandlerPoolOptions> = {}): void {
-    pool = new HandlerPool({
-      transport: shellHandler(script),
-      timeoutMs: 10_000,
-      onFailure: (failure) => failures.push(failure),
-      ...options,
-    });
+    pool = poolOf(script, { onFailure: (failure) => failures.push(failure), ...options });
   }
 
-  /** Asks, and gives the process's id and the rest of its answer. */
-  async function ask(word?: string): Promise<{ pid: number; rest: unknown }> {
-    const { answer } = await pool.ask(question(word));
-    return { pid: Number(answer["pid"]), rest: answer["word"] };
-  }
+  const ask = (word?: string) => answerOf(pool, word);
 
   it("starts no process before it is asked, and asks one process again", async () => {
     start(WHO);
@@ -146,17 +149,6 @@ describe("HandlerPool", () => {
     assert.ok(pool.size <= questions.length / 2, `${pool.size} processes`);
   });
 
-  it("starts as many processes as there are questions that take long, and gives each its own answer", async () => {
-    start(`${SHELL} while next; do sleep 4; say "$word"; done`);
-    const answers = await Promise.all(["a", "b", "c", "d"].map(ask));
-    assert.deepStrictEqual(
-      answers.map(({ rest }) => rest),
-      ["a", "b", "c", "d"],
-    );
-    assert.equal(new Set(answers.map(({ pid }) => pid)).size, 4);
-    assert.equal(pool.size, 4);
-  });
-
   it("ends a process that nobody asked for a while, and starts another when it is asked", async () => {
     start(WHO, { idleMs: 30 });
     const { pid } = await ask();
@@ -184,19 +176,6 @@ describe("HandlerPool", () => {
     assert.deepStrictEqual(failures, [failure]);
     assert.equal(pool.size, 0);
     assert.equal((await ask("fine")).rest, "fine");
-  });
-
-  it("does not hold up other questions while one hangs, and kills that one", async () => {
-    start(`${SHELL} while next; do [ "$word" = hang ] && sleep 60; say "$word"; done`, {
-      timeoutMs: 6_000,
-    });
-    let over = false;
-    const hanging = failureOf(() => ask("hang")).finally(() => {
-      over = true;
-    });
-    assert.equal((await ask("fine")).rest, "fine");
-    assert.equal(over, false, "the answer waited for the one that hangs");
-    assert.equal((await hanging).reason, "HandlerTimedOut");
   });
 
   it("refuses a line that answers no request, with the log, and does not use that process again", async () => {
@@ -260,14 +239,6 @@ describe("HandlerPool", () => {
     assert.equal(pool.size, 0);
   });
 
-  it("leaves a process the time to end that the contract says when it is closed", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "pool-"));
-    start(`trap 'sleep 3; rmdir "${folder}"' EXIT; ${WHO}`);
-    await ask();
-    await pool.close();
-    assert.equal(existsSync(folder), false);
-  });
-
   it("fails what is being asked when it is closed", async () => {
     start("exec sleep 60");
     const asking = failureOf(() => pool.ask(question()));
@@ -305,4 +276,49 @@ describe("HandlerPool", () => {
       assert.deepStrictEqual(failures, []);
     });
   }
+});
+
+describe("HandlerPool, in tests that wait for seconds,", () => {
+  /** A test with a pool of its own. */
+  const withPool =
+    (script: string, options: Partial<HandlerPoolOptions>, test: (pool: HandlerPool) => Promise<void>) =>
+    async () => {
+      const pool = poolOf(script, options);
+      await test(pool).finally(() => pool.close());
+    };
+
+  sideBySide({
+    "starts as many processes as there are questions that take long, and gives each its own answer": withPool(
+      `${SHELL} while next; do sleep 4; say "$word"; done`,
+      {},
+      async (pool) => {
+        const answers = await Promise.all(["a", "b", "c", "d"].map((word) => answerOf(pool, word)));
+        assert.deepStrictEqual(
+          answers.map(({ rest }) => rest),
+          ["a", "b", "c", "d"],
+        );
+        assert.equal(new Set(answers.map(({ pid }) => pid)).size, 4);
+        assert.equal(pool.size, 4);
+      },
+    ),
+    "does not hold up other questions while one hangs, and kills that one": withPool(
+      `${SHELL} while next; do [ "$word" = hang ] && sleep 60; say "$word"; done`,
+      { timeoutMs: 6_000 },
+      async (pool) => {
+        let over = false;
+        const hanging = failureOf(() => answerOf(pool, "hang")).finally(() => {
+          over = true;
+        });
+        assert.equal((await answerOf(pool, "fine")).rest, "fine");
+        assert.equal(over, false, "the answer waited for the one that hangs");
+        assert.equal((await hanging).reason, "HandlerTimedOut");
+      },
+    ),
+    "leaves a process the time to end that the contract says when it is closed": async () => {
+      const folder = mkdtempSync(path.join(tmpdir(), "pool-"));
+      const pool = poolOf(`trap 'sleep 3; rmdir "${folder}"' EXIT; ${WHO}`);
+      await answerOf(pool).finally(() => pool.close());
+      assert.equal(existsSync(folder), false);
+    },
+  });
 });
