@@ -78,7 +78,9 @@ export function platformOfStack(stack: string): Promise<Platform> {
 const platforms = onceForEachRun("platforms", () => new Map<string, Promise<Platform>>());
 
 async function readPlatform(stack: string): Promise<Platform> {
-  const { value } = await referenceTo(stack).getOutputDetails("platform");
+  const details = await referenceTo(stack).getOutputDetails("platform");
+  // A stack may keep all its outputs secret. None of these facts is one.
+  const value: unknown = details.value ?? details.secretValue;
   if (isPlatform(value)) return value;
   const version =
     isRecord(value) && typeof value.argosyVersion === "string" ? value.argosyVersion : undefined;

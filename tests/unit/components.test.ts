@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
 import type { OperatorsArgs } from "../../components/arguments";
@@ -276,6 +277,20 @@ describe("the components", function () {
         run(give, stackOutputs({ argosyVersion: "0.0.1", namespace: "x" })),
         /the stack acme\/platform\/prod: the platform was deployed by Argosy 0\.0\.1, which is older/,
       );
+    });
+
+    it("of another stack is taken, also if that stack keeps its outputs secret", async () => {
+      const secret = mock.method(pulumi.StackReference.prototype, "getOutputDetails", async () => ({
+        secretValue: samplePlatform(),
+      }));
+      try {
+        const { outputs } = await run(() => platformOfStack("acme/platform/prod"), {
+          stackOutputs: () => ({}),
+        });
+        assert.deepEqual(outputs, samplePlatform());
+      } finally {
+        secret.mock.restore();
+      }
     });
 
     it("of another stack is read once in a run of a program, however often it is asked for, and again in the next run", async () => {
