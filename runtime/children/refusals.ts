@@ -12,7 +12,7 @@ import {
   RIGHT_MISSING,
 } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
-import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
+import { ADOPT_ANNOTATION, MANAGER_PREFIX, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
 import type { Child } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { marksIn } from "./marks";
@@ -255,8 +255,13 @@ function remedyFor(
     .find((identity) => identity !== "" && !identity.includes("/"));
   // Neither of two objects that exchange names deletes its child before it has the other one's.
   const exchanged = " If that object waits for a child of this one, delete one of the two children.";
+  // No garbage collector takes this mark away.
+  const isNamed = found.metadata.annotations?.[OWNER_ANNOTATION] !== undefined;
+  const left = isNamed
+    ? ` If it is gone, remove the label ${OWNER_UID_LABEL}, and this object takes the child over.`
+    : "";
   const adopt = hasOwner
-    ? `Rename the child, or remove the object's current owner first: ${ADOPT_ANNOTATION} does not override an owner.${isOfOurKind ? exchanged : ""}`
+    ? `Rename the child, or remove the object's current owner first: ${ADOPT_ANNOTATION} does not override an owner.${isOfOurKind ? exchanged + left : ""}`
     : `Rename the child, delete the existing object, or annotate that object with ${ADOPT_ANNOTATION}=true to hand it over.`;
   return former === undefined
     ? adopt

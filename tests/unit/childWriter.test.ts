@@ -7,7 +7,7 @@ import type { UpdatePolicy } from "../../runtime/definition/definition";
 import { isRace } from "../../runtime/kubernetes/conflicts";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { CHILD_OF_LABEL } from "../../runtime/names";
+import { CHILD_OF_LABEL, OWNER_UID_LABEL } from "../../runtime/names";
 import { ObjectGoneError } from "../../runtime/reconcile/errors";
 import {
   applied,
@@ -200,6 +200,22 @@ describe("ChildWriter", () => {
         foreign({ ownerReferences: [reference], annotations: { "argosy.dev/adopt": "true" } }),
       );
       assert.match((await failureOf(bench.apply())).message, /it belongs to Deployment web/);
+    });
+
+    it("never if another object has left it elsewhere, and says how to take it over from one that is gone", async () => {
+      const other = widget({ namespace: "away", name: "other", uid: "x" });
+      const left = bench.cluster.put(
+        applied(ownedManifest(configMap({ namespace: "shop" }), other, CONFIG_MAPS, "argosy.shop"), MANAGER),
+      );
+      const { message } = await failureOf(bench.apply(desired()));
+      assert.match(
+        message,
+        /it belongs to Widget away\/other\. .* If it is gone, remove the label argosy\.dev\/owner-uid,/,
+      );
+      const { [OWNER_UID_LABEL]: _, ...labels } = left.metadata.labels ?? {};
+      bench.change({ labels });
+      assert.equal(verbOf(await bench.apply()), "patched");
+      assert.equal(bench.there()?.metadata.uid, left.metadata.uid);
     });
 
     it("soon again if it is a child of the object that had the owner's name before", async () => {

@@ -50,6 +50,19 @@ describe("when a child elsewhere loses", function () {
     for (const stays of [left.far, others.far]) await always(() => bench.api.get(stays), { forMs: 500 });
   });
 
+  it("the label with its owner's uid after the owner has gone without it, a new object of that name takes it over", async () => {
+    const { object, far } = await withFar("heir");
+    const { uid } = (await bench.api.get(far)).metadata;
+    await bench.api.annotate(object, { "argosy.dev/paused": "true" });
+    await bench.api.patch(object, { metadata: { finalizers: null } });
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    await bench.api.patch(far, { metadata: { labels: { "argosy.dev/owner-uid": null } } });
+    const heir = await bench.applied("heir", answering(far));
+    const { metadata } = await bench.api.get(far);
+    assert.deepEqual([metadata.uid, metadata.labels?.["argosy.dev/owner-uid"]], [uid, heir.metadata.uid]);
+  });
+
   it("a mark while its owner is paused, and another process leads afterwards, it goes with the owner", async () => {
     const scenes = await Promise.all(
       LOSSES.map(async ([, metadata], at) => ({ metadata, ...(await withFar(`paused-${at}`)) })),
