@@ -28,8 +28,7 @@ export function checkSdk(component: string, programFolder = process.cwd()): void
   const remedy = `Ask for ${SDK} ${accepted} in the program's package.json, and run: npm dedupe`;
   const [oldest, us] = [accepted.slice(1), `${PACKAGE_NAME} ${ARGOSY_VERSION}`];
   // A program in another language has no copy, though a folder above it may have one.
-  const isNode = existsSync(path.join(programFolder, "package.json"));
-  const theirs = isNode ? copyFor(path.join(programFolder, "index.js")) : undefined;
+  const theirs = isNodeProgram(programFolder) ? copyFor(path.join(programFolder, "index.js")) : undefined;
   const placeOf = ({ version, folder }: Copy) => `${SDK} ${version}, which is in ${folder}`;
   // The program may give a component a provider of its own copy.
   const old = [ours, theirs].find((copy) => copy && !isAtLeast(copy.version, oldest));
@@ -45,6 +44,20 @@ export function checkSdk(component: string, programFolder = process.cwd()): void
   if (warned || !complaint) return;
   warned = true;
   void pulumi.log.warn(`${complaint}. ${remedy}`);
+}
+
+/** Whether a program is a Node package. With `main` in Pulumi.yaml, its folder is one below the project's. */
+function isNodeProgram(folder: string): boolean {
+  const above = foldersAbove(folder);
+  const project = above.findIndex((each) => existsSync(path.join(each, "Pulumi.yaml")));
+  const own = above.slice(0, Math.max(1, project + 1));
+  return own.some((each) => existsSync(path.join(each, "package.json")));
+}
+
+/** A folder, and all folders above it. */
+function foldersAbove(folder: string): string[] {
+  const above = path.dirname(folder);
+  return above === folder ? [folder] : [folder, ...foldersAbove(above)];
 }
 
 function majorOf(version: string): string | undefined {

@@ -81,7 +81,7 @@ const KIND = /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
  */
 const MOST_KINDS = 200;
 /** The most namespaces that are remembered, because the status has room for other things too. */
-const MOST_NAMESPACES = 500;
+export const MOST_NAMESPACES = 500;
 /** RFC 1123, as for every namespace. */
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 

@@ -7,7 +7,7 @@ import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
-import type { Memory } from "../memory/memory";
+import { type Memory, MOST_NAMESPACES } from "../memory/memory";
 import { type KindWatch, type NotSynced, StillListingError } from "../watch/kindWatch";
 import { type CycleSource, whyCycling } from "./watchCycle";
 
@@ -149,8 +149,9 @@ export function isPlaceOfChildren(
   where: string | undefined,
 ): boolean {
   if (!kinds.some((kind) => isSameKind(kind, kindKey(resource)))) return false;
-  // If no other namespace is remembered, there may be children in any.
-  return where === undefined || where === home || namespaces.length === 0 || namespaces.includes(where);
+  if (where === undefined || where === home || namespaces.includes(where)) return true;
+  // If no other namespace is remembered, or no more than these can be, there may be children in any.
+  return namespaces.length === 0 || namespaces.length >= MOST_NAMESPACES;
 }
 
 /** Whether there is no such kind, or we may not list it. */

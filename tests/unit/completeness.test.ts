@@ -3,7 +3,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import { NOTHING } from "../../runtime/memory/memory";
+import { MOST_NAMESPACES, NOTHING } from "../../runtime/memory/memory";
 import { OWNER_UID_LABEL } from "../../runtime/names";
 import { Completeness } from "../../runtime/reconcile/completeness";
 import type { CycleSource } from "../../runtime/reconcile/watchCycle";
@@ -57,6 +57,17 @@ describe("Completeness", () => {
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], ["KindMissing", undefined]);
     notFound = [];
     assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], [undefined, undefined]);
+  });
+
+  it("holds up an object only for namespaces in which it may have children", () => {
+    const refusedIn = (namespace: string, namespaces: readonly string[]) => {
+      notSynced = [{ resource: CONFIG_MAPS, namespace, problem: FORBIDDEN }];
+      return readiness().whyNot("reconcile", widget(), { kinds: REMEMBERED, namespaces }, true) !== undefined;
+    };
+    assert.deepEqual([refusedIn("east", ["east"]), refusedIn("west", ["east"])], [true, false]);
+    assert.equal(refusedIn("west", []), true);
+    const many = Array.from({ length: MOST_NAMESPACES }, (_, index) => `n-${index}`);
+    assert.deepEqual([refusedIn("west", many.slice(1)), refusedIn("west", many)], [false, true]);
   });
 
   it("waits if the objects' own kind has another scope than at the beginning, and says what to do", () => {

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
+import path from "node:path";
 import { checkSdk } from "../../components/kubernetesSdk";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 describe("the Kubernetes SDK of a program", () => {
   const sdk = { "node_modules/@pulumi/kubernetes/package.json": '{ "version": "4.20.0" }' };
 
-  /** Checks a program in a folder with these files. */
-  function check(files: Record<string, string>): void {
+  /** Checks a program in a folder with these files, or in a folder below. */
+  function check(files: Record<string, string>, below = "."): void {
     const folder = writeFolder(files);
     try {
-      checkSdk('Operators "ops"', folder);
+      checkSdk('Operators "ops"', path.join(folder, below));
     } finally {
       removeFolder(folder);
     }
@@ -22,7 +23,14 @@ describe("the Kubernetes SDK of a program", () => {
     );
   });
 
-  it("is not looked at for a program in another language", () => {
+  it("is refused if it is too old and main in Pulumi.yaml names a file in a folder below", () => {
+    const files = { ...sdk, "package.json": "{}", "Pulumi.yaml": "main: src/", "src/index.ts": "" };
+    assert.throws(() => check(files, "src"), /There is @pulumi\/kubernetes 4\.20\.0/);
+  });
+
+  it("is not looked at for a program in another language, though a folder above it is a Node package", () => {
     check(sdk);
+    check({ ...sdk, "package.json": "{}", "python/Pulumi.yaml": "runtime: python" }, "python");
+    check({ ...sdk, "package.json": "{}", "inline/__main__.py": "" }, "inline");
   });
 });
