@@ -22,7 +22,7 @@ export interface KeptSeconds {
 /** What a {@link RunRecorder} works with. */
 export interface RunRecorderOptions extends Pick<RecordingPlace, "namespace" | "instanceId" | "archive"> {
   readonly operator: OperatorIdentity & Pick<Operator, "record">;
-  readonly client: Pick<KubernetesClient, "create">;
+  readonly client: Pick<KubernetesClient, "create" | "now">;
   /** How long records are kept while there are few. */
   readonly kept: KeptSeconds;
   /** Called with the reason why runs wait to be recorded, and with the reason why runs are dropped, each at most once a minute. */
@@ -79,10 +79,12 @@ export class RunRecorder implements Recorder {
   recordOf(report: ReconcileReport): RunRecord | undefined {
     if (!isRecorded(report, this.options.operator.record)) return undefined;
     const name = this.nameOf(report);
+    // How long a record is kept counts from this time, and our own clock may be wrong.
+    const finishedAt = new Date(this.options.client.now());
     const recorded: Recorded = {
       name,
       isFailure: report.failure !== undefined,
-      run: { name, report, finishedAt: new Date(), runs: 1 },
+      run: { name, report, finishedAt, runs: 1 },
     };
     return recorded;
   }

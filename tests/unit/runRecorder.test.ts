@@ -5,10 +5,13 @@ import { Retention } from "../../runtime/argo/retention";
 import { RunRecorder, type RunRecorderOptions } from "../../runtime/argo/runRecorder";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { RunRecord } from "../../runtime/outbox/recorder";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { observed } from "./support/objects";
+
+/** What the clock of the API server shows. */
+const SERVER_TIME = Date.parse("2026-01-01T00:00:00Z");
 
 function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
   return {
@@ -51,6 +54,7 @@ describe("RunRecorder", () => {
           posted.push(manifest);
           return observed("Workflow");
         },
+        now: () => SERVER_TIME,
       },
       namespace: "operators",
       instanceId: "argosy",
@@ -69,6 +73,13 @@ describe("RunRecorder", () => {
   }
 
   const figures = ({ recorded, coalesced, dropped }: RunRecorder) => ({ recorded, coalesced, dropped });
+
+  it("dates a run by the API server's clock: the Workflow controller counts from that when it deletes the record", async () => {
+    const recorder = make();
+    await recorder.write(recordOf(recorder, report()));
+    const status = posted[0]?.["status"] as JsonObject | undefined;
+    assert.equal(status?.["finishedAt"], "2026-01-01T00:00:00Z");
+  });
 
   it("writes a run under the name that its record has", async () => {
     const recorder = make();
