@@ -24,7 +24,7 @@ export interface ScheduleMemory {
 /** One look at an object. */
 export interface Look {
   readonly now: number;
-  /** When the object was created. */
+  /** When the object was created, by the API server's clock. */
   readonly createdAt: number;
   readonly uid: string;
   /** Whether the objects are spread only by their own times. @default true */
@@ -41,7 +41,7 @@ export interface Timing {
   readonly memory: ScheduleMemory;
 }
 
-/** A memory that is further in the future than this comes from a wrong clock. */
+/** A time that is further in the future than this comes from a wrong clock. It does not count. */
 const LONGEST_FUTURE_MS = 24 * 3_600_000;
 
 /**
@@ -55,11 +55,15 @@ const LONGEST_FUTURE_MS = 24 * 3_600_000;
  *   instant. Then the memory comes from a clock that was wrong, and does not count: what was done by that clock is due again at its
  *   own time.
  * - All objects keep their order, and their distances, from one instant to the next.
+ *
+ * Caveat: if our clock was more than a day behind at the first look, one instant before the object's creation is due when the clock
+ * has been set right.
  */
 export function due(schedule: CronSchedule, memory: ScheduleMemory | undefined, look: Look): Timing {
   const { now, createdAt, uid, isSpread = true } = look;
   const occurrences = occurrencesOf(schedule);
-  const since = sinceIn(schedule, memory, now) ?? Math.max(now, createdAt);
+  const begin = isPlausible(createdAt, now) ? createdAt : 0;
+  const since = sinceIn(schedule, memory, now) ?? Math.max(now, begin);
   const lateMs = isSpread ? Math.floor(spread(uid) * schedule.spreadSeconds * 1000) : 0;
   const last = occurrences.last(now - lateMs);
   const isDue = last > since;
@@ -83,7 +87,11 @@ function sinceIn(
 ): number | undefined {
   if (memory?.of !== timesOf(schedule)) return undefined;
   const at = Date.parse(memory.at);
-  return at <= now + LONGEST_FUTURE_MS ? at : undefined;
+  return isPlausible(at, now) ? at : undefined;
+}
+
+function isPlausible(time: number, now: number): boolean {
+  return time <= now + LONGEST_FUTURE_MS;
 }
 
 /** The times of a schedule as one text. If that changes, the memory of the schedule no longer counts. */

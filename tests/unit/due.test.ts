@@ -71,6 +71,19 @@ describe("what is due of a schedule", () => {
     assert.equal(memory.at, "2026-01-01T03:01:00Z");
   });
 
+  it("begins now if a clock that was wrong put the object's creation into the future", () => {
+    const early = (now: string) => ({ ...look(now), createdAt: at("2026-02-01T12:00:00Z") });
+    const first = due(NIGHTLY, undefined, early("2026-01-05T04:00:00Z"));
+    assert.equal(first.memory.at, "2026-01-05T04:00:00Z");
+    assert.equal(first.nextLook, at("2026-01-06T03:00:00Z"));
+    assert.equal(due(NIGHTLY, first.memory, early("2026-01-06T03:00:00Z")).at, "2026-01-06T03:00:00Z");
+    // What an engine remembered that did not know of this.
+    assert.equal(
+      due(NIGHTLY, doneAt(NIGHTLY, "2026-02-01T12:00:00Z"), early("2026-01-05T04:00:00Z")).nextLook,
+      at("2026-01-06T03:00:00Z"),
+    );
+  });
+
   it("starts again for a schedule that was changed", () => {
     const hourly = { ...NIGHTLY, cron: "0 * * * *" };
     const changed = due(hourly, doneAt(NIGHTLY, "2026-01-06T03:00:00Z"), look("2026-01-06T14:20:00Z"));
