@@ -141,7 +141,8 @@ const LONGEST_RETRY_AFTER_MS = 60_000;
  */
 export function retryAfterMs(error: unknown): number | undefined {
   const seconds = error instanceof ApiError ? error.status.details?.retryAfterSeconds : undefined;
-  if (seconds === undefined) return undefined;
+  // A gateway before the API server may write anything there.
+  if (typeof seconds !== "number" || !(seconds >= 0)) return undefined;
   const isTooLong = seconds * 1000 > LONGEST_RETRY_AFTER_MS;
   return isTooLong ? LONGEST_RETRY_AFTER_MS * (0.5 + Math.random() / 2) : seconds * 1000;
 }

@@ -117,6 +117,11 @@ describe("an API server", () => {
   it("says how long to wait, or does not", () => {
     assert.equal(retryAfterMs(refusal(429, { details: { retryAfterSeconds: 3 } })), 3_000);
     assert.equal(retryAfterMs(refusal(429)), undefined);
+    for (const seconds of ["soon", -1, null])
+      assert.equal(
+        retryAfterMs(refusal(429, { details: { retryAfterSeconds: seconds as number } })),
+        undefined,
+      );
     assert.equal(retryAfterMs(refusal(503, { details: { retryAfterSeconds: 60 } })), 60_000);
     assert.equal(retryAfterMs(new Error("no answer")), undefined);
   });
