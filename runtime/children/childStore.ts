@@ -72,7 +72,7 @@ export class ChildStore {
   private readonly unsure = new Set<string>();
   /** Children that we deleted and that somebody's finalizer, or their grace period, keeps for a while, by uid. */
   private readonly leaving = new Set<string>();
-  private readonly readyWhenGone = new ReadyWhenGone();
+  private readonly gone = new ReadyWhenGone();
   private readonly heldEvents = new HeldWatchEvents();
 
   constructor(private readonly options: ChildStoreOptions) {
@@ -146,15 +146,15 @@ export class ChildStore {
     dropOldest(this.unsure, MOST_UNSURE);
   }
 
-  /** Whether a child that is gone was ready when it went, as it should be now: see {@link ReadyWhenGone}. */
-  wasReadyWhenGone(child: DesiredChild): boolean {
-    return this.readyWhenGone.has(child);
+  /** Those of an owner's desired children that are gone and were ready when they went: see {@link ReadyWhenGone}. */
+  readyWhenGone(desired: readonly DesiredChild[], ownerUid: string): DesiredChild[] {
+    return this.gone.among(desired, ownerUid);
   }
 
   /** It is remembered elsewhere that these children were ready when they went. */
   forgetGone(children: readonly DesiredChild[]): void {
-    for (const { resource, manifest } of children)
-      this.readyWhenGone.forget(storeKey(resource, manifest.metadata));
+    for (const { resource, manifest, ownerUid } of children)
+      this.gone.forget(ownerUid, storeKey(resource, manifest.metadata));
   }
 
   /** Whether an apply of the manifest would change nothing. False if that is not known. */
@@ -256,10 +256,10 @@ export class ChildStore {
     const isByUs = gone !== undefined && this.leaving.delete(gone);
     if (after) {
       this.byOwner.add(after);
-      this.readyWhenGone.forget(storeKey(after.resource, after));
+      this.gone.forget(after.facts.owner.uid, storeKey(after.resource, after));
     } else if (before && source !== "handled") {
       this.becomeUnsure(before.resource, before);
-      if (!isByUs) this.readyWhenGone.went(before, object, applied);
+      if (!isByUs) this.gone.went(before, object, applied);
     }
     // The children in the first list were there before us, and every object is looked at then anyway.
     if (source === "handled" || source === "initial") return;

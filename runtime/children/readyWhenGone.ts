@@ -10,24 +10,26 @@ import { whyNotReady } from "./readiness";
 /** A child that is gone. */
 type Gone = StoredObject<{ readonly owner: Owner; readonly isReady: boolean }>;
 
-/** How many children are remembered. */
-const MOST_REMEMBERED = 10_000;
+/** Of how many owners children are remembered. */
+const MOST_OWNERS = 10_000;
 /**
- * For how long, in milliseconds: until the next reconcile of the owner, which may fail a few times. A standby sees each child that the
- * leader deletes. It must not take such a child for a Job that went by itself, when it leads long after that.
+ * For how long, in milliseconds, if no reconcile of the owner takes them over: it may fail a few times. A standby sees each child that
+ * the leader deletes. It must not take such a child for a Job that went by itself, when it leads long after that.
  */
 const KEPT_MS = 600_000;
 
 /**
  * Children that were ready when they went, although we did not delete them. A Job whose `ttlSecondsAfterFinished` is short goes
  * before any reconcile sees that it is complete. If nobody remembered that, a Job that is created once would be made again and again.
+ * They are remembered until the next answer about their owner. A Job that this answer lacks starts anew if a later one has it.
  */
 export class ReadyWhenGone {
-  private readonly children: Recent<{ readonly ownerUid: string; readonly manifest: string | undefined }>;
+  /** By the uid of the owner, and by the key of the child: a fingerprint of what we applied, if it still was as we applied it. */
+  private readonly byOwner: Recent<Map<string, string | undefined>>;
 
   /** @param now a monotonic clock, in milliseconds */
   constructor(now: () => number = () => performance.now()) {
-    this.children = new Recent({ keptMs: KEPT_MS, most: MOST_REMEMBERED, now });
+    this.byOwner = new Recent({ keptMs: KEPT_MS, most: MOST_OWNERS, now });
   }
 
   /**
@@ -38,20 +40,37 @@ export class ReadyWhenGone {
   went(child: Gone, last: KubernetesObject | undefined, manifest: string | undefined): void {
     const { resource, facts } = child;
     if (!facts.isReady && !(last && isReadyButGoing(last))) return;
-    this.children.set(storeKey(resource, child), { ownerUid: facts.owner.uid, manifest });
+    const { uid } = facts.owner;
+    const children = this.byOwner.get(uid) ?? new Map<string, string | undefined>();
+    this.byOwner.set(uid, children.set(storeKey(resource, child), manifest));
   }
 
-  /** Whether a child was ready when it went, as it should be now. If it is never updated, it may have been anything. */
-  has({ resource, manifest, ownerUid, update }: DesiredChild): boolean {
-    const gone = this.children.get(storeKey(resource, manifest.metadata));
-    if (gone?.ownerUid !== ownerUid) return false;
-    return update === "never" || gone.manifest === fingerprint(manifest);
+  /**
+   * Those of an owner's desired children that were ready when they went, as they should be now. If a child is never updated, it may
+   * have been anything. The owner's other children are forgotten.
+   */
+  among(desired: readonly DesiredChild[], ownerUid: string): DesiredChild[] {
+    const children = this.byOwner.get(ownerUid);
+    if (!children) return [];
+    const ready = desired.filter((child) => {
+      const key = keyOf(child);
+      return (
+        children.has(key) && (child.update === "never" || children.get(key) === fingerprint(child.manifest))
+      );
+    });
+    const kept = new Set(ready.map(keyOf));
+    for (const key of children.keys()) if (!kept.has(key)) children.delete(key);
+    return ready;
   }
 
-  /** The child with that key is there again, or is remembered elsewhere. */
-  forget(key: string): void {
-    this.children.delete(key);
+  /** The owner's child with that key is there again, or is remembered elsewhere. */
+  forget(ownerUid: string, key: string): void {
+    this.byOwner.get(ownerUid)?.delete(key);
   }
+}
+
+function keyOf({ resource, manifest }: DesiredChild): string {
+  return storeKey(resource, manifest.metadata);
 }
 
 /** Whether nothing but its deletion says that an object is not ready. */

@@ -157,10 +157,10 @@ export class Convergence {
     { client }: Reconciliation,
   ): Promise<Memory> {
     const { memoryWriter, writing } = this.options;
-    const gone = answered.filter((child) => child.isAwaited && writing.children.wasReadyWhenGone(child));
+    const gone = writing.children.readyWhenGone(answered, object.metadata.uid);
+    if (gone.length === 0) return memory;
     const known = withReady(memory, gone);
-    if (gone.length === 0 || isSameMemory(known, memory)) return memory;
-    await memoryWriter.write(client, object, known);
+    if (!isSameMemory(known, memory)) await memoryWriter.write(client, object, known);
     writing.children.forgetGone(gone);
     return known;
   }

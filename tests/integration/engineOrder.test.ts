@@ -103,6 +103,24 @@ describe("the engine applies children in order", function () {
     await always(() => absent(brief));
   });
 
+  it("a child after a Job that is answered again after it had gone, and after an answer without it", async () => {
+    const upgrade = (version: string) =>
+      plan(following(`Job/to-${version}`, "used"), job(`to-${version}`, ONCE));
+    const object = await bench.applyObject("rollback", upgrade("16"));
+    await bench.failed(object, "ChildrenNotReady");
+    await complete("to-16");
+    await bench.ready(object);
+    await bench.api.delete(inNamespace(job("to-16"), bench.namespace));
+    await bench.idle();
+    await absent(job("to-16"));
+    await bench.applyObject("rollback", upgrade("17"));
+    await eventually(() => there(job("to-17")));
+    await complete("to-17");
+    await bench.ready(object);
+    await bench.applyObject("rollback", upgrade("16"));
+    await eventually(() => there(job("to-16")));
+  });
+
   it("without a Job that is created once and that its time to live has removed, also under another leader", async () => {
     const answer = (version: string) =>
       plan(following("Job/migrate", "app", { version }), job("migrate", ONCE));

@@ -139,8 +139,10 @@ describe("ChildStore", () => {
     const [unready, ready] = [status("False"), status("True")];
     const going = status("True", { deletionTimestamp: LATER });
     const wanted = { resource: CONFIG_MAPS, manifest: manifest(), ownerUid: "widget-uid" } as const;
-    const wasReady = (more: Partial<DesiredChild> = {}) =>
-      bench.store.wasReadyWhenGone({ ...wanted, update: "apply", ...more });
+    const wasReady = (more: Partial<DesiredChild> = {}) => {
+      const child = { ...wanted, update: "apply", ...more } as const;
+      return bench.store.readyWhenGone([child], child.ownerUid).length > 0;
+    };
 
     it("was ready if it was when it was seen last, be it in its deletion or before", async () => {
       for (const last of [
@@ -159,10 +161,22 @@ describe("ChildStore", () => {
         await bench.apply(unready(5));
         last();
         assert.equal(wasReady(), true);
-        assert.equal(wasReady({ manifest: manifest({ key: "2" }) }), false);
         assert.equal(wasReady({ manifest: manifest({ key: "2" }), update: "never" }), true);
         assert.equal(wasReady({ ownerUid: "another", update: "never" }), false);
         bench.store.forgetGone([{ ...wanted, update: "apply" }]);
+        assert.equal(wasReady(), false);
+      }
+    });
+
+    it("was not, from then on, if an answer lacks it or has other content for it", async () => {
+      for (const answer of [
+        [],
+        [{ ...wanted, manifest: manifest({ key: "2" }), update: "apply" }],
+      ] as const) {
+        await bench.apply(ready(5));
+        bench.sink.remove(ready(6));
+        assert.equal(wasReady(), true);
+        assert.deepEqual(bench.store.readyWhenGone(answer, wanted.ownerUid), []);
         assert.equal(wasReady(), false);
       }
     });
@@ -194,7 +208,7 @@ describe("ChildStore", () => {
       let now = 0;
       const gone = new ReadyWhenGone(() => now);
       gone.went(known, undefined, undefined);
-      const has = () => gone.has({ ...wanted, update: "never" });
+      const has = () => gone.among([{ ...wanted, update: "never" }], wanted.ownerUid).length > 0;
       assert.equal(has(), true);
       now = 600_000;
       assert.equal(has(), false);
