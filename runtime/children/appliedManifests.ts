@@ -56,8 +56,7 @@ export class AppliedManifests {
   /** Whether an apply of the manifest would change nothing. False if that is not known. */
   has(child: StoredObject<{ readonly owned: string }>, manifest: Manifest): boolean {
     const { uid, json, facts } = child;
-    const known = this.applied.get(uid);
-    if (known) return known.manifest === fingerprint(manifest) && known.owned === facts.owned;
+    if (this.applied.has(uid)) return this.lastOf(child) === fingerprint(manifest);
     // After a restart nothing is remembered. Then `managedFields` of the object say what was applied.
     const observed = json === undefined ? undefined : (readJson(json) as KubernetesObject);
     const fields = observed && applyEntry(observed, this.fieldManager)?.fieldsV1;

@@ -34,8 +34,8 @@ export interface LearnChildrenOptions {
  * remember what it had applied, and every kind is listed.
  *
  * As with a resident runner, a kind that cannot be listed holds up only the objects of which the engine remembers children of
- * that kind there. If that is because we may not list it, it holds up no object that is being deleted: our rights in a namespace go before
- * the objects in it.
+ * that kind there. If the kind is missing or we may not list it, it holds up no object that is being deleted: our rights in a
+ * namespace go before the objects in it.
  *
  * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
  * child is found by its name, and everything is listed for another reconcile.
