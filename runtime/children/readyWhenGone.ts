@@ -13,8 +13,9 @@ type Gone = StoredObject<{ readonly owner: Owner; readonly isReady: boolean }>;
 /** Of how many owners children are remembered. */
 const MOST_OWNERS = 10_000;
 /**
- * For how long, in milliseconds, if no reconcile of the owner takes them over: it may fail a few times. A standby sees each child that
- * the leader deletes. It must not take such a child for a Job that went by itself, when it leads long after that.
+ * For how long, in milliseconds, if no answer about their owner comes meanwhile: a reconcile may fail a few times. A standby gets no
+ * answers, and sees each child that the leader deletes. It must not take such a child for a Job that went by itself, when it leads
+ * long after that.
  */
 const KEPT_MS = 600_000;
 
