@@ -12,9 +12,9 @@ export class ConfigurationError extends RunError {
   /** @param problems one sentence each: the argument or the key, the mistake, the remedy */
   constructor(readonly problems: readonly string[]) {
     super(problems.join("\n"));
-    // After the end of the program, Pulumi shows the stack of any error that has one (sdk/nodejs/cmd/run/index.ts, uncaughtHandler).
-    // A check in the cluster ends after the program.
-    this.stack = "";
+    // After the end of the program, Pulumi shows the stack of any error (sdk/nodejs/cmd/run/index.ts, uncaughtHandler). A check in
+    // the cluster ends after the program.
+    this.stack = this.message;
   }
 }
 
