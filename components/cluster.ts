@@ -4,6 +4,7 @@ import type { Connection } from "../preflight/lookInCluster";
 import type { ClusterArgs } from "./arguments";
 import { isInput } from "./inputs";
 import { parentIn } from "./register";
+import { onceForEachRun } from "./thisRun";
 
 /** The cluster that a component is deployed to. */
 export interface Cluster {
@@ -31,7 +32,7 @@ export function clusterOf(
 ): { readonly cluster: Cluster; readonly options: pulumi.ComponentResourceOptions } {
   const given = providerIn(opts);
   if (given) {
-    const identity = identities.get(given) ?? given;
+    const identity = identities().get(given) ?? given;
     return { cluster: { provider: given, identity, connection: connectionTo(args) }, options: opts };
   }
   if (args) {
@@ -42,7 +43,7 @@ export function clusterOf(
     );
     const options = { ...opts, providers: { ...providersIn(opts), kubernetes: provider } };
     const identity = identityOf(args);
-    identities.set(provider, identity);
+    identities().set(provider, identity);
     return { cluster: { provider, identity, connection: connectionTo(args) }, options };
   }
   const cluster = {
@@ -65,7 +66,7 @@ function defaultConnection(): Connection | undefined {
 }
 
 /** The identities of clusters for which a provider was made. A component's parts are given the provider alone. */
-const identities = new WeakMap<pulumi.ProviderResource, string>();
+const identities = onceForEachRun("identities", () => new WeakMap<pulumi.ProviderResource, string>());
 
 /**
  * The same for the same identifier, or else for the same values. Two Outputs may have the same value, but only the same Output
@@ -76,12 +77,13 @@ function identityOf({ kubeconfig, context, clusterIdentifier }: ClusterArgs): st
   return JSON.stringify(values.map((value) => (isInput(value) ? [numberOf(value)] : value)));
 }
 
-const numbers = new WeakMap<object, number>();
-let numbered = 0;
+/** The numbers of a program's Outputs. */
+const numbers = onceForEachRun("numbers", () => new Map<object, number>());
 
 function numberOf(value: object): number {
-  const number = numbers.get(value) ?? ++numbered;
-  numbers.set(value, number);
+  const known = numbers();
+  const number = known.get(value) ?? known.size + 1;
+  known.set(value, number);
   return number;
 }
 

@@ -3,6 +3,7 @@ import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
 import type { ArgoPlatformArgs, ClusterArgs, OperatorsArgs } from "../../components/arguments";
+import { clusterOf } from "../../components/cluster";
 import { Operators } from "../../components/operators";
 import { checkCustomResources } from "../../preflight/checkCustomResources";
 import { checkInstallation } from "../../preflight/checkInstallation";
@@ -10,6 +11,7 @@ import { checkOperatorNames } from "../../preflight/checkOperatorNames";
 import type { Found } from "../../preflight/lookInCluster";
 import type { ObjectMeta } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
+import { anotherCopy } from "./support/anotherCopy";
 import { logged, named, refused } from "./support/componentRuns";
 import { fakeLook, found } from "./support/fakeLook";
 import { run } from "./support/program";
@@ -58,6 +60,19 @@ describe("the components and the cluster", function () {
         { kubeconfig: pulumi.output("{}"), clusterIdentifier: "prod" },
       ],
     ];
+
+    it("is the same for two copies of this package only if the Output or the provider is", () =>
+      run(() => {
+        const copy = anotherCopy<typeof import("../../components/cluster")>("cluster");
+        assert.notEqual(copy.clusterOf, clusterOf);
+        const [one, other] = [{ kubeconfig: pulumi.output("one") }, { kubeconfig: pulumi.output("other") }];
+        const { cluster } = clusterOf("one", one, {});
+        assert.notEqual(copy.clusterOf("other", other, {}).cluster.identity, cluster.identity);
+        assert.equal(copy.clusterOf("same", one, {}).cluster.identity, cluster.identity);
+        const { provider } = cluster;
+        assert.ok(provider);
+        assert.equal(copy.clusterOf("part", undefined, { provider }).cluster.identity, cluster.identity);
+      }));
 
     for (const [what, cluster, other] of same) {
       it(`is the same if the ${what} is: operators come after the platform of the other`, async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { mock } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Cluster } from "../../components/cluster";
 import { makesIn, noteMade } from "../../components/made";
+import { anotherCopy } from "./support/anotherCopy";
 import { fakeRuns } from "./support/fakeRuns";
 import { run } from "./support/program";
 
@@ -46,7 +46,7 @@ describe("what the components of a program make", () => {
   });
 
   it("counts if a component of another copy of this package makes it, as a package of the program may bring its own", async () => {
-    const others = anotherCopy();
+    const others = anotherCopy<typeof import("../../components/made")>("made");
     assert.notEqual(others.noteMade, noteMade);
     await run(async () => {
       others.noteMade(clusterOf("here"), [namespace("argosy")]);
@@ -80,15 +80,3 @@ describe("what the components of a program make", () => {
     });
   });
 });
-
-/** The components in another copy of this package. */
-function anotherCopy(): typeof import("../../components/made") {
-  const folder = path.resolve(__dirname, "../../components") + path.sep;
-  const ours = Object.entries(require.cache).filter(([file]) => file.startsWith(folder));
-  for (const [file] of ours) delete require.cache[file];
-  try {
-    return require("../../components/made");
-  } finally {
-    Object.assign(require.cache, Object.fromEntries(ours));
-  }
-}
