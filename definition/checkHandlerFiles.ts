@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readFileSync, readSync, statSync } from "node:fs";
 import path from "node:path";
 import { languageOf } from "../runtime/definition/handlerProgram";
 import { checkFunction } from "./bundleFunction";
@@ -51,7 +51,15 @@ function checkCommandFiles(folder: string, command: readonly string[], report: R
 
 /** Whether a file names its interpreter, in a line that ends as on Windows. */
 function isWindowsScript(file: string): boolean {
-  return /^#!.*\r\n/.test(readFileSync(file, "latin1"));
+  // Linux looks for the name in so many bytes. The rest of a compiled program may be large.
+  const beginning = Buffer.alloc(256);
+  const opened = openSync(file, "r");
+  try {
+    readSync(opened, beginning);
+  } finally {
+    closeSync(opened);
+  }
+  return /^#!.*\r\n/.test(beginning.toString("latin1"));
 }
 
 /** @param remedy if it is missing */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { widgetDefinition } from "./operatorFolder";
 import { command, granting, image, useWidgetFolder } from "./support/widgetFolder";
@@ -407,6 +407,13 @@ describe("loadOperator", () => {
     it("accepts the line ends of Linux, and a program that is no script", () => {
       assert.equal(problemWith("#!/bin/sh\necho\n"), undefined);
       assert.equal(problemWith("\x7fELF\r\n#!\r\n"), undefined);
+    });
+
+    it("accepts a program that is larger than the longest string", () => {
+      assert.equal(problemWith("\x7fELF"), undefined);
+      truncateSync(path.join(widget.folder, "run.sh"), 600_000_000);
+      assert.equal(widget.problemWith(command("./run.sh")), undefined);
+      truncateSync(path.join(widget.folder, "run.sh"));
     });
   });
 
