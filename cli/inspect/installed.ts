@@ -39,14 +39,10 @@ export async function installedOperators(client: KubernetesClient): Promise<Inst
     { near: [DEFAULT_HOME] },
   ).catch(ifRefused(403, UNSEEN));
   const newest = newestOf(objects);
-  const found = await realOnes(client, newest.filter(isReadable));
   const isUnreadable = (each: InstalledOperator | UnreadableOperator): each is UnreadableOperator =>
     !isReadable(each);
-  return {
-    operators: found.filter(isReadable),
-    unreadable: [...newest, ...found].filter(isUnreadable),
-    unseen,
-  };
+  const found = [...newest.filter(isUnreadable), ...(await realOnes(client, newest.filter(isReadable)))];
+  return { operators: found.filter(isReadable), unreadable: found.filter(isUnreadable), unseen };
 }
 
 const BINDINGS = builtIn("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
@@ -72,7 +68,7 @@ async function realOnes(
 }
 
 /** The ClusterRoleBinding of the account of an operator with this identity. Every operator has one. */
-export function runnerBindingOf(identity: string): string {
+function runnerBindingOf(identity: string): string {
   return `${identity}-runner`;
 }
 
@@ -85,18 +81,17 @@ async function homeOfAccount(client: KubernetesClient, name: string): Promise<st
   return subject?.namespace;
 }
 
-function contested(
-  { name, home, argosyVersion, ...operator }: InstalledOperator,
-  same: readonly InstalledOperator[],
-): UnreadableOperator {
-  const identity = identityOf({ name, ...operator });
+function contested(operator: InstalledOperator, same: readonly InstalledOperator[]): UnreadableOperator {
+  const { name, home, argosyVersion } = operator;
   const homes = same.map((each) => each.home).join(" and ");
   return {
-    ...{ name, home, argosyVersion },
+    name,
+    home,
+    argosyVersion,
     complaint: `found in the namespaces ${homes}, and only one of these operators can be real`,
     remedy:
-      `The ClusterRoleBinding ${runnerBindingOf(identity)} names the namespace of the real one: ask for the right to get it. In ` +
-      `the others, delete the ConfigMaps with the labels ${SELECTOR}.`,
+      `The ClusterRoleBinding ${runnerBindingOf(identityOf(operator))} names the namespace of the real one: ask for the right to ` +
+      `get it. In the others, delete the ConfigMaps with the labels ${SELECTOR}.`,
   };
 }
 
