@@ -192,7 +192,7 @@ describe("the scripts of CI", () => {
 
   describe(".ci/diff", () => {
     /** The comment where the command says this and ends with this exit code. */
-    function diff(exitCode: number, kubeconfig: string) {
+    function diff(exitCode: number, kubeconfig: string, isJob = false) {
       folder = writeFolder({
         "bin/npm": `#!/bin/sh\necho "asked for: $*"\nexit ${exitCode}\n`,
         kubeconfig,
@@ -202,14 +202,20 @@ describe("the scripts of CI", () => {
       const env = {
         PATH: `${path.join(folder, "bin")}:${process.env["PATH"]}`,
         KUBECONFIG: path.join(folder, "kubeconfig"),
+        ...(isJob && { GITHUB_STEP_SUMMARY: path.join(folder, "summary") }),
       };
-      const { status } = run(".ci/diff", [file], { env });
-      return { status, text: readFileSync(file, "utf8") };
+      const { status, stdout } = run(".ci/diff", [file], { env });
+      return { status, stdout, text: readFileSync(file, "utf8") };
     }
 
+    it("is not in the log of a job, where GitHub would take words of an object's author for commands", () => {
+      const { stdout, text } = diff(3, "a cluster", true);
+      assert.deepEqual([stdout, readFileSync(path.join(folder, "summary"), "utf8")], ["", text]);
+    });
+
     it("is a comment that can be found again, and no failure where something changes", () => {
-      const { status, text } = diff(3, "a cluster");
-      assert.equal(status, 0);
+      const { status, stdout, text } = diff(3, "a cluster");
+      assert.deepEqual([status, stdout], [0, text]);
       assert.match(text, /^<!-- argosy: diff -->\n/);
       assert.match(
         text,
