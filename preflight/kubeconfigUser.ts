@@ -4,7 +4,7 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
 import type { ClusterConnection } from "../runtime/program";
 
-/** What a kubeconfig says of a user, and client-node leaves out (config_types.ts, newUsers). */
+/** What a kubeconfig says of a user, and client-node leaves out, or all but a name (config_types.ts, newUsers). */
 export interface KubeconfigUser {
   /** The file with the user's bearer token. Without it, the API server would know nobody. */
   readonly tokenFile?: string | undefined;

@@ -44,7 +44,7 @@ export async function checkParts(
     own,
     lists.flatMap(({ objects }) => objects),
   );
-  const absent = [...ofOperators, ...paths].flatMap((all) => absentOf(all, lists));
+  const absent = [...ofOperators, ...paths].flatMap((each) => absentOf(each, lists));
   const state = await namespaceStates(client, absent);
   return [
     ...unusable,

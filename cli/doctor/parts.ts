@@ -95,21 +95,26 @@ export function partsOfEventPaths(
   operators: readonly OwnOperator[],
   seen: readonly KubernetesObject[],
 ): Parts[] {
-  const programs = new Map<string, OwnOperator[]>();
-  for (const operator of operators) {
-    const key = `${operator.home}/${operator.installation}`;
-    programs.set(key, [...(programs.get(key) ?? []), operator]);
+  const programs = new Map<string, Program>();
+  for (const { home, installation, whole } of operators) {
+    const key = `${home}/${installation}`;
+    const { definitions = [] } = programs.get(key) ?? {};
+    programs.set(key, { home, installation, definitions: [...definitions, whole] });
   }
-  return [...programs.values()].flatMap((ofProgram) => [
-    ...eventPathOf(ofProgram, seen),
-    outsidePathOf(ofProgram, seen),
-  ]);
+  return [...programs.values()].flatMap((each) => [...eventPathOf(each, seen), outsidePathOf(each, seen)]);
 }
 
-function eventPathOf(operators: readonly OwnOperator[], seen: readonly KubernetesObject[]): Parts[] {
+/** What the operators of one program have together. */
+interface Program extends Pick<OwnOperator, "home" | "installation"> {
+  readonly definitions: readonly Operator[];
+}
+
+function eventPathOf(
+  { home, installation: name, definitions }: Program,
+  seen: readonly KubernetesObject[],
+): Parts[] {
   // Changes of objects that are not ours never use the event path.
-  const hinted = operators.flatMap(({ whole }) => (whole.watch ? [] : [whole]));
-  const [{ home = "", installation: name = "" } = {}] = operators;
+  const hinted = definitions.filter(({ watch }) => !watch);
   if (hinted.length === 0) return [];
   const forms = [
     ["resident", "runners see changes only by their own watches"],
@@ -143,8 +148,7 @@ function eventPathOf(operators: readonly OwnOperator[], seen: readonly Kubernete
 }
 
 /** The path of events from outside. Its sensor names the event sources. */
-function outsidePathOf(operators: readonly OwnOperator[], seen: readonly KubernetesObject[]): Parts {
-  const [{ home = "", installation = "" } = {}] = operators;
+function outsidePathOf({ home, installation }: Program, seen: readonly KubernetesObject[]): Parts {
   const { path } = outsideNames(installation);
   const without = "events from outside create no objects";
   const ofPath = seen.filter((each) => isOfPath(each, home, path));
