@@ -1,7 +1,7 @@
 import { formatName } from "../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../runtime/reconcile/report";
 import { clean } from "../runtime/text/clean";
-import { formatDuration, indent, lastLines, type Style } from "./terminal";
+import { formatDuration, indent, lastLines, type Style, safe } from "./terminal";
 
 /** The most lines of a run's standard error that are shown, from its end. */
 const LOG_LINES = 12;
@@ -37,7 +37,7 @@ export function formatReconcile(
 
 /** The end of a handler's log, indented. */
 export function formatLog(log: string, style: Style): string {
-  return indent(style("dim", lastLines(clean(log, Number.POSITIVE_INFINITY), LOG_LINES)), "          ");
+  return indent(style("dim", lastLines(safe(log), LOG_LINES)), "          ");
 }
 
 function describe(report: ReconcileReport, style: Style): string | undefined {
