@@ -91,7 +91,7 @@ function contested(operator: InstalledOperator, same: readonly InstalledOperator
     complaint: `found in the namespaces ${homes}, and only one of these operators can be real`,
     remedy:
       `The ClusterRoleBinding ${runnerBindingOf(identityOf(operator))} names the namespace of the real one: ask for the right to ` +
-      `get it. In the others, delete the ConfigMaps with the labels ${SELECTOR}.`,
+      `get it. In the others, delete the ConfigMaps of ${name} among those with the labels ${SELECTOR}.`,
   };
 }
 

@@ -195,7 +195,7 @@ describe("the installed operators", () => {
       const { stderr } = await captured(async () => tellLeftOut(found));
       assert.match(
         stderr,
-        /It was found in the namespaces team and argosy, and only one .* argosy\.cache-runner /,
+        /It was found in the namespaces team and argosy, and only one .* argosy\.cache-runner .* ConfigMaps of cache among /,
       );
     }
   });
