@@ -66,7 +66,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const send = async (body) => {
   const headers = { authorization: "Bearer " + token, "content-type": "application/json" };
   const padded = body.padding ? { ...body, padding: "x".repeat(body.padding) } : body;
-  // Node may collect the signal of AbortSignal.timeout as garbage before it fires. The timer keeps this one.
+  // With AbortSignal.timeout a request to a killed pod was once not ended. A timer of our own also keeps its controller.
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), 10000);
   const options = { method: "POST", headers, body: JSON.stringify(padded), signal: late.signal };
