@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
+import { foldersAbove } from "../definition/foldersAbove";
 import { peerDependencies } from "../package.json";
 import { isAtLeast } from "../preflight/isAtLeast";
 import { ConfigurationError } from "./errors";
@@ -52,12 +53,6 @@ function isNodeProgram(folder: string): boolean {
   const project = above.findIndex((each) => existsSync(path.join(each, "Pulumi.yaml")));
   const own = above.slice(0, Math.max(1, project + 1));
   return own.some((each) => existsSync(path.join(each, "package.json")));
-}
-
-/** A folder, and all folders above it. */
-function foldersAbove(folder: string): string[] {
-  const above = path.dirname(folder);
-  return above === folder ? [folder] : [folder, ...foldersAbove(above)];
 }
 
 function majorOf(version: string): string | undefined {

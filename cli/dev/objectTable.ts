@@ -1,3 +1,4 @@
+import { compareTexts } from "../../runtime/text/compareTexts";
 import { formatDuration, type Style } from "../terminal";
 
 /** An object as a line of the table. */
@@ -113,15 +114,11 @@ export function renderTable(
 /** Sorts objects that are not Ready first, and otherwise by name, so that lines stay in their places. */
 function inOrder(one: ObjectRow, other: ObjectRow): number {
   const rank = (row: ObjectRow) => (row.ready === "True" ? 1 : 0);
-  return rank(one) - rank(other) || compare(nameOf(one), nameOf(other));
+  return rank(one) - rank(other) || compareTexts(nameOf(one), nameOf(other));
 }
 
 function nameOf({ kind, namespace = "", name }: ObjectRow): string {
   return `${kind}/${namespace}/${name}`;
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 /** The columns that fit and are not empty. */

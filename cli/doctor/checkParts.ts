@@ -30,11 +30,11 @@ export async function checkParts(
   operators: readonly InstalledOperator[],
 ): Promise<Finding[]> {
   const all = operators.filter((each): each is OwnOperator => each.whole !== undefined);
-  const built = all.map((operator) => ({ operator, parts: partsIfUsable(operator) }));
-  const unusable = built.filter(({ parts }) => !parts).map(({ operator }) => unusableBy(operator));
-  const own = built.filter(({ parts }) => parts).map(({ operator }) => operator);
+  const built = new Map(all.map((operator) => [operator, partsIfUsable(operator)]));
+  const unusable = all.filter((each) => !built.get(each)).map(unusableBy);
+  const own = all.filter((each) => built.get(each));
   if (own.length === 0) return unusable;
-  const ofOperators = built.flatMap(({ parts = [] }) => parts);
+  const ofOperators = own.flatMap((each) => built.get(each) ?? []);
   const homes = [...new Set(own.map(({ home }) => home))];
   const lists = await Promise.all([
     ...HOME_KINDS.map((kind) => listed(client, kind, { scopes: homes, near: [] })),
@@ -130,8 +130,7 @@ async function namespaceStates(
   client: KubernetesClient,
   absent: readonly Absent[],
 ): Promise<(part: Part) => NamespaceState> {
-  const needed = namespacesOf(absent.map(({ part }) => part));
-  if (needed.length === 0) return () => "there";
+  if (!absent.some(({ part }) => part.name.namespace !== undefined)) return () => "there";
   try {
     const namespaces = await client.listAll(NAMESPACES, { metadataOnly: true });
     const states = new Map(
@@ -171,8 +170,4 @@ function notSeen(lists: readonly Listed[]): Finding[] {
   if (reasons.length === 0) return [];
   const seen = `were not all looked for, because ${reasons.join(", and ")}`;
   return [warning("parts of the operators", seen, "Ask for these rights, or use an account that has them.")];
-}
-
-function namespacesOf(parts: readonly Part[]): string[] {
-  return parts.flatMap(({ name: { namespace } }) => namespace ?? []);
 }

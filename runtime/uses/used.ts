@@ -19,6 +19,7 @@ import { readInParts } from "../kubernetes/list";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
+import { compareTexts } from "../text/compareTexts";
 import { StillListingError } from "../watch/kindWatch";
 
 /** Where the used objects are read: from the stores of watches, or from the API server. */
@@ -231,6 +232,5 @@ export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): s
 
 /** By namespace and name. */
 export function byName(a: KubernetesObject, b: KubernetesObject): number {
-  const [one, other] = [formatName(a.metadata), formatName(b.metadata)];
-  return one < other ? -1 : one > other ? 1 : 0;
+  return compareTexts(formatName(a.metadata), formatName(b.metadata));
 }

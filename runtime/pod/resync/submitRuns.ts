@@ -5,6 +5,7 @@ import { RUN_PARAMETERS } from "../../argo/runParameters";
 import { instanceLabel, WORKFLOWS, workflowTemplateOf } from "../../argo/workflows";
 import { formatName, type Manifest } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
+import { compareTexts } from "../../text/compareTexts";
 import { predecessorAnnotations } from "../withoutWatches/predecessors";
 import { createdAt, type EndedRuns, hasFailed } from "../workflows/endedRuns";
 import { type LiveRuns, type LiveRunsOptions, listLiveRuns } from "../workflows/liveRuns";
@@ -105,7 +106,7 @@ function oldestRunFirst(objects: RunCandidate[], last: EndedRuns["last"]): RunCa
     const isKnown = run && oldestSuccess !== undefined && createdAt(run) >= oldestSuccess;
     return isKnown ? createdAt(run) : "";
   };
-  return objects.sort((a, b) => Number(ranAt(a) > ranAt(b)) - Number(ranAt(a) < ranAt(b)));
+  return objects.sort((a, b) => compareTexts(ranAt(a), ranAt(b)));
 }
 
 function shuffled(objects: readonly RunCandidate[]): RunCandidate[] {

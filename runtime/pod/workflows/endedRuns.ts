@@ -3,6 +3,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
+import { compareTexts } from "../../text/compareTexts";
 import type { Version } from "./liveRuns";
 
 /** Which runs {@link listEndedRuns} lists. */
@@ -59,7 +60,9 @@ export async function listEndedRuns(options: EndedRunsOptions): Promise<EndedRun
   });
   const tooMany = Math.max(0, waiting.length - mostUnarchived);
   const room = MOST_SUPERSEDED - superseded.length;
-  const unarchived = waiting.sort(oldestFirst).slice(0, Math.min(tooMany, room));
+  const unarchived = waiting
+    .sort((one, other) => compareTexts(one.createdAt, other.createdAt))
+    .slice(0, Math.min(tooMany, room));
   return { last, superseded: [...superseded, ...unarchived], unarchived: unarchived.length };
 }
 
@@ -75,11 +78,6 @@ function versionOf(run: KubernetesObject): EndedVersion {
     metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
     createdAt: createdAt(run),
   };
-}
-
-/** RFC 3339 in UTC sorts as text. */
-function oldestFirst(one: EndedVersion, other: EndedVersion): number {
-  return Number(one.createdAt > other.createdAt) - Number(one.createdAt < other.createdAt);
 }
 
 /** Whether a run that has ended failed. */
