@@ -51,7 +51,7 @@ function checkCommandFiles(folder: string, command: readonly string[], report: R
 
 /** Whether a file names its interpreter, in a line that ends as on Windows. */
 function isWindowsScript(file: string): boolean {
-  // Linux looks for the name in so many bytes. The rest of a compiled program may be large.
+  // Linux reads the name from no more than these bytes. The rest of a compiled program may be large.
   const beginning = Buffer.alloc(256);
   const opened = openSync(file, "r");
   try {

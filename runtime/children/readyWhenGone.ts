@@ -22,7 +22,7 @@ const KEPT_MS = 600_000;
 /**
  * Children that were ready when they went, although we did not delete them. A Job whose `ttlSecondsAfterFinished` is short goes
  * before any reconcile sees that it is complete. If nobody remembered that, a Job that is created once would be made again and again.
- * They are remembered until the next answer about their owner. A Job that this answer lacks starts anew if a later one has it.
+ * They are remembered until the next answer about their owner. If a Job is missing in this answer, a later answer creates it again.
  */
 export class ReadyWhenGone {
   /** By the uid of the owner, and by the key of the child: a fingerprint of what we applied, if it still was as we applied it. */

@@ -41,7 +41,7 @@ const MOST_WAITING = 5_000;
 /** If too many wait, they are reduced to this part of the limit. */
 const LEFT_BY_A_TRIM = 0.9;
 const LONGEST_RETRY_MS = 30_000;
-/** At least so many records are tried again in a second, and hardly more. A policy or a quota may refuse all of them for days. */
+/** If many records wait, about this many are tried again in a second. A policy or a quota may refuse all of them for days. */
 const RECORDS_A_SECOND = 20;
 
 /**
