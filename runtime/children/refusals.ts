@@ -3,13 +3,12 @@ import { isRecord } from "../json/json";
 import { isRace } from "../kubernetes/conflicts";
 import {
   ApiError,
-  isApiError,
   isMisfit,
   isNamespaceMissing,
   isNamespaceTerminating,
+  isRightMissing,
   isTooLarge,
   isUndecided,
-  RIGHT_MISSING,
 } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
 import { ADOPT_ANNOTATION, MANAGER_PREFIX, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
@@ -131,12 +130,6 @@ export function deletionRefused(
     : "";
   const message = `the API server refused to delete ${kindAndName(kind, name)}: ${withoutStop(error.message)}.${why}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
-}
-
-/** Whether the runner lacks a right: `error` is the API server's refusal, or a refusal caused it. */
-export function isRightMissing(error: unknown): boolean {
-  const refusal = error instanceof ReconcileFailure ? error.cause : error;
-  return isApiError(refusal, 403) && RIGHT_MISSING.test(refusal.message);
 }
 
 /** Whether the API server refuses the request. A race is no refusal. */

@@ -1,7 +1,7 @@
 import type { Orphans } from "../children/orphans";
-import { isRightMissing } from "../children/refusals";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
+import { isRightMissing } from "../kubernetes/errors";
 import { keyOf } from "../kubernetes/objects";
 import { Leadership, type LeadershipOptions } from "../leadership/leadership";
 import { NotLeadingError, type Term } from "../leadership/term";

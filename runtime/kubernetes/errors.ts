@@ -97,8 +97,10 @@ export function isMisfit(error: unknown): error is ApiError {
   );
 }
 
-/** How the API server says that an account has no right to what it asks for. A policy or a webhook says something else. */
-export const RIGHT_MISSING = /\bcannot \w+ (resource|path)\b/;
+/** Whether the account has no right to what it asks for. A policy or a webhook that refuses with 403 says something else. */
+export function isRightMissing(error: unknown): error is ApiError {
+  return isApiError(error, 403) && /\bcannot \w+ (resource|path)\b/.test(error.message);
+}
 
 /**
  * There was no answer: the connection failed or broke, the answer took too long, or our own credentials cannot be read. A request that

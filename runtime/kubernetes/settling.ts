@@ -1,4 +1,4 @@
-import { ApiError, RIGHT_MISSING } from "./errors";
+import { ApiError, isRightMissing } from "./errors";
 
 /** How long it may take until an API server that has just started knows its roles, in milliseconds. */
 const SETTLING_MS = 5_000;
@@ -19,10 +19,13 @@ export class Settling {
     this.awayAt = this.now();
   }
 
-  /** The error that stands for a refusal. If a right is missing soon after the server was away, the error says that the server is busy (503). */
+  /**
+   * The error that stands for a refusal. If a right is missing soon after the server was away, the error says that the server is
+   * busy (503).
+   */
   taken(error: ApiError): ApiError {
     const isSettling = this.now() - this.awayAt < SETTLING_MS;
-    if (!isSettling || error.code !== 403 || !RIGHT_MISSING.test(error.message)) return error;
+    if (!isSettling || !isRightMissing(error)) return error;
     const message = `the API server has just started, and may not know its roles yet: ${error.message}`;
     return new ApiError(503, { message, details: { retryAfterSeconds: ASK_AGAIN_SECONDS } }, error.request);
   }

@@ -2,12 +2,11 @@ import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import { childSelectorOf, managersOf } from "../children/marks";
 import { canReference, isStrippedChildOf } from "../children/ownership";
-import { isRightMissing } from "../children/refusals";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discoverObjects } from "../kubernetes/discovery";
-import { isApiError } from "../kubernetes/errors";
+import { isApiError, isRightMissing } from "../kubernetes/errors";
 import { lookAtNamespace } from "../kubernetes/namespaces";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
@@ -303,7 +302,7 @@ async function deleteEach(
       if (change) changes.push(change);
     } catch (error) {
       if (!(error instanceof ReconcileFailure)) throw error;
-      if (!isRightMissing(error)) refusal ??= error;
+      if (!isRightMissing(error.cause)) refusal ??= error;
       else if (child.namespace === undefined || !(await isGoing(client, child.namespace)))
         kept ??= { child, failure: error };
     }
