@@ -1,5 +1,6 @@
 import { type FailureReason, ReconcileFailure } from "../failure";
 import { ApiError, ApiUnreachableError, isBusy, isUncached, isUndecided } from "../kubernetes/errors";
+import { Recent } from "../limits/recent";
 import { cut } from "../text/cut";
 import type { WriteScope } from "./childApplier";
 
@@ -21,7 +22,6 @@ interface Outage {
   readonly since: number;
   /** On the monotonic clock. */
   readonly begin: number;
-  last: number;
   failures: number;
 }
 
@@ -33,8 +33,8 @@ interface Outage {
  * Guarantee (tests/unit/outages.test.ts): nothing is reported as long as the API server does not answer for the object.
  */
 export class Outages {
-  /** By what was tried; the one that failed last is at the end. */
-  private readonly outages = new Map<string, Outage>();
+  /** By what was tried. */
+  private readonly outages: Recent<Outage>;
 
   /**
    * @param reason of the failures
@@ -43,7 +43,9 @@ export class Outages {
   constructor(
     private readonly reason: FailureReason,
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    this.outages = new Recent({ keptMs: FORGOTTEN_AFTER_MS, now });
+  }
 
   /**
    * The outage is over: the request succeeded, is no longer needed, or was refused for another reason.
@@ -89,16 +91,9 @@ export class Outages {
   }
 
   private failed(key: string): Outage {
-    const now = this.now();
-    for (const [other, { last }] of this.outages) {
-      if (now - last < FORGOTTEN_AFTER_MS) break;
-      this.outages.delete(other);
-    }
-    const outage = this.outages.get(key) ?? { since: Date.now(), begin: now, last: now, failures: 0 };
-    this.outages.delete(key);
-    this.outages.set(key, outage);
-    outage.last = now;
+    const outage = this.outages.get(key) ?? { since: Date.now(), begin: this.now(), failures: 0 };
     outage.failures++;
+    this.outages.set(key, outage);
     return outage;
   }
 }

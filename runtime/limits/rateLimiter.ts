@@ -1,3 +1,5 @@
+import { Recent } from "./recent";
+
 /** How fast events of one key may follow each other. */
 export interface RateLimit {
   /** How many may come at once. */
@@ -17,12 +19,15 @@ interface Bucket {
 
 /** Limits how often the events of each of many keys happen, by a token bucket for each. Full buckets are forgotten. */
 export class KeyedRateLimiter {
-  private readonly buckets = new Map<string, Bucket>();
+  private readonly buckets: Recent<Bucket>;
 
   constructor(
     private readonly options: RateLimit,
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    // By then a bucket is full, even if a future token was reserved.
+    this.buckets = new Recent({ keptMs: (options.burst + 1) * options.refillMs, now });
+  }
 
   /**
    * Accepts an event of the key if there is a token for it, and takes the token.
@@ -60,13 +65,7 @@ export class KeyedRateLimiter {
     const now = this.now();
     const { left, at, reservedFor } = this.buckets.get(key) ?? { left: burst, at: now, reservedFor: now };
     const bucket = { left: Math.min(burst, left + (now - at) / refillMs), at: now, reservedFor };
-    this.buckets.delete(key);
     this.buckets.set(key, bucket);
-    // The map is in the order of the last use, so the first ones are full first.
-    for (const [old, { at: usedAt }] of this.buckets) {
-      if (now - usedAt < (burst + 1) * refillMs) break;
-      this.buckets.delete(old);
-    }
     return bucket;
   }
 

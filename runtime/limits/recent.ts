@@ -35,4 +35,9 @@ export class Recent<Value> {
     }
     dropOldest(this.entries, most);
   }
+
+  /** Forgets a key. */
+  delete(key: string): void {
+    this.entries.delete(key);
+  }
 }
