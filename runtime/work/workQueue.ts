@@ -49,8 +49,6 @@ interface Entry extends History, Ready {
   state: KeyState["state"];
   /** When the work on it began, while it is worked on. */
   workingSince: number;
-  /** When it becomes ready, while it is delayed. Infinite otherwise. */
-  dueAt: number;
   /** Whether it is delayed because it changes faster than the rate limit allows. */
   isRateLimited: boolean;
   /** Set only while it is worked on. */
@@ -115,7 +113,7 @@ export class WorkQueue {
       entry.priority = higher(entry.priority, priority);
     } else {
       const most = entry.state === "delayed" ? higher(entry.priority, priority) : priority;
-      if (afterMs <= 0 || now + afterMs < entry.dueAt) this.plan(key, entry, now + afterMs, most);
+      if (afterMs <= 0 || now + afterMs < this.dueAt(key)) this.plan(key, entry, now + afterMs, most);
       else entry.priority = most;
     }
   }
@@ -147,13 +145,13 @@ export class WorkQueue {
   stateOf(key: string): KeyState {
     const entry = this.entries.get(key);
     if (!entry) return { state: "idle", attempt: 1 };
-    const { state, workingSince, dueAt } = entry;
+    const { state, workingSince } = entry;
     const now = this.options.now();
     return {
       state,
       attempt: this.attemptOf(key),
       ...(state === "working" && { workingMs: now - workingSince }),
-      ...(state === "delayed" && { dueInMs: Math.max(0, dueAt - now) }),
+      ...(state === "delayed" && { dueInMs: Math.max(0, this.dueAt(key) - now) }),
     };
   }
 
@@ -252,7 +250,6 @@ export class WorkQueue {
         priority: "routine",
         readySince: 0,
         workingSince: 0,
-        dueAt: Number.POSITIVE_INFINITY,
         isRateLimited: false,
         again: undefined,
         isForgotten: false,
@@ -264,6 +261,11 @@ export class WorkQueue {
       this.entries.set(key, entry);
     }
     return entry;
+  }
+
+  /** When a key becomes ready, if it is delayed. Infinite otherwise. */
+  private dueAt(key: string): number {
+    return this.delayed.of(key) ?? Number.POSITIVE_INFINITY;
   }
 
   /** Makes keys ready when their time has come. */
@@ -295,7 +297,6 @@ export class WorkQueue {
   private makeReady(key: string, entry: Entry, priority: Priority): void {
     this.delayed.delete(key);
     entry.isRateLimited = false;
-    entry.dueAt = Number.POSITIVE_INFINITY;
     entry.state = "ready";
     entry.priority = priority;
     entry.readySince = this.options.now();
@@ -306,7 +307,6 @@ export class WorkQueue {
     entry.state = "delayed";
     entry.priority = priority;
     entry.isRateLimited = false;
-    entry.dueAt = at;
     this.delayed.set(key, at);
   }
 }
