@@ -297,10 +297,7 @@ export class ChildApplier {
 /** Whether a write failed because the object with that name is another one, or has another version, than we expected. */
 function isAnotherObject(error: unknown): error is ApiError {
   if (isApiError(error, 409)) return true;
-  return (
-    isApiError(error, 422) &&
-    (error.status.details?.causes ?? []).some(({ field }) => field === "metadata.uid")
-  );
+  return isApiError(error, 422) && error.causes.some(({ field }) => field === "metadata.uid");
 }
 
 /**
@@ -308,10 +305,7 @@ function isAnotherObject(error: unknown): error is ApiError {
  * webhook refuses with 422 too, but names no field. To delete the child then would be worse than the change that is refused.
  */
 function isFieldRefused(error: unknown): error is ApiError {
-  return (
-    isApiError(error, 422) &&
-    (error.status.details?.causes ?? []).some(({ reason }) => reason?.startsWith("FieldValue"))
-  );
+  return isApiError(error, 422) && error.causes.some(({ reason }) => reason?.startsWith("FieldValue"));
 }
 
 function conditional(manifest: Manifest, condition: Condition): Manifest {

@@ -29,7 +29,7 @@ export function rehearsalName(name: string): string {
  */
 export function replacementRefused(refused: ApiError, error: unknown): unknown {
   if (!(error instanceof ApiError) || isUndecided(error)) return error;
-  const isOfName = error.status.details?.causes?.some(({ field }) => field === "metadata.name");
+  const isOfName = error.causes.some(({ field }) => field === "metadata.name");
   // The name of a CustomResourceDefinition follows from its content, so the rehearsal's name cannot be right.
   const why = isOfName
     ? "a dry run under another name cannot show whether the API server would accept the new one. Delete it yourself if nothing is lost with it: it is created again"

@@ -261,8 +261,7 @@ function isFinal(error: unknown): error is ApiError {
 }
 
 /** The API server's message without the values of the object. */
-function refusalOf({ code, status, message }: ApiError): Refusal {
-  const [cause] = status.details?.causes ?? [];
+function refusalOf({ code, causes: [cause], message }: ApiError): Refusal {
   if (cause?.field !== undefined) {
     return { field: cause.field, complaint: `is refused by the API server: ${cause.reason ?? "Invalid"}` };
   }

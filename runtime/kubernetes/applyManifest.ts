@@ -52,7 +52,7 @@ const MADE_NULL = /must be of type object: "null"$/;
 
 /** The fields that became null, as the API server's error names them, such as "spec.list[0].labels". */
 function fieldsMadeNull(error: unknown): string[] {
-  const causes = isApiError(error, 422) ? (error.status.details?.causes ?? []) : [];
+  const causes = isApiError(error, 422) ? error.causes : [];
   return causes.flatMap(({ field, message = "" }) =>
     field !== undefined && MADE_NULL.test(message) ? [field] : [],
   );

@@ -1,3 +1,12 @@
+import { isRecord } from "../json/json";
+
+/** One of the causes of a refusal (`metav1.StatusCause`). */
+interface StatusCause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
 /** The `Status` object with which the API server answers a request that it refuses. */
 export interface ApiStatus {
   /** "Status", in every answer of the API server itself. */
@@ -9,7 +18,7 @@ export interface ApiStatus {
     name?: string;
     kind?: string;
     retryAfterSeconds?: number;
-    causes?: { reason?: string; message?: string; field?: string }[];
+    causes?: StatusCause[];
   };
 }
 
@@ -33,6 +42,17 @@ export class ApiError extends Error {
   get reason(): string {
     return this.status.reason ?? "Unknown";
   }
+
+  /** The causes of the refusal. A proxy before the API server may write anything there, so what is no cause is left out. */
+  get causes(): readonly StatusCause[] {
+    const causes: unknown = this.status.details?.causes;
+    return Array.isArray(causes) ? causes.filter(isCause) : [];
+  }
+}
+
+function isCause(value: unknown): value is StatusCause {
+  const isTextIfAny = (text: unknown) => text === undefined || typeof text === "string";
+  return isRecord(value) && [value["reason"], value["message"], value["field"]].every(isTextIfAny);
 }
 
 /**
@@ -227,6 +247,6 @@ export function isNamespaceMissing(error: unknown, namespace: string | undefined
   return kind === "namespaces" && name === namespace;
 }
 
-function hasCause({ status }: ApiError, reason: string): boolean {
-  return (status.details?.causes ?? []).some((cause) => cause.reason === reason);
+function hasCause({ causes }: ApiError, reason: string): boolean {
+  return causes.some((cause) => cause.reason === reason);
 }

@@ -114,6 +114,11 @@ describe("an API server", () => {
     it(`tells of no denial by anybody in: ${message}`, () => assert.equal(denialIn(message), undefined));
   }
 
+  it("is understood if a proxy before it answers causes that are none", () => {
+    for (const causes of ["none", [null], [1]] as unknown as NonNullable<ApiStatus["details"]>["causes"][])
+      assert.ok(isBusy(refusal(429, causes && { details: { causes } })));
+  });
+
   it("says how long to wait, or does not", () => {
     assert.equal(retryAfterMs(refusal(429, { details: { retryAfterSeconds: 3 } })), 3_000);
     assert.equal(retryAfterMs(refusal(429)), undefined);

@@ -21,7 +21,7 @@ export const refusalSteps: readonly Step<Stage>[] = [
       );
       expect(refusal instanceof ApiError, "a refusal by the API server", String(refusal));
       await expectUntouched(stage, before);
-      return refusal.status.details?.causes?.[0]?.message ?? refusal.message;
+      return refusal.causes[0]?.message ?? refusal.message;
     },
   },
   {
