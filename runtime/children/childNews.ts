@@ -1,4 +1,5 @@
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { compareTexts } from "../text/compareTexts";
 import type { Change } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
 import type { Owner } from "./ownership";
@@ -82,8 +83,7 @@ function lastWriter({ metadata }: KubernetesObject, managers: readonly string[])
   const others = (metadata.managedFields ?? []).filter(
     ({ manager = "", subresource }) => !managers.includes(manager) && subresource !== "status",
   );
-  // RFC 3339 in UTC sorts as text.
-  return others.sort((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1))[0]?.manager;
+  return others.sort((a, b) => compareTexts(a.time ?? "", b.time ?? "")).at(-1)?.manager;
 }
 
 function named({ resource, namespace, name }: StoredObject<unknown>): ChangedChild {

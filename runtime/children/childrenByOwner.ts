@@ -1,4 +1,5 @@
 import { formatName } from "../kubernetes/objects";
+import { compareTexts } from "../text/compareTexts";
 import { storeKey } from "../watch/store";
 import type { StoredObject } from "../watch/storedObject";
 import type { Owner } from "./ownership";
@@ -18,7 +19,7 @@ export class ChildrenByOwner<Child extends Owned> {
   /** The children of an owner, sorted by kind, namespace and name. */
   of(ownerUid: string): Child[] {
     const key = (child: Child) => storeKey(child.resource, child);
-    return [...this.siblings(ownerUid)].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+    return [...this.siblings(ownerUid)].sort((a, b) => compareTexts(key(a), key(b)));
   }
 
   /** How long the children of an owner are together, in characters of JSON. */

@@ -225,6 +225,6 @@ function schedulesIn(value: Record<string, unknown>): Record<string, ScheduleMem
 
 /** The schedules as JSON, in the order of their names. */
 function textual(schedules: Readonly<Record<string, ScheduleMemory>>): JsonObject {
-  const entries = Object.entries(schedules).sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries = Object.entries(schedules).sort();
   return Object.fromEntries(entries.map(([name, { at, of }]) => [name, { at, of }]));
 }
