@@ -157,11 +157,7 @@ export class Reflector {
       try {
         const from = await this.catchUp();
         step = "watch";
-        const openedAt = performance.now();
         await this.watch(from);
-        // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
-        if (performance.now() - openedAt < FIRST_PAUSE_MS)
-          throw new Error("the watch ended as soon as it began");
       } catch (error) {
         if (signal.aborted) return;
         // A requested list interrupted the watch.
@@ -270,6 +266,8 @@ export class Reflector {
       for await (const chunk of stream) {
         for (const line of lines.push(chunk as Buffer)) this.receive(readJson(line) as WatchEvent);
       }
+      // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
+      if (this.now() - openedAt < FIRST_PAUSE_MS) throw new Error("the watch ended as soon as it began");
     } catch (error) {
       // For a connection that was cut, Node says "aborted", as if somebody had given up.
       if ((error as NodeJS.ErrnoException).code !== "ECONNRESET") throw error;
