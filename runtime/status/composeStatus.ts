@@ -11,7 +11,7 @@ import {
   timeOf,
 } from "../kubernetes/objects";
 import { ownedValues } from "../kubernetes/ownedValues";
-import { ENGINE_CONDITIONS, OWN_STATUS_FIELDS } from "../names";
+import { ENGINE_CONDITIONS, MEMORY_FIELD, OWN_STATUS_FIELDS } from "../names";
 import { conditionsOf, type Statement, type Verdict, written } from "./conditions";
 
 /** A status, as its object has it. */
@@ -58,20 +58,17 @@ export function composeStatus(
   const current = (object["status"] ?? {}) as Status;
   const entry = applyEntry(object, fieldManager, "status");
   const owned = fieldsOf(entry);
-  const kept = keptValues(object, entry, fieldManager);
-  const given = handlersFields(fields ?? kept);
+  const { conditions: _, ...kept } = keptValues(object, entry, fieldManager);
   const observed = current["observedGeneration"];
   // A number beyond the object's own is not ours: a backup restored the status of a deleted object of this name.
   const isReached = typeof observed === "number" && observed <= (object.metadata.generation ?? observed);
   const isOld = verdict && isReached && observed > verdict.generation;
-  const isStated = verdict !== undefined && !isOld;
-  const conditions = conditionsAfter(current, owned, own, isStated ? verdict : undefined, now);
+  const stated = isOld ? undefined : verdict;
+  const conditions = conditionsAfter(current, owned, own, stated, now);
   const status: Status = {
-    ...given,
-    ...(memory !== undefined || "argosy" in kept ? { argosy: memory ?? kept["argosy"] } : {}),
-    ...(isStated
-      ? { observedGeneration: verdict.generation }
-      : "observedGeneration" in kept && { observedGeneration: kept["observedGeneration"] }),
+    ...(fields ? withFields(kept, fields) : kept),
+    ...(memory !== undefined && { [MEMORY_FIELD]: memory }),
+    ...(stated && { observedGeneration: stated.generation }),
     ...(conditions.length > 0 && { conditions }),
   };
   // After a rename of the operator nothing is ours yet, even if all of it is there.
@@ -159,6 +156,12 @@ function ownedConditions(status: Status, entry: JsonObject): Condition[] {
   // A list that the author's schema does not key by type is owned as a whole.
   const isOurs = ({ type }: Condition) => keys.length === 0 || keys.includes(`k:${JSON.stringify({ type })}`);
   return conditionsIn(status).filter(isOurs);
+}
+
+/** A status with these fields of the handler in the place of those that it has. */
+function withFields(status: Readonly<Status>, fields: Readonly<Status>): Status {
+  const engines = Object.entries(status).filter(([field]) => OWN_STATUS_FIELDS.includes(field));
+  return { ...handlersFields(fields), ...Object.fromEntries(engines) };
 }
 
 /** The fields of a status that are the handler's to write. */
