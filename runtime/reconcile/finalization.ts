@@ -47,8 +47,7 @@ export class Finalization {
     reconciliation: Reconciliation,
     draft: Draft,
   ): Promise<void> {
-    const { operator, objects, children, finalizers, sweep, asking, memoryWriter, unconfirmed } =
-      this.options;
+    const { operator, objects, children, finalizers } = this.options;
     const { client, timeline } = reconciliation;
     draft.note({ event: "finalize" });
     if (!finalizers?.hold(object)) return draft.skip("gone");
@@ -57,37 +56,67 @@ export class Finalization {
     const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
     const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
     if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
-      asking.assertPossible("finalize", object, memory, isElsewhere);
-      const subject = { event: "finalize", object, state: memory.state } as const;
-      const question = await asking.prepare<FinalizeAnswer>(subject, reconciliation);
-      draft.prepared(question);
-      const answer = draft.answered(await question.ask());
-      const { generation = 1 } = object.metadata;
-      const news = newEventsIn(answer.events ?? [], generation, memory.reportedEvents);
-      events.push(...news.events);
-      if (!answer.finalized) {
-        draft.verdict = { kind: "finalizing" };
-        const remember = () =>
-          memoryWriter.writeUnfinished(client, object, answer, memory, news.fingerprints);
-        await timeline.step("status", () => unconfirmed.while(object.metadata, news, remember));
-        draft.events.push(...events);
-        draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_SECONDS) * 1000);
-        return;
-      }
+      this.options.asking.assertPossible("finalize", object, memory, isElsewhere);
+      const news = await this.ask(object, memory, reconciliation, draft);
+      if (!news) return;
+      events.push(...news);
     }
-    if (isElsewhere) {
-      // If the server of a kind is away, its list fails as if the API server were busy, and the object would not say why it waits.
-      const listed = { ...memory, kinds: sweep.listed(memory.kinds) };
-      if (!isSkipped) asking.assertPossible("finalize", object, listed, true);
-      const sweeping = () => sweep.deleteElsewhere(client, object, memory, draft.changes);
-      const left = await timeline.step("sweep", sweeping);
-      if (left && !isSkipped) throw unlessTheyMayStay(left);
-      if (left) events.push(childrenLeft(left));
-    }
+    if (isElsewhere) events.push(...(await this.sweep(object, memory, isSkipped, reconciliation, draft)));
     await timeline.step("finalizer", () => finalizers.removeAll(client, object));
     // Until the watch shows this, another reconcile would ask the handler again.
     objects.invalidate(object.metadata);
     draft.events.push(...events);
+  }
+
+  /**
+   * Asks the handler. If the handler has not finished, its answer is remembered, and the object is due again.
+   * @returns the new Events in its answer, to be reported when the object goes. Undefined: the handler has not finished
+   */
+  private async ask(
+    object: KubernetesObject,
+    memory: Memory,
+    reconciliation: Reconciliation,
+    draft: Draft,
+  ): Promise<readonly ObjectEvent[] | undefined> {
+    const { asking, memoryWriter, unconfirmed } = this.options;
+    const { client, timeline } = reconciliation;
+    const subject = { event: "finalize", object, state: memory.state } as const;
+    const question = await asking.prepare<FinalizeAnswer>(subject, reconciliation);
+    draft.prepared(question);
+    const answer = draft.answered(await question.ask());
+    const { generation = 1 } = object.metadata;
+    const news = newEventsIn(answer.events ?? [], generation, memory.reportedEvents);
+    if (answer.finalized) return news.events;
+    draft.verdict = { kind: "finalizing" };
+    const remember = () => memoryWriter.writeUnfinished(client, object, answer, memory, news.fingerprints);
+    await timeline.step("status", () => unconfirmed.while(object.metadata, news, remember));
+    draft.events.push(...news.events);
+    draft.againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_SECONDS) * 1000);
+    return undefined;
+  }
+
+  /**
+   * Deletes the children that no owner reference covers.
+   * @param mayStay whether the object goes even if children are left
+   * @returns a warning about children that are left
+   * @throws ReconcileFailure if children are left that may not stay
+   */
+  private async sweep(
+    object: KubernetesObject,
+    memory: Memory,
+    mayStay: boolean,
+    { client, timeline }: Reconciliation,
+    draft: Draft,
+  ): Promise<ObjectEvent[]> {
+    const { asking, sweep } = this.options;
+    // If the server of a kind is away, its list fails as if the API server were busy, and the object would not say why it waits.
+    const listed = { ...memory, kinds: sweep.listed(memory.kinds) };
+    if (!mayStay) asking.assertPossible("finalize", object, listed, true);
+    const left = await timeline.step("sweep", () =>
+      sweep.deleteElsewhere(client, object, memory, draft.changes),
+    );
+    if (left && !mayStay) throw unlessTheyMayStay(left);
+    return left ? [childrenLeft(left)] : [];
   }
 }
 
