@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ConnectionOptions, SecureContext } from "node:tls";
@@ -42,6 +42,7 @@ const MOST_RETRIES = 4;
  * it gets the error, which says how long to wait.
  */
 const LONGEST_WAIT_MS = 5_000;
+const JSON_TYPE = "application/json";
 
 /** HTTP to one API server over Node's `https`: kept-alive connections, credentials, typed errors. */
 export class HttpTransport {
@@ -188,33 +189,23 @@ export class HttpTransport {
     agent: Agent,
     leave: () => void,
   ): Promise<IncomingMessage> {
-    const { connection } = this;
     const { token, secureContext } = await this.credentials(request);
     const { signal } = request;
     // It may have been closed during the wait for the token. A stream does not pass the gate.
     if (this.closed) throw this.closed;
     signal?.throwIfAborted();
     const body = request.body === undefined ? undefined : writeJson(request.body);
+    const options: RequestOptions & Pick<ConnectionOptions, "secureContext"> = {
+      ...this.target,
+      agent,
+      secureContext,
+      method: request.method,
+      path: this.basePath + request.path,
+      headers: { ...headersOf(request, token, body), ...this.connection.impersonation },
+    };
     return new Promise((resolve, reject) => {
       let isSent = false;
       let isHeldBack = false;
-      const options: RequestOptions & Pick<ConnectionOptions, "secureContext"> = {
-        ...this.target,
-        agent,
-        secureContext,
-        method: request.method,
-        path: this.basePath + request.path,
-        headers: {
-          accept: request.accept ?? "application/json",
-          "user-agent": "argosy",
-          ...(token && { authorization: `Bearer ${token}` }),
-          ...connection.impersonation,
-          ...(body !== undefined && {
-            "content-type": request.contentType ?? "application/json",
-            "content-length": Buffer.byteLength(body),
-          }),
-        },
-      };
       const outgoing = httpsRequest(options, (response) => {
         const at = Date.parse(response.headers.date ?? "");
         if (at >= 0) this.clockBegan = at - performance.now();
@@ -246,21 +237,40 @@ export class HttpTransport {
           outgoing.destroy();
         }
       };
-      // A connection may take longer than a fence allows.
-      outgoing.once("socket", (socket) => {
-        if (outgoing.reusedSocket) return send();
-        const late = () =>
-          outgoing.destroy(new Error(`no connection within ${CONNECTION_TIMEOUT_MS / 1000} s`));
-        const timer = setTimeout(late, CONNECTION_TIMEOUT_MS);
-        socket
-          .once("close", () => clearTimeout(timer))
-          .once("secureConnect", () => {
-            clearTimeout(timer);
-            send();
-          });
-      });
+      whenConnected(outgoing, send);
     });
   }
+}
+
+function headersOf(
+  { accept = JSON_TYPE, contentType = JSON_TYPE }: ApiRequest,
+  token: string | undefined,
+  body: string | undefined,
+): OutgoingHttpHeaders {
+  return {
+    accept,
+    "user-agent": "argosy",
+    ...(token && { authorization: `Bearer ${token}` }),
+    ...(body !== undefined && { "content-type": contentType, "content-length": Buffer.byteLength(body) }),
+  };
+}
+
+/**
+ * Calls `send` when the request has a connection, which may take longer than a fence allows. If there is none in time, the request
+ * fails.
+ */
+function whenConnected(outgoing: ClientRequest, send: () => void): void {
+  outgoing.once("socket", (socket) => {
+    if (outgoing.reusedSocket) return send();
+    const late = () => outgoing.destroy(new Error(`no connection within ${CONNECTION_TIMEOUT_MS / 1000} s`));
+    const timer = setTimeout(late, CONNECTION_TIMEOUT_MS);
+    socket
+      .once("close", () => clearTimeout(timer))
+      .once("secureConnect", () => {
+        clearTimeout(timer);
+        send();
+      });
+  });
 }
 
 /**
