@@ -6,13 +6,14 @@ import { applyEntry } from "../kubernetes/managedFields";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { fieldManagerOf, formerManagersOf, type OperatorNames } from "../names";
+import { childConflict } from "./childConflict";
 import type { Child, ChildStore } from "./childStore";
 import { deleteOwned } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
 import { isMarked, managersOf, markManagerOf, marksIn } from "./marks";
 import { conflictWith, provenOwner } from "./ownership";
-import { adoptionRefused, childConflict, deletionRefused, marksTaken } from "./refusals";
+import { adoptionRefused, deletionRefused, marksTaken } from "./refusals";
 import { dryRunReplacementOf, replacementRefused } from "./rehearsal";
 
 /** What happened to a child. */
