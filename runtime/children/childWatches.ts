@@ -108,9 +108,7 @@ export class ChildWatches {
         onInterruption(resource.kind, error);
         if (isApiError(error, 404)) kind.lost(resource);
       },
-      onRefused: (error, namespace) => {
-        if (isApiError(error, 404)) onUnserved(this.ownersOf(resource, namespace));
-      },
+      onUnserved: (namespace) => onUnserved(this.ownersOf(resource, namespace)),
     });
   }
 

@@ -136,10 +136,8 @@ export class UseWatches {
         if (isApiError(error, 404)) this.kinds.get(key)?.lost(resource);
       },
       onSynced: () => onAllChanged(key),
-      // The kind went, and its watch ended, perhaps before it reported that the objects went.
-      onRefused: (error) => {
-        if (isApiError(error, 404)) onAllChanged(key);
-      },
+      // The kind's watch ended, perhaps before it reported that the objects went.
+      onUnserved: () => onAllChanged(key),
     });
     this.watched.push({ selection, resource, store, watch });
     watch.start();

@@ -1,4 +1,5 @@
 import type { KubernetesClient } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
 import type { Selection } from "../kubernetes/list";
 import { kindKey, type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector } from "./reflector";
@@ -16,8 +17,8 @@ export interface KindWatchOptions extends Omit<Selection, "namespace"> {
   readonly onSynced: () => void;
   /** @see ReflectorOptions.answersOthers */
   readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
-  /** Called when the API server no longer gives the kind, or never did. {@link KindWatch.notSynced} has its refusal. */
-  readonly onRefused?: (error: Error, namespace: string | undefined) => void;
+  /** Called once when the cluster no longer serves the kind there, or never did. @param namespace undefined: in all of them */
+  readonly onUnserved?: (namespace: string | undefined) => void;
 }
 
 /** The kind in one namespace, or in all of them. */
@@ -46,7 +47,7 @@ export class KindWatch {
   private readonly scopes: readonly Scope[];
 
   constructor(private readonly options: KindWatchOptions) {
-    const { client, resource, namespaces, sink, onRefused, ...others } = options;
+    const { client, resource, namespaces, sink, onUnserved, ...others } = options;
     const lists = client.with({ flow: kindKey(resource) });
     this.scopes = scopesOf(namespaces, resource).map((namespace) => ({
       namespace,
@@ -56,7 +57,9 @@ export class KindWatch {
         resource,
         namespace,
         sink: sink(namespace),
-        onRefused: (error) => onRefused?.(error, namespace),
+        onRefused: (error) => {
+          if (isApiError(error, 404)) onUnserved?.(namespace);
+        },
       }),
     }));
   }
