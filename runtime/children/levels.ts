@@ -6,7 +6,7 @@ import { CHILD_OF_LABEL, LEVEL_ANNOTATION } from "../names";
 const MOST_LEVELS = 12;
 
 /** How many objects in a row led to an object, each as a child of the one before: 0 for an object that is nobody's child. */
-export function levelOf({ metadata: { labels, annotations } }: Manifest): number {
+function levelOf({ metadata: { labels, annotations } }: Manifest): number {
   if (labels?.[CHILD_OF_LABEL] === undefined) return 0;
   const level = Number(annotations?.[LEVEL_ANNOTATION]);
   return Number.isSafeInteger(level) && level > 1 ? level : 1;

@@ -133,11 +133,6 @@ export class Outbox {
     return [...this.pending.values(), ...this.telling.values()].map(({ name }) => name);
   }
 
-  /** The number of objects about which something waits to be reported. */
-  get waiting(): number {
-    return this.pending.size + this.telling.size;
-  }
-
   /** Records that wait to be written. */
   get recordsWaiting(): number {
     return this.counts.records;

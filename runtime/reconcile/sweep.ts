@@ -49,7 +49,7 @@ export class Sweep {
   constructor(private readonly options: SweepOptions) {}
 
   /** The remembered kinds that the operator no longer declares in any version. */
-  undeclared(remembered: readonly string[]): string[] {
+  private undeclared(remembered: readonly string[]): string[] {
     return remembered.filter((kind) => !this.isDeclared(kind));
   }
 
