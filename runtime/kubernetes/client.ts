@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { isRecord } from "../json/json";
 import type { ClusterConnection } from "./connection";
-import { ApiUnreachableError, ifRefused, isApiError } from "./errors";
-import { type ApiAnswer, type ApiRequest, requestText } from "./exchange";
+import { ifRefused, isApiError } from "./errors";
+import { type ApiAnswer, type ApiRequest, answerOfAnother } from "./exchange";
 import type { RequestTraits } from "./gate";
 import { listPages, type Selection, selectionQuery, versionOfList } from "./list";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
@@ -262,15 +262,11 @@ export class KubernetesClient {
     this.transport.close();
   }
 
-  /** If an answer is JSON but no object, it does not come from the API server but from a proxy before it. */
   private async sendForObject(request: ApiRequest): Promise<{ code: number; body: KubernetesObject }> {
     const { code, body } = await this.send<unknown>(request);
     if (isRecord(body) && isRecord(body["metadata"]) && typeof body["metadata"]["name"] === "string")
       return { code, body: body as KubernetesObject };
-    throw new ApiUnreachableError(
-      requestText(request),
-      new Error("the answer is not an object: something other than the API server answered"),
-    );
+    throw answerOfAnother(request, "an object");
   }
 
   /** Every request but a watch goes through here. */

@@ -1,5 +1,6 @@
 import type { KubernetesClient } from "./client";
 import { ifRefused, isApiError } from "./errors";
+import { answerOfAnother } from "./exchange";
 import { isNamespaced, pluralOf } from "./kinds";
 import { groupOf } from "./objects";
 import type { Resource } from "./resource";
@@ -59,13 +60,14 @@ export async function discover(
   apiVersion: string,
   kind: string,
 ): Promise<Resource> {
-  const root = apiVersion.includes("/") ? "/apis/" : "/api/";
-  const list = await client.read<ApiResourceList>(root + apiVersion).catch((error: unknown) => {
+  const path = `${apiVersion.includes("/") ? "/apis" : "/api"}/${apiVersion}`;
+  const { resources } = await client.read<ApiResourceList>(path).catch((error: unknown) => {
     if (isApiError(error, 404)) throw new UnknownKindError(apiVersion, kind);
     throw error;
   });
+  if (!Array.isArray(resources)) throw answerOfAnother({ method: "GET", path }, "a list of kinds");
   // Subresources are listed beside their resource, as "deployments/scale".
-  const found = list.resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
+  const found = resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
   if (!found) throw new UnknownKindError(apiVersion, kind);
   return { apiVersion, kind, plural: found.name, namespaced: found.namespaced };
 }

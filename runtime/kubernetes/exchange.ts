@@ -49,6 +49,15 @@ export function decode<T>(text: string, request: ApiRequest): T {
   }
 }
 
+/**
+ * The error for an answer that is JSON and not what was asked for: it does not come from the API server, but from a proxy before it.
+ * @param wanted what was asked for: "an object"
+ */
+export function answerOfAnother(request: ApiRequest, wanted: string): ApiUnreachableError {
+  const cause = new Error(`the answer is not ${wanted}: something other than the API server answered`);
+  return new ApiUnreachableError(requestText(request), cause);
+}
+
 /** The error that an answer without success is. @param text of the answer */
 export function toApiError(response: IncomingMessage, text: string, request: ApiRequest): ApiError {
   const code = response.statusCode ?? 0;

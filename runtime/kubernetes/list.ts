@@ -1,4 +1,5 @@
-import { AnswerTooLongError, type ApiAnswer, type ApiRequest } from "./exchange";
+import { isRecord } from "../json/json";
+import { AnswerTooLongError, type ApiAnswer, type ApiRequest, answerOfAnother } from "./exchange";
 import type { KubernetesObject } from "./objects";
 import { type Resource, resourcePath } from "./resource";
 
@@ -94,7 +95,7 @@ export async function versionOfList(
   signal: AbortSignal,
 ): Promise<string> {
   const path = `${resourcePath(resource, selection)}?${selectionQuery(selection, { limit: "1" })}`;
-  const { body } = await send<ObjectList>({ method: "GET", path, signal });
+  const { body } = await sendForList(send, { method: "GET", path, signal });
   return body.metadata.resourceVersion ?? "";
 }
 
@@ -109,7 +110,7 @@ async function readPage(
 ): Promise<ApiAnswer<ObjectList> | undefined> {
   const query = selectionQuery(selection, { limit: String(limit), continue: continueToken });
   try {
-    return await send<ObjectList>({
+    return await sendForList(send, {
       method: "GET",
       path: `${resourcePath(resource, selection)}?${query}`,
       ...(selection.metadataOnly && { accept: METADATA_LIST }),
@@ -120,6 +121,12 @@ async function readPage(
     if (error instanceof AnswerTooLongError) return undefined;
     throw error;
   }
+}
+
+async function sendForList(send: Send, request: ApiRequest): Promise<ApiAnswer<ObjectList>> {
+  const answer = await send<ObjectList>(request);
+  if (isRecord(answer.body) && isRecord(answer.body.metadata)) return answer;
+  throw answerOfAnother(request, "a list");
 }
 
 /** Selects the object of a name. @returns a part of a {@link Selection} */

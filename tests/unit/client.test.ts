@@ -7,7 +7,7 @@ import {
   findResource,
   UnknownKindError,
 } from "../../runtime/kubernetes/discovery";
-import { ApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { resourcePath } from "../../runtime/kubernetes/resource";
 import { errorOf } from "./support/failures";
@@ -48,6 +48,20 @@ describe("KubernetesClient", () => {
     api.answer = (_, response) => refuse(response, 403, { reason: "Forbidden" });
     const error = await errorOf(ApiError, () => client.get(CONFIG_MAPS, { namespace: "shop", name: "a" }));
     assert.equal(error.reason, "Forbidden");
+  });
+
+  it("takes no answer of something else for an object, a list or the kinds of an API", async () => {
+    api.answer = (_, response) => json(response, { error: "please log in" });
+    const requests = [
+      () => client.get(CONFIG_MAPS, { namespace: "shop", name: "a" }),
+      () => client.listAll(CONFIG_MAPS, {}),
+      () => client.versionOf(CONFIG_MAPS, {}, new AbortController().signal),
+      () => discover(client, "apps/v1", "Deployment"),
+    ];
+    for (const send of requests) {
+      const { message } = await errorOf(ApiUnreachableError, send);
+      assert.match(message, /something other than the API server answered/);
+    }
   });
 
   it("goes by the API server's clock from the first answer that tells its time, and by its own until then", async () => {
