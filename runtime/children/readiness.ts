@@ -84,8 +84,9 @@ function replicas(child: Manifest, status: ObservedStatus): string | undefined {
 }
 
 /**
- * The number of replicas that no controller updates. A ReplicaSet updates none. A StatefulSet leaves them to whoever deletes their pods, or those
- * below its partition to a later update (https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#update-strategies).
+ * The number of replicas that no controller updates. A ReplicaSet updates none. A StatefulSet leaves all of them to whoever deletes
+ * their pods, or those below its partition to a later update.
+ * @see https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#update-strategies
  */
 function replicasHeldBack({ kind, spec }: Manifest, wanted: number): number {
   const strategy = isRecord(spec) && isRecord(spec["updateStrategy"]) ? spec["updateStrategy"] : {};

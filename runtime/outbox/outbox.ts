@@ -120,7 +120,7 @@ export class Outbox {
     if (known) this.pending.set(uid, { ...known, verdict: undefined });
   }
 
-  /** Reports what waits. Resolves when nothing is left but verdicts that are refused once more, or when the time is up. */
+  /** Reports what waits. Resolves when only verdicts are left that the API server refuses, or when the time is up. */
   async flush(graceMs: number): Promise<void> {
     for (const uid of this.pending.keys()) this.queue.add(uid);
     this.workers.wake();

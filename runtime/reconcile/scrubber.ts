@@ -20,9 +20,9 @@ const BESIDE_VALUE = 100;
 const LONGEST_REPORTED = 16 * 1024;
 
 /**
- * How many characters of texts and values are compared, and how many more for each character of the texts. If a text is like a long
- * value at very many places, as one of a single character is, the rest of the text is masked. Otherwise somebody who writes both could
- * stop this process for minutes.
+ * How many characters of texts and values are compared, and how many more for each character of the texts. If a text resembles a long
+ * value at very many places, for example because both repeat one character, the rest of the text is masked. Otherwise somebody who
+ * writes both could stop this process for minutes.
  */
 const [MOST_COMPARED, MORE_FOR_EACH] = [2 ** 24, 64];
 

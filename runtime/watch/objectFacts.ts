@@ -21,7 +21,10 @@ export interface ObjectFacts {
   readonly isReady: boolean;
   /** Our finalizers that the object has. */
   readonly finalizers: readonly string[];
-  /** The engine's memory that the status has, or had before somebody emptied it, as JSON. Undefined: there was none, or it is too long. */
+  /**
+   * The engine's memory that the status has, or had before somebody emptied the memory, as JSON. Undefined: there was none, or it is
+   * too long.
+   */
   readonly memory?: string | undefined;
   /** Whether somebody has emptied that. @default false */
   readonly isEmptied?: boolean;

@@ -31,7 +31,7 @@ const PROGRESS_COALESCING_MS = 1_000;
 const STRIPPED_RATE = { burst: 5, refillMs: 10_000 };
 /** How often a used object that changes all the time wakes an object. */
 const USED_RATE = { burst: 5, refillMs: 1_000 };
-/** How many users of an object are woken at once. The others are woken one after another, so that they are no storm. */
+/** How many users of an object are woken at once. The others are woken one after another, so that they do not all come together. */
 const USERS_AT_ONCE = 100;
 const USER_GAP_MS = 2;
 /**
