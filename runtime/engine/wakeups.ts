@@ -23,7 +23,7 @@ export interface WakeupsOptions extends WorkParts, Pick<EngineOptions, "operator
   readonly isActive: () => boolean;
 }
 
-/** Turns what the watches report into work: which object, and why. {@link Triggers} says how soon. */
+/** Turns what the watches report into work: which object, and why. `Triggers` say how soon. */
 export class Wakeups implements ClusterListener {
   constructor(private readonly options: WakeupsOptions) {}
 

@@ -94,11 +94,14 @@ function statements(verdict: Verdict): Statement[] {
   }
 }
 
-/** The reasons of Ready while nothing fails. */
-const REASONS_OF_SUCCESS: readonly string[] = ["Reconciled", "ChildrenNotReady", "Finalizing"];
-
 /** The reasons of a Ready condition that is False while nothing fails. */
-export type WaitingReason = "ChildrenNotReady" | "Finalizing";
+const WAITING_REASONS = ["ChildrenNotReady", "Finalizing"] as const;
+
+/** One of {@link WAITING_REASONS}. */
+export type WaitingReason = (typeof WAITING_REASONS)[number];
+
+/** The reasons of Ready while nothing fails. */
+const REASONS_OF_SUCCESS: readonly string[] = ["Reconciled", ...WAITING_REASONS];
 
 function state(type: string, status: Condition["status"], reason: string, message: string): Statement {
   return { type, status, reason, message };
