@@ -10,6 +10,12 @@ import { whyNotReady } from "./readiness";
 /** A child that is gone. */
 type Gone = StoredObject<{ readonly owner: Owner; readonly isReady: boolean }>;
 
+/** What is remembered of it. */
+interface Remembered {
+  /** A fingerprint of what we applied, if the child still was as we applied it. */
+  readonly manifest: string | undefined;
+}
+
 /** Of how many owners children are remembered. */
 const MOST_OWNERS = 10_000;
 /**
@@ -25,11 +31,11 @@ const KEPT_MS = 600_000;
  * They are remembered until the next answer about their owner. If a Job is missing in this answer, a later answer creates it again.
  */
 export class ReadyWhenGone {
-  /** By the uid of the owner, and by the key of the child: a fingerprint of what we applied, if it still was as we applied it. */
-  private readonly byOwner: Recent<Map<string, string | undefined>>;
+  /** By the uid of the owner, and by the key of the child. */
+  private readonly byOwner: Recent<Recent<Remembered>>;
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(private readonly now: () => number = () => performance.now()) {
     this.byOwner = new Recent({ keptMs: KEPT_MS, most: MOST_OWNERS, now });
   }
 
@@ -42,8 +48,10 @@ export class ReadyWhenGone {
     const { resource, facts } = child;
     if (!facts.isReady && !(last && isReadyButGoing(last))) return;
     const { uid } = facts.owner;
-    const children = this.byOwner.get(uid) ?? new Map<string, string | undefined>();
-    this.byOwner.set(uid, children.set(storeKey(resource, child), manifest));
+    // Each child has a time of its own: of an owner that gets no answer here, one child may go after another, for ever.
+    const children = this.byOwner.get(uid) ?? new Recent<Remembered>({ keptMs: KEPT_MS, now: this.now });
+    children.set(storeKey(resource, child), { manifest });
+    this.byOwner.set(uid, children);
   }
 
   /**
@@ -54,10 +62,8 @@ export class ReadyWhenGone {
     const children = this.byOwner.get(ownerUid);
     if (!children) return [];
     const ready = desired.filter((child) => {
-      const key = keyOf(child);
-      return (
-        children.has(key) && (child.update === "never" || children.get(key) === fingerprint(child.manifest))
-      );
+      const gone = children.get(keyOf(child));
+      return gone && (child.update === "never" || gone.manifest === fingerprint(child.manifest));
     });
     const kept = new Set(ready.map(keyOf));
     for (const key of children.keys()) if (!kept.has(key)) children.delete(key);

@@ -40,4 +40,9 @@ export class Recent<Value> {
   delete(key: string): void {
     this.entries.delete(key);
   }
+
+  /** The keys that were set. Some of them may be older than is remembered. */
+  keys(): IterableIterator<string> {
+    return this.entries.keys();
+  }
 }

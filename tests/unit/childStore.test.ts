@@ -213,6 +213,27 @@ describe("ChildStore", () => {
       now = 600_000;
       assert.equal(has(), false);
     });
+
+    it("each child for no longer than that, although others of its owner go again and again", () => {
+      bench.list(9, child(1), child(2, manifest({}, widget(), "other")));
+      const [first, other] = [
+        bench.find(),
+        bench.store.find(CONFIG_MAPS, { namespace: "shop", name: "other" }),
+      ];
+      assert.ok(first && other);
+      let now = 0;
+      const gone = new ReadyWhenGone(() => now);
+      gone.went(first, undefined, undefined);
+      for (now = 300_000; now <= 900_000; now += 300_000) gone.went(other, undefined, undefined);
+      const children = ["settings", "other"].map(
+        (name): DesiredChild => ({ ...wanted, manifest: manifest({}, widget(), name), update: "never" }),
+      );
+      const ready = gone.among(children, wanted.ownerUid);
+      assert.deepEqual(
+        ready.map((each) => each.manifest.metadata.name),
+        ["other"],
+      );
+    });
   });
 
   describe("read", () => {
