@@ -175,11 +175,12 @@ export class Leadership {
     const { blockedKeys: others } = this;
     let begun = false;
     while (!term.hasEnded && !done.signal.aborted) {
+      const from = this.clock.now();
       const keys = unfinished().filter((key) => !others.has(key));
       begun ||= handover.hasRoomFor(keys);
       if (begun) this.current = undefined;
       const ok = await this.tried(begun ? handover.renew(keys) : this.ours.renew(term));
-      const waitMs = this.leaseMs / (ok ? 6 : 15);
+      const waitMs = this.untilNext(from, this.leaseMs / (ok ? 6 : 15));
       await this.clock.pause(Math.min(waitMs, term.remainingMs), done.signal);
     }
     if (!begun) return this.free();
@@ -195,15 +196,21 @@ export class Leadership {
   private async run(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
+      const from = this.clock.now();
       const ok = await this.tried(this.round());
       if (this.current?.hasEnded) this.lose();
       this.standBy();
       // A leader whose renewal failed has little time. A standby should soon take a lease that was freed.
       const often = !ok ? 15 : this.current ? 6 : 12;
-      const waitMs = (this.leaseMs / often) * (0.8 + Math.random() * 0.4);
+      const waitMs = this.untilNext(from, (this.leaseMs / often) * (0.8 + Math.random() * 0.4));
       await this.clock.pause(Math.min(waitMs, this.current?.remainingMs ?? waitMs), signal);
       if (this.current?.hasEnded) this.lose();
     }
+  }
+
+  /** The time until the next round, in milliseconds. A round that took long counts: the time of the term runs from its beginning. */
+  private untilNext(from: number, roundMs: number): number {
+    return Math.max(0, from + roundMs - this.clock.now());
   }
 
   private standBy(): void {

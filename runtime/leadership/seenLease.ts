@@ -12,6 +12,12 @@ import {
 } from "./lease";
 import { isSignOfLife } from "./signOfLife";
 
+/**
+ * The part of a lease's time that a request about it may take. A process may write for two thirds: so a leader has time for a second
+ * request if the first one gets no answer, and leads also if a busy API server takes that long for each answer.
+ */
+const PATIENCE = 1 / 3;
+
 /** The Lease as it was last seen, and how long it has been unchanged, by our own clock. */
 export class SeenLease {
   private lease: Lease | undefined;
@@ -148,7 +154,7 @@ export class SeenLease {
     request: (signal: AbortSignal) => Promise<T>,
     withinMs = Number.POSITIVE_INFINITY,
   ): Promise<T> {
-    const limitMs = Math.min(this.leaseMs / 5, withinMs);
+    const limitMs = Math.min(this.leaseMs * PATIENCE, withinMs);
     const [late, answered] = [new AbortController(), new AbortController()];
     void this.clock.pause(limitMs, answered.signal).then(() => {
       if (!answered.signal.aborted)

@@ -92,6 +92,17 @@ describe("Leadership", () => {
     }
   });
 
+  it("leads, and goes on, although each answer of the API server takes nearly a third of the lease's time", async () => {
+    world.wayMs = LEASE_MS / 3 / 2 - 100;
+    const a = await world.leader();
+    await world.pass(20 * LEASE_MS, () => a.term?.assert());
+    const handover = a.handOver("key");
+    await world.pass(4 * LEASE_MS, () => assert.ok(a.mayWrite("key")));
+    handover.end("key");
+    await world.until(() => handover.isOver);
+    assert.deepStrictEqual(a.told, ["leading"]);
+  });
+
   it("ends the term where another one has taken the lease", async () => {
     const a = await world.leader();
     world.store({ ...world.lease, spec: { holderIdentity: "thief", leaseDurationSeconds: 60 } });

@@ -26,13 +26,12 @@ export const MEDDLING: Record<string, (spec: LeaseSpec) => LeaseSpec> = {
   "renews it in the far future": (spec) => ({ ...spec, renewTime: "9999-12-31T23:59:59.000000Z" }),
 };
 
-/** How long a request takes to the API server, and its answer back. */
-const WAY_MS = 5;
-
 /** One Lease, the processes that stand for election by it, and the time, which passes when a test says so. */
 export class LeaseWorld {
   lease: Lease | undefined;
   now = 0;
+  /** How long a request takes to the API server, and its answer back. */
+  wayMs = 5;
   readonly processes: LeaseProcess[] = [];
   /** Called before a patch is done. */
   onPatch: (operations: readonly JsonPatchOperation[]) => void = () => {};
@@ -290,7 +289,7 @@ export class LeaseProcess {
     return new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
       if (world.now < this.cutOffUntil) return;
-      world.after(WAY_MS, () => {
+      world.after(world.wayMs, () => {
         let answer: () => void;
         try {
           const result = structuredClone(done());
@@ -299,7 +298,7 @@ export class LeaseProcess {
           answer = () => reject(error);
         }
         if (world.now < this.losesAnswersUntil) return;
-        world.after(WAY_MS, () => this.run(answer));
+        world.after(world.wayMs, () => this.run(answer));
       });
     });
   }
