@@ -32,8 +32,11 @@ const SAME_EVENT_MS = 30 * 60_000;
  * flood etcd, and an object that changes all the time must not lose its Warnings.
  */
 const RATE_LIMIT = { burst: 10, refillMs: 60_000 };
-/** How many series are remembered. */
-const MOST_SERIES = 1_000;
+/**
+ * How many series are remembered. If more objects fail in turn, each try of each of them makes an Event of its own, which the API
+ * server keeps for an hour.
+ */
+const MOST_SERIES = 10_000;
 
 interface Series {
   readonly name: string;

@@ -115,6 +115,12 @@ describe("EventWriter", () => {
     assert.equal(created[0]?.metadata.namespace, "default");
   });
 
+  it("counts equal Events also when thousands of objects fail in turn", async () => {
+    const objects = Array.from({ length: 3_000 }, (_, index) => widget({ uid: `uid-${index}` }));
+    for (let round = 0; round < 2; round++) for (const object of objects) await write("no size", object);
+    assert.deepEqual([created.length, patched.length], [3_000, 3_000]);
+  });
+
   it("counts an equal Event once, however many tries that takes", async () => {
     await write("no such size");
     for (let tries = 0; tries < 3; tries++) {
