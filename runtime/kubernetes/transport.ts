@@ -109,7 +109,10 @@ export class HttpTransport {
         if (isStale(error)) unanswered = error;
         const waitMs = attempt < MOST_RETRIES ? repeatAfterMs(error, request) : undefined;
         if (waitMs === undefined || waitedMs + waitMs > LONGEST_WAIT_MS) throw error;
-        await pause(waitMs, undefined, { signal: request.signal });
+        await pause(waitMs, undefined, { signal: request.signal }).catch(() => {
+          // The request ends. Why it was not answered by then says more than that.
+          throw error;
+        });
         waitedMs += waitMs;
       }
     }

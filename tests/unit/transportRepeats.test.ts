@@ -34,6 +34,16 @@ describe("a request of HttpTransport that is refused, or breaks", () => {
     });
   }
 
+  it("says how the server refused a request that ends while it waits to be repeated", async () => {
+    api.answer = (_, response) =>
+      refuse(response, 429, { message: "too many requests", details: { retryAfterSeconds: 3 } });
+    const stop = new AbortController();
+    const refused = errorOf(ApiError, () => transport.send({ ...PODS, signal: stop.signal }));
+    await eventually(() => assert.equal(reports.length, 1));
+    setImmediate(() => stop.abort(new Error("in time")));
+    assert.deepEqual([(await refused).message, api.calls.length], ["too many requests", 1]);
+  });
+
   describe("refused for want of a right", () => {
     const message = 'pods is forbidden: User "runner" cannot list resource "pods" in API group ""';
     const away = async () => {
