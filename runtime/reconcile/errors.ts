@@ -56,7 +56,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | `WatchLateError`: the object is gone, and its watch still shows it | nobody's | no | soon |
  * | `PersistentConflictError`: 409, and nothing moved | the object's | yes | after a backoff |
  * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |
- * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
+ * | the API server is busy, or out of reach | nobody's | no | when it says, or soon, after what has changed |
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
  *
@@ -87,7 +87,8 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   if (isBusy(error) || error instanceof ApiUnreachableError) {
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;
     const report = { result: "skipped", skipped: "API server away", problem: message } as const;
-    return { report, isReported: false, again: { kind: "again", afterMs } };
+    // Perhaps it answers for other objects: a webhook may hang for some of them only.
+    return { report, isReported: false, again: { kind: "again", afterMs, yields: true } };
   }
   const reason = error instanceof ApiError ? "ApiError" : "InternalError";
   return failed(new ReconcileFailure(reason, message, { cause: error }));

@@ -4,8 +4,11 @@ export type WorkResult =
   | { readonly kind: "done"; readonly againAfterMs?: number }
   /** The key is tried again after `retryAfterMs`, or after a backoff. If `permanent`, it is not tried again by itself. */
   | { readonly kind: "failed"; readonly retryAfterMs?: number; readonly permanent?: boolean }
-  /** Nobody failed: something changed meanwhile, or the API server was busy. The key is tried again soon, as the same attempt. */
-  | { readonly kind: "again"; readonly afterMs?: number };
+  /**
+   * Nobody failed: something changed meanwhile, or the API server was busy. The key is tried again soon, as the same attempt. If it
+   * `yields`, keys that have changed meanwhile go first.
+   */
+  | { readonly kind: "again"; readonly afterMs?: number; readonly yields?: boolean };
 
 /** The results of the work on a key until now. */
 export interface History {

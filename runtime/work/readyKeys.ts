@@ -89,6 +89,11 @@ export class ReadyKeys {
   }
 }
 
+/** The less urgent of two priorities. */
+export function lower(a: Priority, b: Priority): Priority {
+  return higher(a, b) === a ? b : a;
+}
+
 /** The more urgent of two priorities. */
 export function higher(a: Priority | undefined, b: Priority): Priority {
   return a !== undefined && PRIORITIES.indexOf(a) < PRIORITIES.indexOf(b) ? a : b;

@@ -1,7 +1,7 @@
 import { KeyedRateLimiter, type RateLimit } from "../limits/rateLimiter";
 import { BACKOFF, type BackoffOptions, type History, type WorkResult, waitAfter } from "./backoff";
 import { DueTimes } from "./dueTimes";
-import { higher, type Priority, type Ready, ReadyKeys } from "./readyKeys";
+import { higher, lower, type Priority, type Ready, ReadyKeys } from "./readyKeys";
 
 /** How {@link WorkQueue.add} adds a key. */
 export interface AddOptions {
@@ -166,7 +166,9 @@ export class WorkQueue {
     const { again } = entry;
     entry.again = undefined;
     // If the work came to nothing, its reason still counts.
-    const priority = higher(again?.priority, result.kind === "again" ? entry.priority : "routine");
+    const left = result.kind === "again" ? entry.priority : "routine";
+    const isYielding = result.kind === "again" && result.yields;
+    const priority = higher(again?.priority, isYielding ? lower(left, "child") : left);
     const now = this.options.now();
     // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.
     const isKept = result.kind === "failed" && waitMs !== undefined && !again?.endsBackoff;

@@ -149,6 +149,24 @@ describe("WorkQueue", () => {
     }
   });
 
+  it("gives what changed before a key that the API server held up, and that key before routine", () => {
+    const queue = make();
+    queue.add("held");
+    queue.add("routine", { priority: "routine" });
+    assert.equal(queue.take(), "held");
+    queue.finish("held", { kind: "again", afterMs: 1_000, yields: true });
+    now += 1_000;
+    queue.stateOf("held");
+    assert.equal(queue.depth, 2);
+    queue.add("change");
+    assert.deepEqual(drain(queue), ["change", "held", "routine"]);
+    queue.add("routine", { priority: "routine" });
+    drain(queue, { kind: "again", afterMs: 1_000, yields: true });
+    now += 1_000;
+    queue.add("child", { priority: "child" });
+    assert.deepEqual(drain(queue), ["child", "routine"]);
+  });
+
   describe("after a failure", () => {
     function failing(attempts: number, options: WorkQueueOptions = {}): WorkQueue {
       const queue = make(options);
