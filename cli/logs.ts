@@ -3,6 +3,7 @@ import { type KubernetesClient, PODS } from "../runtime/kubernetes/client";
 import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects";
 import { HttpTransport } from "../runtime/kubernetes/transport";
 import { identityIn, identityOf } from "../runtime/names";
+import { compareTexts } from "../runtime/text/compareTexts";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { installedOperators, tellLeftOut, unreadableError } from "./inspect/installed";
 import { followLogs, type LogSource, type PodLine, readLog, sourcesOf } from "./inspect/podLog";
@@ -110,7 +111,7 @@ async function showOnce(
       readLog(transport, source, { tail, follow: false }, (line) => void lines.push(line)),
     ),
   );
-  for (const line of lines.sort((one, other) => (one.time ?? "").localeCompare(other.time ?? ""))) show(line);
+  for (const line of lines.sort((one, other) => compareTexts(one.time ?? "", other.time ?? ""))) show(line);
 }
 
 /** The fields of a line that the engine wrote. Undefined for any other line. */

@@ -7,6 +7,7 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { scopesOf } from "../../runtime/kubernetes/resource";
 import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
+import { byName } from "../../runtime/uses/used";
 import { labelSelectorOf } from "../../runtime/watch/watched";
 import { CommandError } from "../commandError";
 import { handlerEnvironment } from "../handlerEnvironment";
@@ -89,8 +90,7 @@ export async function liveObjects(
       throw error;
     }
   }
-  const key = ({ metadata: { namespace = "", name } }: KubernetesObject) => `${namespace}/${name}`;
-  return found.filter(isWatchedBy(operator, home)).sort((one, other) => (key(one) < key(other) ? -1 : 1));
+  return found.filter(isWatchedBy(operator, home)).sort(byName);
 }
 
 /**

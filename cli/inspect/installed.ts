@@ -5,6 +5,7 @@ import { ifRefused } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../../runtime/names";
+import { compareTexts } from "../../runtime/text/compareTexts";
 import { CommandError } from "../commandError";
 import { progress } from "../terminal";
 import {
@@ -126,9 +127,9 @@ export function kindsOf({ operators }: InstalledOperators): (identity: string) =
 /** Takes the newest definition of each operator, because an operator has two during a roll-out. */
 function newestOf(configMaps: readonly KubernetesObject[]): (InstalledOperator | UnreadableOperator)[] {
   const byAge = [...configMaps].sort((one, other) =>
-    (one.metadata.creationTimestamp ?? "").localeCompare(other.metadata.creationTimestamp ?? ""),
+    compareTexts(one.metadata.creationTimestamp ?? "", other.metadata.creationTimestamp ?? ""),
   );
   const operators = byAge.map(readInstalled);
   const newest = new Map(operators.map((each) => [`${each.home}/${each.name}`, each]));
-  return [...newest.values()].sort((one, other) => one.name.localeCompare(other.name));
+  return [...newest.values()].sort((one, other) => compareTexts(one.name, other.name));
 }

@@ -8,6 +8,7 @@ import type { Lease } from "../../runtime/leadership/lease";
 import { memoryOf } from "../../runtime/memory/memory";
 import { memoryResourceOf } from "../../runtime/memory/memoryKind";
 import { leaseNameOf, memoryPrefixOf, OWNER_UID_LABEL } from "../../runtime/names";
+import { compareTexts } from "../../runtime/text/compareTexts";
 import { homesOf } from "./installed";
 import type { Known, ObjectEvent } from "./known";
 import { operatorOf } from "./operatorOf";
@@ -123,7 +124,7 @@ async function eventsOf(client: KubernetesClient, { metadata }: KubernetesObject
       count: series?.count ?? count ?? 1,
       lastAt: series?.lastObservedTime ?? times.eventTime ?? times.lastTimestamp ?? undefined,
     }))
-    .sort((one, other) => (other.lastAt ?? "").localeCompare(one.lastAt ?? ""));
+    .sort((one, other) => compareTexts(other.lastAt ?? "", one.lastAt ?? ""));
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   OPERATOR_LABEL,
   type OperatorIdentity,
 } from "../../runtime/names";
+import { compareTexts } from "../../runtime/text/compareTexts";
 import type { Known } from "./known";
 import type { InstalledOperator } from "./readInstalled";
 
@@ -32,6 +33,6 @@ export function managerOf({ metadata }: KubernetesObject): OperatorIdentity | un
     ({ manager = "", subresource }) => subresource === "status" && manager.startsWith(MANAGER_PREFIX),
   );
   // A renamed operator leaves the entry of its former name, with the time of its last change.
-  const [newest] = entries.sort((one, other) => (other.time ?? "").localeCompare(one.time ?? ""));
+  const [newest] = entries.sort((one, other) => compareTexts(other.time ?? "", one.time ?? ""));
   return identityIn(newest?.manager?.slice(MANAGER_PREFIX.length) ?? "");
 }

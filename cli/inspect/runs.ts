@@ -6,6 +6,7 @@ import { ifRefused } from "../../runtime/kubernetes/errors";
 import { named } from "../../runtime/kubernetes/list";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { identityIn, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
+import { compareTexts } from "../../runtime/text/compareTexts";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
 import { type KnownKind, type ObjectReference, referenceTo } from "../objectReference";
@@ -73,7 +74,7 @@ export async function listRuns(
   const { objects, unseen } = await workflows(client, { labelSelector: labels.join(",") }, places);
   const runs = objects
     .map((workflow) => runOf(workflow, kindOf))
-    .sort((one, other) => (other.startedAt ?? "").localeCompare(one.startedAt ?? ""));
+    .sort((one, other) => compareTexts(other.startedAt ?? "", one.startedAt ?? ""));
   return { runs, unseen };
 }
 

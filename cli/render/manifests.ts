@@ -1,6 +1,7 @@
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import { isRecord } from "../../runtime/json/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { compareTexts } from "../../runtime/text/compareTexts";
 import { CommandError } from "../commandError";
 import type { RegisteredResource } from "./runProgram";
 
@@ -22,7 +23,7 @@ export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[
     .filter((resource) => !isOnlyAPlace(resource))
     .map(manifestOf)
     .filter(onceOnly())
-    .sort((one, other) => (objectNameOf(one) < objectNameOf(other) ? -1 : 1))
+    .sort((one, other) => compareTexts(objectNameOf(one), objectNameOf(other)))
     .map((manifest) => ({ manifest, resource: { kind: manifest.kind } }));
   return inApplyOrder(entries)
     .flat()

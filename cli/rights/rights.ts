@@ -1,6 +1,7 @@
 import { isRecord } from "../../runtime/json/json";
 import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
 import { groupOf, kindAndName, type Manifest } from "../../runtime/kubernetes/objects";
+import { compareTexts } from "../../runtime/text/compareTexts";
 import { formatReference, type ObjectReference } from "../objectReference";
 
 /** The rights of an account to one kind of objects in one place. */
@@ -133,5 +134,5 @@ function merged(rights: readonly Right[]): Right[] {
     const known = byKey.get(keyOf(right))?.verbs ?? [];
     byKey.set(keyOf(right), { ...right, verbs: [...new Set([...known, ...right.verbs])].sort() });
   }
-  return [...byKey.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, right]) => right);
+  return [...byKey.entries()].sort(([one], [other]) => compareTexts(one, other)).map(([, right]) => right);
 }

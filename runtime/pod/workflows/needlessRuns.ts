@@ -4,6 +4,7 @@ import type { Operator } from "../../definition/definition";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { type KubernetesObject, keyOf } from "../../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../../names";
+import { compareTexts } from "../../text/compareTexts";
 import { predecessorUidsIn } from "../withoutWatches/predecessors";
 import { deleteRuns, isReplaceable, isRunOf, objectOfRun } from "./liveRuns";
 import { isSuspended } from "./stuckRuns";
@@ -50,9 +51,8 @@ export async function deleteNeedlessRuns(
 
 /** Those that somebody has suspended come last: until they are resumed, they see no change. */
 function newestFirst(one: KubernetesObject, other: KubernetesObject): number {
-  // RFC 3339 in UTC sorts as text.
   const place = (run: KubernetesObject) => `${isSuspended(run) ? 0 : 1} ${run.metadata.creationTimestamp}`;
-  return place(other).localeCompare(place(one));
+  return compareTexts(place(other), place(one));
 }
 
 /** Whether the Workflow has not begun: the controller has not seen it yet, or it waits for the object's lock. */
