@@ -13,6 +13,7 @@ import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/
 import { kindOfKey } from "../runtime/kubernetes/resource";
 import { type Entry, isAliased, onlyDocument, withEntry } from "./add/yamlEntry";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { DEFAULT_HOME } from "./inspect/installed";
 import { keepingLineEnds } from "./lineEnds";
 import { findHandlers, type HandlersOptions, loadChosen, loaderOf } from "./project";
 import { rewriteFile } from "./rewriteFile";
@@ -192,8 +193,7 @@ function checkText(text: string, file: string): void {
 }
 
 function rightsGained(before: Operator, after: Operator): string {
-  const account = { namespace: "argosy", serviceAccountName: `${after.name}-runner` };
-  const [was, is] = [before, after].map((operator) => rightsIn(buildRoles(operator, account)));
+  const [was, is] = [before, after].map((operator) => rightsIn(buildRoles(operator, DEFAULT_HOME)));
   const { gained } = compareRights(was ?? [], is ?? []);
   if (gained.length === 0) return "The operator's account gains no rights.";
   const lines = gained.map((right) => `  ${right.verbs.join(", ")} ${objectsOf(right)} ${placeOf(right)}`);

@@ -1,5 +1,5 @@
+import { runnerNameOf } from "../components/manifests/names";
 import { guardNameOf } from "../components/manifests/operator/guards";
-import type { RunnerAccount } from "../components/manifests/operator/rbac";
 import type { Operator } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { builtIn } from "../runtime/kubernetes/discovery";
@@ -10,17 +10,18 @@ const POLICY = builtIn("admissionregistration.k8s.io/v1", "ValidatingAdmissionPo
 /**
  * A note for a user whose operator runs as an account that a guard of a deployed program refuses.
  * @param client with the rights of an administrator
+ * @param namespace that of the account
  * @returns undefined if no guard refuses it, or if the guards cannot be read
  */
 export async function guardInTheWay(
   client: KubernetesClient,
   operator: Operator,
-  { namespace, serviceAccountName }: RunnerAccount,
+  namespace: string,
 ): Promise<string | undefined> {
   const name = guardNameOf(operator, "children");
   const policy = await client.get(POLICY, { name }).catch(ifRefused(403, undefined));
   if (!policy) return undefined;
-  const user = `system:serviceaccount:${namespace}:${serviceAccountName}`;
+  const user = `system:serviceaccount:${namespace}:${runnerNameOf(operator.name)}`;
   const group = `system:serviceaccounts:${namespace}`;
   // Guards name accounts and groups in quotes, each in full.
   const expressions =

@@ -1,5 +1,6 @@
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import { buildHandlerRoles, buildRoles, type RunnerAccount } from "../components/manifests/operator/rbac";
+import { runnerNameOf } from "../components/manifests/names";
+import { buildHandlerRoles, buildRoles } from "../components/manifests/operator/rbac";
 import { tokenRule } from "../components/manifests/operator/rules";
 import { buildMemoryDefinition } from "../components/manifests/platform/memories";
 import { displayPath } from "../definition/problems";
@@ -24,7 +25,8 @@ export interface InstallOptions {
   /** A client with the rights of an administrator. */
   readonly client: KubernetesClient;
   readonly operator: Operator;
-  readonly account: RunnerAccount;
+  /** The namespace of the runner, and of its accounts and its lease. */
+  readonly namespace: string;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -56,33 +58,33 @@ const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
  * @throws CommandError if another CRD has its names, or if somebody else has set other values in a field
  */
 export async function installOperator(options: InstallOptions): Promise<void> {
-  const { client, operator, account } = options;
+  const { client, operator, namespace } = options;
   const namespaces = operator.namespaces === "all" ? [] : operator.namespaces;
-  for (const name of new Set([account.namespace, ...namespaces])) {
+  for (const name of new Set([namespace, ...namespaces])) {
     await apply(client, { apiVersion: "v1", kind: "Namespace", metadata: { name } });
   }
   const memories = buildMemoryDefinition([operator]);
   if (memories) await installDefinition(options, memories);
   else await installDefinition(options, buildCustomResourceDefinition(operator));
-  const roles = [...buildRoles(operator, account), ...buildHandlerRoles(operator, account)];
+  const roles = [...buildRoles(operator, namespace), ...buildHandlerRoles(operator, namespace)];
   for (const manifest of roles) await apply(client, manifest);
 }
 
 /**
- * Resolves when the applied roles have come into force for the account, which happens a moment later. An account that starts to
- * watch earlier is refused, and has to wait until its next try.
+ * Resolves when the applied roles have come into force for the runner's account, which happens a moment later. An account that
+ * starts to watch earlier is refused, and has to wait until its next try.
  *
  * @param client that of the account
  */
 export async function rolesInForce(
   client: KubernetesClient,
-  { operator, account, signal }: Omit<InstallOptions, "client">,
+  { operator, namespace: home, signal }: Omit<InstallOptions, "client">,
 ): Promise<void> {
   const resource = resourceOf(operator.customResource);
   const [child] = operator.children;
   const { watch, namespaces } = operator;
   const within = namespaces === "all" ? [] : namespaces;
-  const lease = { namespace: account.namespace, name: leaseNameOf(operator) };
+  const lease = { namespace: home, name: leaseNameOf(operator) };
   const listOf = (kind: Resource, namespace?: string) =>
     `${resourcePath(kind, namespace === undefined ? {} : { namespace })}?limit=1`;
   const paths = [
@@ -90,7 +92,7 @@ export async function rolesInForce(
     ...(watch && within.length > 0 ? within : [undefined]).map((namespace) => listOf(resource, namespace)),
     // With a list of namespaces, all kinds of children are namespaced.
     ...(child ? within.map((namespace) => listOf({ ...child, namespaced: true }, namespace)) : []),
-    ...(watch ? [listOf(memoryResourceOf(operator), account.namespace)] : []),
+    ...(watch ? [listOf(memoryResourceOf(operator), home)] : []),
     resourcePath(builtIn("coordination.k8s.io/v1", "Lease"), lease),
   ];
   for (const path of paths) {
@@ -104,13 +106,13 @@ export async function rolesInForce(
         throw error;
       }
     };
-    const what = `the rights of service account ${account.namespace}/${account.serviceAccountName}`;
+    const what = `the rights of service account ${home}/${runnerNameOf(operator.name)}`;
     await until(isAllowed, { what, deadlineMs: DEADLINE_MS, signal });
   }
   if (operator.rules.length > 0) {
     const what = `the right to fetch a token for the handler of ${operator.name}`;
     const token = tokenRule(operator);
-    await until(() => isGranted(client, token, account.namespace), { what, deadlineMs: DEADLINE_MS, signal });
+    await until(() => isGranted(client, token, home), { what, deadlineMs: DEADLINE_MS, signal });
   }
 }
 

@@ -1,3 +1,4 @@
+import { runnerNameOf } from "../components/manifests/names";
 import { isRecord, readJson } from "../runtime/json/json";
 import { type KubernetesClient, PODS } from "../runtime/kubernetes/client";
 import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects";
@@ -102,7 +103,7 @@ async function showOnce(
 ): Promise<void> {
   if (sources.length === 0) {
     throw new CommandError(
-      `The operator ${name} has no pod in the namespace ${home}. See why: kubectl -n ${home} describe deployment ${name}-runner`,
+      `The operator ${name} has no pod in the namespace ${home}. See why: kubectl -n ${home} describe deployment ${runnerNameOf(name)}`,
     );
   }
   const lines: PodLine[] = [];

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { runnerNameOf } from "../components/manifests/names";
 import { checkCommand } from "../definition/commandOnPath";
 import type { Operator } from "../runtime/definition/definition";
 import { Engine } from "../runtime/engine/engine";
@@ -16,6 +17,7 @@ import type { Silence } from "./dev/silence";
 import { guardInTheWay } from "./guardInTheWay";
 import { type HandlerAccount, openHandlerAccount } from "./handlerAccount";
 import { handlerEnvironment } from "./handlerEnvironment";
+import { DEFAULT_HOME } from "./inspect/installed";
 import { installOperator, rolesInForce, rulesInForce } from "./installOperator";
 import { localHandler } from "./localHandler";
 import { withLoginRemedy } from "./loginRemedy";
@@ -63,8 +65,6 @@ export interface OtherHandler {
   renew?(): void;
 }
 
-const DEFAULT_NAMESPACE = "argosy";
-
 /** An engine on this machine, with everything that its handler needs here. */
 class LocalEngine extends Engine {
   constructor(
@@ -95,21 +95,20 @@ class LocalEngine extends Engine {
  *   cluster does not take what is to be installed
  */
 export async function runOperator(options: RunOptions): Promise<Engine> {
-  const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog, onSilence } = options;
+  const { operator, connection, namespace = DEFAULT_HOME, signal, onHandlerLog, onSilence } = options;
   const { containers } = options;
   if (!containers) checkCommand(operator);
   const given = handlerEnvironment(operator);
-  const account = { namespace, serviceAccountName: `${operator.name}-runner` };
-  const runner = connectionAs({ namespace, name: account.serviceAccountName }, connection);
+  const runner = connectionAs({ namespace, name: runnerNameOf(operator.name) }, connection);
   await withClient(connection, async (client) => {
-    const guard = await guardInTheWay(client, operator, account);
+    const guard = await guardInTheWay(client, operator, namespace);
     if (guard !== undefined) options.onNotice?.(guard);
     await watchedKindServed(client, operator);
-    await installOperator({ client, operator, account, signal });
+    await installOperator({ client, operator, namespace, signal });
   }).catch((error: unknown) => {
     throw withLoginRemedy(error, connection);
   });
-  await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));
+  await withClient(runner, (client) => rolesInForce(client, { operator, namespace, signal }));
   signal?.throwIfAborted();
   const { onReport, onNotice, leaseSeconds, handler } = options;
   let controller: Engine | undefined;

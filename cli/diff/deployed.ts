@@ -1,7 +1,7 @@
 import type { Operator } from "../../runtime/definition/definition";
 import { DEFAULT_INSTALLATION } from "../../runtime/names";
 import { UsageError } from "../commandError";
-import { unreadableError } from "../inspect/installed";
+import { DEFAULT_HOME, unreadableError } from "../inspect/installed";
 import type { InstalledOperator, InstalledOperators } from "../inspect/readInstalled";
 
 /** An operator of the working tree, as the cluster knows it. */
@@ -48,7 +48,7 @@ export function asDeployed(
       ? `whether it is deployed to this cluster is not known, because ${unseen}`
       : "it is not deployed to this cluster";
     const note = `${name}: ${isDeployed}. Argosy assumes that argosy dev made its objects.`;
-    return { operator: { ...operator, ...identity }, home: DEFAULT_INSTALLATION, notes: [note] };
+    return { operator: { ...operator, ...identity }, home: DEFAULT_HOME, notes: [note] };
   }
   const { namespaces, home, env = {} } = deployed as InstalledOperator & Partial<Pick<Operator, "env">>;
   const others = [...new Set([...Object.keys(env), ...Object.keys(operator.env)])].filter(

@@ -1,3 +1,4 @@
+import { runnerNameOf } from "../../components/manifests/names";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
@@ -47,7 +48,7 @@ export async function runnerOf(
   client: KubernetesClient,
   { name, home }: InstalledOperator,
 ): Promise<Runner | undefined> {
-  const found = await client.get(DEPLOYMENTS, { namespace: home, name: `${name}-runner` });
+  const found = await client.get(DEPLOYMENTS, { namespace: home, name: runnerNameOf(name) });
   return found as Runner | undefined;
 }
 
@@ -59,7 +60,7 @@ export function whyNoneReady(
   const { name, home } = operator;
   if (!runner) {
     return {
-      seen: `has no Deployment ${name}-runner in ${home}`,
+      seen: `has no Deployment ${runnerNameOf(name)} in ${home}`,
       remedy: createAgain("Deployment"),
     };
   }
@@ -67,7 +68,7 @@ export function whyNoneReady(
     return {
       isWarning: true,
       seen: "is scaled to zero",
-      remedy: `Scale it to the number of runners that the program has, 1 by default: kubectl -n ${home} scale deployment ${name}-runner --replicas=1`,
+      remedy: `Scale it to the number of runners that the program has, 1 by default: kubectl -n ${home} scale deployment ${runnerNameOf(name)} --replicas=1`,
     };
   }
   if (runner.status?.readyReplicas) return undefined;

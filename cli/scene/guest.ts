@@ -99,8 +99,7 @@ export class Guest {
 
 /** The roles and bindings of the scene that are in no namespace. */
 function clusterRoles(operator: Operator, namespace: string): Manifest[] {
-  const account = { namespace, serviceAccountName: `${operator.name}-runner` };
-  return buildRoles(operator, account).filter(({ metadata }) => metadata.namespace === undefined);
+  return buildRoles(operator, namespace).filter(({ metadata }) => metadata.namespace === undefined);
 }
 
 /** An object of the cluster that the scene would change. @throws CommandError if the command line has not installed it */

@@ -21,9 +21,8 @@ describe("the installation of an operator", () => {
           if (kind === "CustomResourceDefinition") throw new ApiError(code, { message: what }, "PATCH");
         },
       } as unknown as KubernetesClient;
-      const account = { namespace: "argosy", serviceAccountName: "widget" };
       const name = "widgets.shop.example.com";
-      await assert.rejects(installOperator({ client, operator, account }), {
+      await assert.rejects(installOperator({ client, operator, namespace: "argosy" }), {
         message: `${displayPath(folder)}: the API server refused the CRD ${name}: ${what}`,
       });
       removeFolder(root);
@@ -41,8 +40,9 @@ describe("the installation of an operator", () => {
         },
         get: async () => ({ metadata: { annotations } }),
       } as unknown as KubernetesClient;
-      const account = { namespace: "argosy", serviceAccountName: "widget" };
-      const error = await installOperator({ client, operator, account }).catch((thrown: Error) => thrown);
+      const error = await installOperator({ client, operator, namespace: "argosy" }).catch(
+        (thrown: Error) => thrown,
+      );
       return error?.message ?? "";
     };
     const ofStack = await saidOf({ "argosy.dev/program": "acme/shop/prod" });
@@ -62,16 +62,18 @@ describe("the installation of an operator", () => {
     const message = '"WidgetList" is already in use';
     const taken = { status: { conditions: [{ type: "NamesAccepted", status: "False", message }] } };
     const client = { apply: async () => {}, get: async () => taken } as unknown as KubernetesClient;
-    const account = { namespace: "argosy", serviceAccountName: "widget" };
     const operator = loadDefinition(folder, widgetDefinition);
-    await assert.rejects(installOperator({ client, operator, account }), ({ message: said }: Error) => {
-      assert.ok(said.startsWith(`${displayPath(folder)}: the cluster does not accept the names`), said);
-      assert.match(
-        said,
-        /"WidgetList" is already in use\. Another CRD of the same group has this name: give/,
-      );
-      return true;
-    });
+    await assert.rejects(
+      installOperator({ client, operator, namespace: "argosy" }),
+      ({ message: said }: Error) => {
+        assert.ok(said.startsWith(`${displayPath(folder)}: the cluster does not accept the names`), said);
+        assert.match(
+          said,
+          /"WidgetList" is already in use\. Another CRD of the same group has this name: give/,
+        );
+        return true;
+      },
+    );
     removeFolder(root);
   });
 });

@@ -5,7 +5,7 @@ import type { Operator, PolicyRule } from "../../runtime/definition/definition";
 import { BUILT_IN_KINDS, pluralOf } from "../../runtime/kubernetes/kinds";
 import { groupOf, type Manifest } from "../../runtime/kubernetes/objects";
 
-const ACCOUNT = { namespace: "argosy", serviceAccountName: "cache-runner" };
+const HOME = "argosy";
 
 /** An operator of which only what the builder reads is given. */
 function operatorOf(fields: Partial<Operator> = {}): Operator {
@@ -52,7 +52,7 @@ describe("buildRoles", () => {
   ];
 
   it("gives rights in the whole cluster, and the lease in the runner's namespace alone", () => {
-    assert.deepStrictEqual(titles(buildRoles(operatorOf(), ACCOUNT)), [
+    assert.deepStrictEqual(titles(buildRoles(operatorOf(), HOME)), [
       "ServiceAccount argosy cache-runner",
       "ClusterRole - argosy.cache-runner",
       "ClusterRoleBinding - argosy.cache-runner",
@@ -62,7 +62,7 @@ describe("buildRoles", () => {
   });
 
   it("gives rights to children only in the listed namespaces, whether or not the runner's own is among them", () => {
-    assert.deepStrictEqual(titles(buildRoles(operatorOf({ namespaces: ["argosy", "b"] }), ACCOUNT)), [
+    assert.deepStrictEqual(titles(buildRoles(operatorOf({ namespaces: ["argosy", "b"] }), HOME)), [
       "ServiceAccount argosy cache-runner",
       "ClusterRole - argosy.cache-runner",
       "ClusterRoleBinding - argosy.cache-runner",
@@ -77,7 +77,7 @@ describe("buildRoles", () => {
 
   it("gives the custom resource, the children by group and the events", () => {
     const verbs = ["get", "list", "watch", "create", "patch", "delete"];
-    assert.deepStrictEqual(rulesOf(buildRoles(operatorOf({ children }), ACCOUNT), "ClusterRole"), [
+    assert.deepStrictEqual(rulesOf(buildRoles(operatorOf({ children }), HOME), "ClusterRole"), [
       { apiGroups: ["cache.example.com"], resources: ["caches"], verbs: ["get", "list", "watch", "patch"] },
       { apiGroups: ["cache.example.com"], resources: ["caches/status"], verbs: ["patch"] },
       { apiGroups: ["cache.example.com"], resources: ["caches/finalizers"], verbs: ["update"] },
@@ -89,14 +89,14 @@ describe("buildRoles", () => {
 
   it("narrows the lease to its own name, but for its creation", () => {
     const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
-    assert.deepStrictEqual(rulesOf(buildRoles(operatorOf(), ACCOUNT), "Role"), [
+    assert.deepStrictEqual(rulesOf(buildRoles(operatorOf(), HOME), "Role"), [
       { ...lease, verbs: ["create"] },
       { ...lease, verbs: ["get", "update", "patch"], resourceNames: ["argosy-argosy.cache"] },
     ]);
   });
 
   it("binds each role to the account, across namespaces", () => {
-    const manifests = buildRoles(operatorOf({ namespaces: ["b"] }), ACCOUNT);
+    const manifests = buildRoles(operatorOf({ namespaces: ["b"] }), HOME);
     const roles = titles(manifests.filter(({ kind }) => kind === "Role"));
     const bindings = manifests.filter(({ kind }) => kind === "RoleBinding");
     const bound = bindings.map(({ metadata, roleRef }) => {
@@ -127,7 +127,7 @@ describe("buildRoles", () => {
   it("gives exactly the declared kinds, and nothing that could gain more", () => {
     fc.assert(
       fc.property(anyOperator, (fields) => {
-        const manifests = buildRoles(operatorOf(fields), ACCOUNT);
+        const manifests = buildRoles(operatorOf(fields), HOME);
         const granted = rights([...rulesOf(manifests, "ClusterRole"), ...rulesOf(manifests, "Role")]);
         assert.deepStrictEqual(
           granted.filter((right) => /\*|escalate|bind |bind$|impersonate/.test(right)),
@@ -146,7 +146,7 @@ describe("buildRoles", () => {
   it("gives each object a name of its own", () => {
     fc.assert(
       fc.property(anyOperator, (fields) => {
-        const names = titles(buildRoles(operatorOf(fields), ACCOUNT));
+        const names = titles(buildRoles(operatorOf(fields), HOME));
         assert.equal(new Set(names).size, names.length);
       }),
     );

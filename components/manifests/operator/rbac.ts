@@ -32,20 +32,14 @@ import {
 } from "./rules";
 import { hasToken } from "./volumes";
 
-/** The namespace of an operator's runner, and its account. */
-export interface RunnerAccount {
-  /** The runner's namespace, which is also its lease's. */
-  readonly namespace: string;
-  readonly serviceAccountName: string;
-}
-
 /**
  * The runner's service account and exactly the rights that the engine needs for what the operator declares: its custom resource
  * in the whole cluster, its children's kinds and events in the namespaces that the operator lists or in all of them, the rights
  * that its children may grant, and its lease. The author's `rules` are the handler's, not the runner's.
+ * @param namespace the runner's, which is also its lease's
  */
-export function buildRoles(operator: Operator, account: RunnerAccount): Manifest[] {
-  const runner = { ...account, component: "runner" };
+export function buildRoles(operator: Operator, namespace: string): Manifest[] {
+  const runner = runnerOf(operator, namespace);
   // Without Argo every engine is a resident one, whatever the operator's form.
   return Object.values({
     ...runnerSet(operator, runner, "runner"),
@@ -57,9 +51,10 @@ export function buildRoles(operator: Operator, account: RunnerAccount): Manifest
 /**
  * The additions for a handler with `rules`: its service account, these rules, and the runner's right to fetch a token for it.
  * Empty for a handler without `rules`.
+ * @param namespace the runner's
  */
-export function buildHandlerRoles(operator: Operator, account: RunnerAccount): Manifest[] {
-  return hasToken(operator) ? Object.values(handlerSet(operator, { ...account, component: "runner" })) : [];
+export function buildHandlerRoles(operator: Operator, namespace: string): Manifest[] {
+  return hasToken(operator) ? Object.values(handlerSet(operator, runnerOf(operator, namespace))) : [];
 }
 
 /** The options of an operator's accounts and rights. */
@@ -75,7 +70,7 @@ export function buildAccess(operator: Operator, options: AccessOptions): Manifes
   const { namespace, argoWorkflows } = options.platform;
   const part = operator.execution === "pod" ? "run" : "runner";
   const annotations = accountAnnotations(part, options, operator.name);
-  const runner = { ...accountOf("runner", runnerNameOf(operator.name), namespace), annotations };
+  const runner = { ...runnerOf(operator, namespace), annotations };
   const resident = operator.execution === "resident";
   return {
     ...runnerSet(operator, runner, part),
@@ -194,6 +189,10 @@ function resyncSet(operator: Operator, options: AccessOptions): ManifestSet {
     ...buildGrants(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
     ...memorySet(operator, resync, RESYNC_MEMORY_VERBS),
   };
+}
+
+function runnerOf({ name }: Operator, namespace: string): OperatorAccount {
+  return accountOf("runner", runnerNameOf(name), namespace);
 }
 
 function accountOf(component: string, serviceAccountName: string, namespace: string): OperatorAccount {

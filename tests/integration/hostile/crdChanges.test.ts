@@ -194,7 +194,7 @@ describe("a CRD that somebody else has made, with objects", function () {
     await installOperator({
       client: cluster.api.client,
       operator: { ...loaded, crd },
-      account: { namespace, serviceAccountName: namespace },
+      namespace,
     });
     const kept = await cluster.api.get(object);
     assert.equal(kept.metadata.uid, object.metadata.uid);

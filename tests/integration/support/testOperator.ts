@@ -4,6 +4,7 @@ import path from "node:path";
 import { installOperator, rolesInForce } from "../../../cli/installOperator";
 import { localHandler } from "../../../cli/localHandler";
 import { connectionAs } from "../../../cli/serviceAccountToken";
+import { runnerNameOf } from "../../../components/manifests/names";
 import type { OperatorDefinition } from "../../../definition/schema";
 import type { Operator } from "../../../runtime/definition/definition";
 import { Engine } from "../../../runtime/engine/engine";
@@ -132,9 +133,9 @@ export class TestOperator {
       children: ["v1/ConfigMap"],
       ...definition,
     });
-    const account = { namespace: `${name}-runner`, serviceAccountName: `${name}-runner` };
-    const connection = connectionAs({ ...account, name: account.serviceAccountName }, cluster.connection);
-    const installed = new TestOperator(cluster, operator, account.namespace, connection);
+    const namespace = runnerNameOf(name);
+    const connection = connectionAs({ namespace, name: runnerNameOf(name) }, cluster.connection);
+    const installed = new TestOperator(cluster, operator, namespace, connection);
     if (installs) await installed.grant();
     return installed;
   }
@@ -142,10 +143,9 @@ export class TestOperator {
   /** Installs it as `pulumi up --refresh` would: namespaces, CRD and roles that are missing come back. */
   async grant(): Promise<void> {
     const { operator, runnerNamespace: namespace } = this;
-    const account = { namespace, serviceAccountName: namespace };
-    await installOperator({ client: this.cluster.api.client, operator, account });
+    await installOperator({ client: this.cluster.api.client, operator, namespace });
     const client = new KubernetesClient(this.connection);
-    await rolesInForce(client, { operator, account });
+    await rolesInForce(client, { operator, namespace });
     client.close();
   }
 
