@@ -37,7 +37,7 @@ export const intake = {
     const telemetry = await startTelemetryServer({
       ...addressOf(settings, "metrics"),
       registry: desk.registry,
-      whyNotReady: () => (stopping.aborted ? "the pod is to end" : undefined),
+      stopping,
     });
     log("info", `taking ${file.events.length} kinds of events`);
     await endOf(context);

@@ -18,7 +18,7 @@ export async function keep(context: PodContext): Promise<number> {
   const telemetry = await startTelemetryServer({
     ...addressOf(settings, "metrics"),
     registry: keeper.registry,
-    whyNotReady: () => (stopping.aborted ? "the pod is to end" : undefined),
+    stopping,
   });
   log("info", `looking after event path ${eventPath}`);
   await keeper.run(stopping);

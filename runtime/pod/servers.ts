@@ -41,7 +41,8 @@ export async function startServers(
   const telemetry = await startTelemetryServer({
     ...addressOf(settings, "metrics"),
     registry: metrics.registry,
-    whyNotReady: () => (stopping.aborted ? "the pod is to end" : transport.whyNotReady),
+    stopping,
+    whyNotReady: () => transport.whyNotReady,
   });
   return { hints, telemetry };
 }

@@ -5,8 +5,10 @@ import { type HttpListener, type ListenAddress, listen } from "../http/listen";
 /** The state that a telemetry server reports. */
 export interface TelemetryServerOptions extends ListenAddress {
   readonly registry: Registry;
-  /** Why the runner can take no hints or start no handler. Undefined if it can. */
-  readonly whyNotReady: () => string | undefined;
+  /** Aborts when the pod must end. From then on the process is not ready. */
+  readonly stopping: AbortSignal;
+  /** Why the runner can start no handler. Undefined if it can. @default it needs none */
+  readonly whyNotReady?: () => string | undefined;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface TelemetryServerOptions extends ListenAddress {
  * @throws Error if the address cannot be had
  */
 export function startTelemetryServer(options: TelemetryServerOptions): Promise<HttpListener> {
-  const { registry, whyNotReady } = options;
+  const { registry, stopping, whyNotReady } = options;
   return listen(options, ({ url }, response) => {
     const answer = (code: number, text: string) => {
       response.writeHead(code, { "content-type": "text/plain" }).end(`${text}\n`);
@@ -30,7 +32,7 @@ export function startTelemetryServer(options: TelemetryServerOptions): Promise<H
       case "/livez":
         return answer(200, "ok");
       case "/readyz": {
-        const why = whyNotReady();
+        const why = stopping.aborted ? "the pod is to end" : whyNotReady?.();
         return answer(why === undefined ? 200 : 503, why ?? "ok");
       }
       case "/metrics":

@@ -11,12 +11,20 @@ import { FakeClock } from "./support/fakeClock";
 describe("the telemetry server", () => {
   let server: HttpListener;
   let why: string | undefined;
+  let stopping: AbortController;
   beforeEach(async () => {
     why = undefined;
+    stopping = new AbortController();
     const registry = new Registry();
     registry.setDefaultLabels({ operator: "shop" });
     new Counter({ name: "runs_total", help: "Runs", registers: [registry] }).inc(2);
-    server = await startTelemetryServer({ host: "127.0.0.1", port: 0, registry, whyNotReady: () => why });
+    server = await startTelemetryServer({
+      host: "127.0.0.1",
+      port: 0,
+      registry,
+      stopping: stopping.signal,
+      whyNotReady: () => why,
+    });
   });
   afterEach(() => server.close());
 
@@ -34,6 +42,8 @@ describe("the telemetry server", () => {
     assert.deepEqual(await get("/readyz?verbose"), [200, "ok\n"]);
     why = "no handler";
     assert.deepEqual(await get("/readyz"), [503, "no handler\n"]);
+    stopping.abort();
+    assert.deepEqual(await get("/readyz"), [503, "the pod is to end\n"]);
   });
 
   it("serves metrics, and nothing else", async () => {

@@ -15,7 +15,12 @@ const SERVERS: Readonly<Record<string, () => Promise<HttpListener>>> = {
   hints: () =>
     startHintServer({ host: HOST, port: 0, operator: operator(), take: () => "queued", onResult: () => {} }),
   telemetry: () =>
-    startTelemetryServer({ host: HOST, port: 0, registry: new Registry(), whyNotReady: () => undefined }),
+    startTelemetryServer({
+      host: HOST,
+      port: 0,
+      registry: new Registry(),
+      stopping: new AbortController().signal,
+    }),
 };
 
 for (const [name, start] of Object.entries(SERVERS)) {
