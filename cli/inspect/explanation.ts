@@ -1,7 +1,13 @@
 import { type Condition, conditionsIn } from "../../runtime/kubernetes/objects";
 import { type Memory, memoryIn, memoryOf } from "../../runtime/memory/memory";
 import { conditionsOfObject } from "../../runtime/memory/memoryKind";
-import { annotated, ENGINE_CONDITIONS, identityOf, PAUSED_ANNOTATION } from "../../runtime/names";
+import {
+  annotated,
+  ENGINE_CONDITIONS,
+  identityOf,
+  type OperatorIdentity,
+  PAUSED_ANNOTATION,
+} from "../../runtime/names";
 import { hasLabels } from "../../runtime/watch/watched";
 import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { asTyped } from "../asTyped";
@@ -47,22 +53,22 @@ export interface Explanation {
 
 /** Says why an object is not Ready, or why it is not removed. Pure: all its knowledge is given. */
 export function explain(known: Known): Explanation {
-  const { object, operators, events, runs, unled, memoryRead = true } = known;
-  const { metadata, kind } = object;
+  const { object, events, runs } = known;
   const operator = operatorOf(known);
   const identity = operator ?? managerOf(object);
   // The status of an object that others own belongs to them, and may have their own Ready condition.
   const conditions = operator?.watch ? conditionsOfObject(known.memory) : conditionsIn(object["status"]);
   const ready = conditions.find(({ type }) => type === "Ready");
   const stalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
-  const holds = metadata.deletionTimestamp === undefined ? [] : holdsOf(known);
+  const holds = object.metadata.deletionTimestamp === undefined ? [] : holdsOf(known);
   const failed = ready !== undefined && ready.status === "False" && !WAITS[ready.reason];
   const failures = failed ? failuresOf(events, ready) : undefined;
   const lastRun = failed
     ? runs.find(({ phase, log }) => phase !== "Succeeded" && log !== undefined)
     : undefined;
-  const base = {
-    object: referenceTo(object, metadata),
+  const lastWords = lastRun?.log?.trimEnd();
+  return {
+    object: referenceTo(object, object.metadata),
     ...(identity && { operator: identity.name, installation: identity.installation }),
     leader: known.leader,
     conditions: conditions.filter(({ type }) => !ENGINE_CONDITIONS.includes(type)),
@@ -72,28 +78,57 @@ export function explain(known: Known): Explanation {
     ...(ready && { reason: ready.reason, message: ready.message, since: ready.lastTransitionTime }),
     ...(failed && {
       attempt: (failures?.count ?? 1) + 1,
-      lastWords: lastRun?.log?.trimEnd(),
+      lastWords,
       place: placeIn(lastRun?.log ?? ready.message),
     }),
+    ...judged(known, { operator, identity, ready, stalled, holds, failures, lastWords }),
   };
-  const say = (summary: string, ...advice: string[]) => ({ ...base, fine: false, summary, advice });
+}
 
-  if (annotated(metadata, PAUSED_ANNOTATION)) {
+/** The facts about an object by which it is judged, beside what is known of the cluster. */
+interface Facts {
+  readonly operator: InstalledOperator | undefined;
+  /** That of the operator, or of the one that wrote the status. */
+  readonly identity: OperatorIdentity | undefined;
+  readonly ready: Condition | undefined;
+  readonly stalled: boolean;
+  readonly holds: readonly Hold[];
+  readonly failures: Failures | undefined;
+  readonly lastWords: string | undefined;
+}
+
+/** The conclusion of an explanation. */
+type Judgement = Pick<Explanation, "fine" | "summary" | "advice" | "since" | "nextTry">;
+
+function say(summary: string, ...advice: readonly string[]): Judgement {
+  return { fine: false, summary, advice };
+}
+
+function judged(known: Known, facts: Facts): Judgement {
+  const { metadata } = known.object;
+  const { ready, holds } = facts;
+  if (annotated(metadata, PAUSED_ANNOTATION))
     return say("It is paused: nothing is done for it, not even when it is deleted.", resume(known));
-  }
   if (metadata.deletionTimestamp !== undefined) {
-    return {
-      ...say(
-        holds.length === 0
-          ? "It is being deleted, and nothing holds it up: it will be gone in a moment."
-          : `It is being deleted, and ${distinct(holds.map(({ waitsFor }) => waitsFor)).join(", and ")}.`,
-        ...distinct(holds.map(({ remedy }) => remedy)),
-      ),
-      since: metadata.deletionTimestamp,
-    };
+    const summary =
+      holds.length === 0
+        ? "It is being deleted, and nothing holds it up: it will be gone in a moment."
+        : `It is being deleted, and ${distinct(holds.map(({ waitsFor }) => waitsFor)).join(", and ")}.`;
+    const advice = distinct(holds.map(({ remedy }) => remedy));
+    return { ...say(summary, ...advice), since: metadata.deletionTimestamp };
   }
-  if (operators.length > 0 && !operator) {
-    const { name, namespaces } = operators[0] as InstalledOperator;
+  const outside = whyOutside(known, facts);
+  if (outside) return outside;
+  if (!ready || (ready.observedGeneration ?? 0) < (metadata.generation ?? 0)) return notHandled(known, facts);
+  return verdict(ready, known, facts);
+}
+
+/** Why the object is none of those that the operators of its kind handle, as far as that is known. Undefined if it is one. */
+function whyOutside(known: Known, { operator }: Facts): Judgement | undefined {
+  const { object, operators, memoryRead = true } = known;
+  const [other] = operators;
+  if (other && !operator) {
+    const { name, namespaces } = other;
     const why = whyUnknown(known);
     return say(
       `${why === undefined ? "No" : "No known"} operator handles it: ${name} handles only the namespaces ${String(namespaces)}.` +
@@ -102,53 +137,55 @@ export function explain(known: Known): Explanation {
       ...remediesOf(known),
     );
   }
-  if (operator?.watch && !memoryRead) {
+  if (!operator?.watch) return undefined;
+  if (!memoryRead) {
     return say(
       `It is not known whether it was handled, because the memory of ${operator.name} about it cannot be read.`,
       `Ask for the right to get memories in the namespace ${operator.home}.`,
     );
   }
-  if (operator?.watch && !known.memory && !hasLabels(object, operator.watch.labels)) {
-    const labels = Object.entries(operator.watch.labels).map((label) => label.join("="));
+  if (known.memory || hasLabels(object, operator.watch.labels)) return undefined;
+  const labels = Object.entries(operator.watch.labels).map((label) => label.join("="));
+  return say(
+    `No operator handles it: ${operator.name} watches only objects with the labels ${labels.join(", ")}.`,
+    "Give it these labels if the operator should handle it.",
+  );
+}
+
+/** The judgement on an object that was never handled, or not in its newest generation. */
+function notHandled(known: Known, { operator, identity, ready }: Facts): Judgement {
+  const { object, unled } = known;
+  const what = ready
+    ? `Its generation ${object.metadata.generation} was not handled yet; the conditions are about generation ${ready.observedGeneration ?? 0}.`
+    : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing about it` : "it has no Ready condition"}.`;
+  if (!identity) {
+    const remedies = remediesOf(known);
+    const deploy = `Deploy one with pulumi up, or run it here with argosy dev. ${AFTER_DELETION}`;
     return say(
-      `No operator handles it: ${operator.name} watches only objects with the labels ${labels.join(", ")}.`,
-      "Give it these labels if the operator should handle it.",
+      `${what} ${noneHandles(object.kind, known)}`,
+      ...(remedies.length > 0 ? distinct(remedies) : [deploy]),
     );
   }
-  const observed = ready?.observedGeneration ?? 0;
-  if (!ready || observed < (metadata.generation ?? 0)) {
-    const what = ready
-      ? `Its generation ${metadata.generation} was not handled yet; the conditions are about generation ${observed}.`
-      : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing about it` : "it has no Ready condition"}.`;
-    if (!operator && !identity) {
-      const remedies = remediesOf(known);
-      const deploy = `Deploy one with pulumi up, or run it here with argosy dev. ${AFTER_DELETION}`;
-      return say(
-        `${what} ${noneHandles(kind, known)}`,
-        ...(remedies.length > 0 ? distinct(remedies) : [deploy]),
-      );
-    }
-    if (unled)
-      return say(`${what} No runner of ${identityOf(unled.operator)} leads${unled.why}.`, unled.remedy);
-    return say(what, `See what the runner says: ${asTyped(`logs ${identity?.name}`)}`);
-  }
+  if (unled)
+    return say(`${what} No runner of ${identityOf(unled.operator)} leads${unled.why}.`, unled.remedy);
+  return say(what, `See what the runner says: ${asTyped(`logs ${identity.name}`)}`);
+}
+
+/** The judgement that the newest run has written into the Ready condition. */
+function verdict(ready: Condition, known: Known, facts: Facts): Judgement {
+  const { operator, stalled, failures, lastWords } = facts;
   if (ready.status === "True") {
     const advice = operator?.execution === "pod" ? [`The next resync looks at it${dueIn(known)}.`] : [];
-    return { ...base, fine: true, summary: "It is Ready.", advice };
+    return { fine: true, summary: "It is Ready.", advice };
   }
   const wait = WAITS[ready.reason];
   if (wait)
     return { ...say(`It is not Ready: ${wait}.`, ...ADVICE_WHILE_WAITING), nextTry: "when a child changes" };
+  const summary = stalled
+    ? "It is not Ready, and a retry is useless until something changes."
+    : "It is not Ready: its reconcile fails.";
   const nextTry = stalled ? AFTER_A_CHANGE : nextTryOf(known, operator, ready, failures);
-  return {
-    ...say(
-      stalled
-        ? "It is not Ready, and a retry is useless until something changes."
-        : "It is not Ready: its reconcile fails.",
-      ...adviceOn(ready, known, base.lastWords),
-    ),
-    nextTry,
-  };
+  return { ...say(summary, ...adviceOn(ready, known, lastWords)), nextTry };
 }
 
 const LOOK_AT_LAST_WORDS =

@@ -29,83 +29,91 @@ export const WAITS: Readonly<Record<string, string>> = {
   Finalizing: "its handler is cleaning up",
 };
 
+/** What the garbage collector does before it removes a finalizer of its own. */
+const OF_COLLECTOR: Readonly<Record<string, string>> = {
+  orphan: "the garbage collector is removing its owner references from its children",
+  foregroundDeletion: "its children in the same namespace are deleted first",
+};
+
 /** Every finalizer of an object that is being deleted. */
 export function holdsOf(known: Known): Hold[] {
-  const { object, operators, unreadable, unseen, unled, childrenElsewhere } = known;
-  const { finalizers = [] } = object.metadata;
-  const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
-  const failure = ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? ready : undefined;
-  const because = failure ? `: ${failure.message.replace(/\.$/, "")}` : "";
+  const { finalizers = [] } = known.object.metadata;
   return finalizers.map((finalizer) => {
-    const by = whoPut(finalizer, object);
-    if (unled && finalizersOf(unled.operator).includes(finalizer)) {
-      const waitsFor = `no runner of ${identityOf(unled.operator)} leads${unled.why}`;
-      return { finalizer, by, waitsFor, remedy: unled.remedy };
-    }
-    const own = operators.find((each) => finalizerOf(each) === finalizer);
-    if ((own || isOfChildrenElsewhere(finalizer, known)) && failure && !isOfHandler(failure)) {
-      const remedy = entryOf(failure.reason)?.remedy ?? `Look it up: ${asTyped(`errors ${failure.reason}`)}`;
-      return { finalizer, by, waitsFor: `its operator cannot release it${because}`, remedy };
-    }
-    if (own) {
-      return {
-        finalizer,
-        by,
-        waitsFor: `its handler has not returned "finalized": true${because}`,
-        remedy: `Fix the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
-      };
-    }
-    if (isOfChildrenElsewhere(finalizer, known)) {
-      const some = childrenElsewhere.slice(0, 5).join(", ");
-      return {
-        finalizer,
-        by,
-        waitsFor: some
-          ? `its children in other namespaces still exist: ${some}`
-          : "Argosy is still looking for its children in other namespaces",
-        remedy: some ? "Find out with argosy explain what holds up these children." : "Wait a moment.",
-      };
-    }
-    const operator = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
-    if (operator !== undefined) {
-      const unread = unreadable.find(({ name }) => name === identityIn(operator)?.name);
-      if (unread) {
-        const waitsFor = `the operator ${operator} must release it, and its definition cannot be read`;
-        return { finalizer, by, waitsFor, remedy: unread.remedy };
-      }
-      if (unseen) {
-        const waitsFor = `the operator ${operator} must release it, and whether it is installed is not known, because ${unseen}`;
-        return { finalizer, by, waitsFor, remedy: SEE_ALL };
-      }
-      return {
-        finalizer,
-        by,
-        waitsFor: `the operator ${operator}, which must release it, is not installed in this cluster`,
-        remedy: `Deploy ${operator} again, or add its name to formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}. ${AFTER_DELETION}`,
-      };
-    }
-    if (finalizer === "foregroundDeletion" || finalizer === "orphan") {
-      return {
-        finalizer,
-        by: "Kubernetes' garbage collector",
-        waitsFor:
-          finalizer === "orphan"
-            ? "the garbage collector is removing its owner references from its children"
-            : "its children in the same namespace are deleted first",
-        remedy: "Wait for the garbage collector, or find out what holds up the children.",
-      };
-    }
-    return {
-      finalizer,
-      by,
-      waitsFor: `${by} has not removed its finalizer ${finalizer}`,
-      remedy: `Look at the log of ${by}. Argosy has nothing to do with the finalizer ${finalizer}.`,
-    };
+    const by = whoPut(finalizer, known.object);
+    return { finalizer, by, ...reasonOf(finalizer, by, known) };
   });
 }
 
-function isOfChildrenElsewhere(finalizer: string, { operators }: Known): boolean {
-  return operators.some((each) => elsewhereFinalizerOf(each) === finalizer);
+/** Why a finalizer is still there. */
+type Reason = Pick<Hold, "waitsFor" | "remedy">;
+
+function reasonOf(finalizer: string, by: string, known: Known): Reason {
+  const { object, operators, unled } = known;
+  if (unled && finalizersOf(unled.operator).includes(finalizer))
+    return { waitsFor: `no runner of ${identityOf(unled.operator)} leads${unled.why}`, remedy: unled.remedy };
+  const own = operators.find((each) => finalizerOf(each) === finalizer);
+  const isOfChildren = operators.some((each) => elsewhereFinalizerOf(each) === finalizer);
+  if (own || isOfChildren) {
+    const failure = failureOf(object);
+    const because = failure ? `: ${failure.message.replace(/\.$/, "")}` : "";
+    if (failure && !isOfHandler(failure)) {
+      const remedy = entryOf(failure.reason)?.remedy ?? `Look it up: ${asTyped(`errors ${failure.reason}`)}`;
+      return { waitsFor: `its operator cannot release it${because}`, remedy };
+    }
+    if (!own) return childrenElsewhere(known);
+    return {
+      waitsFor: `its handler has not returned "finalized": true${because}`,
+      remedy: `Fix the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
+    };
+  }
+  const absent = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
+  if (absent !== undefined) return ofAbsentOperator(absent, finalizer, known);
+  const waitsFor = OF_COLLECTOR[finalizer];
+  if (waitsFor !== undefined)
+    return { waitsFor, remedy: "Wait for the garbage collector, or find out what holds up the children." };
+  return {
+    waitsFor: `${by} has not removed its finalizer ${finalizer}`,
+    remedy: `Look at the log of ${by}. Argosy has nothing to do with the finalizer ${finalizer}.`,
+  };
+}
+
+function childrenElsewhere({ childrenElsewhere: children }: Known): Reason {
+  const some = children.slice(0, 5).join(", ");
+  if (some === "")
+    return {
+      waitsFor: "Argosy is still looking for its children in other namespaces",
+      remedy: "Wait a moment.",
+    };
+  return {
+    waitsFor: `its children in other namespaces still exist: ${some}`,
+    remedy: "Find out with argosy explain what holds up these children.",
+  };
+}
+
+/** @param operator the identity of an operator that is not among those that are known */
+function ofAbsentOperator(
+  operator: string,
+  finalizer: string,
+  { object, unreadable, unseen }: Known,
+): Reason {
+  const unread = unreadable.find(({ name }) => name === identityIn(operator)?.name);
+  const must = `the operator ${operator} must release it`;
+  if (unread) return { waitsFor: `${must}, and its definition cannot be read`, remedy: unread.remedy };
+  if (unseen)
+    return {
+      waitsFor: `${must}, and whether it is installed is not known, because ${unseen}`,
+      remedy: SEE_ALL,
+    };
+  return {
+    waitsFor: `the operator ${operator}, which must release it, is not installed in this cluster`,
+    remedy: `Deploy ${operator} again, or add its name to formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}. ${AFTER_DELETION}`,
+  };
+}
+
+/** Why the object's last run failed. */
+function failureOf({ status }: KubernetesObject): Condition | undefined {
+  const ready = conditionsIn(status).find(({ type }) => type === "Ready");
+  return ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? ready : undefined;
 }
 
 /** Whether the handler can mend a failure. */
@@ -115,6 +123,7 @@ function isOfHandler({ reason }: Condition): boolean {
 
 /** The field manager that owns a finalizer. */
 function whoPut(finalizer: string, { metadata }: KubernetesObject): string {
+  if (OF_COLLECTOR[finalizer] !== undefined) return "Kubernetes' garbage collector";
   const owner = metadata.managedFields?.find(({ fieldsV1 }) => {
     const inMetadata = fieldsV1?.["f:metadata"];
     const finalizers = isRecord(inMetadata) ? inMetadata["f:finalizers"] : undefined;
