@@ -1,5 +1,7 @@
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
+import { complaintOfSystem } from "../commandError";
 import { type Program, type ProgramPaths, programs } from "./programs";
 
 /**
@@ -18,6 +20,17 @@ export function cacheDirectory(
   if (caches && isAbsolute(caches)) return join(caches, "argosy");
   const usual = platform === "darwin" ? ["Library", "Caches"] : [".cache"];
   return resolve(homeOf(), ...usual, "argosy");
+}
+
+/** Why the cache cannot be written. Undefined if it can. If the folder is missing, it is made. */
+export function whyNotWritable(cache: string): string | undefined {
+  try {
+    mkdirSync(cache, { recursive: true });
+    accessSync(cache, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return complaintOfSystem(error) ?? (error as Error).message;
+  }
 }
 
 /** The path of a program in the cache, whether it exists or not. Each version has its own folder. */

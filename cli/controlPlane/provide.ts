@@ -2,7 +2,7 @@ import { access, constants, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandError, complaintOfSystem } from "../commandError";
 import { type Asset, assetOf } from "./assets";
-import { cacheDirectory, programPath, programPaths } from "./cache";
+import { cacheDirectory, programPath, programPaths, whyNotWritable } from "./cache";
 import { downloadProgram, UnavailableError, whyNoDownload } from "./download";
 import { buildProgram } from "./goBuild";
 import { findGo, type GoInstallation } from "./goInstallation";
@@ -33,24 +33,14 @@ export interface ProvideOptions {
 export async function providePrograms(options: ProvideOptions): Promise<ProgramPaths> {
   const cache = options.cache ?? cacheDirectory();
   if ((await missingPrograms(cache)).length > 0) {
-    await checkWritable(cache);
+    const why = whyNotWritable(cache);
+    if (why !== undefined)
+      throw new CommandError(
+        `the cache folder ${cache} cannot be written: ${why}. Set ARGOSY_CACHE to a folder that can be written.`,
+      );
     await withLock(join(cache, "lock"), options.report, () => provideMissing(cache, options), options.signal);
   }
   return programPaths(cache);
-}
-
-/** @throws CommandError if the cache cannot be written */
-async function checkWritable(cache: string): Promise<void> {
-  try {
-    await mkdir(cache, { recursive: true });
-    await access(cache, constants.W_OK);
-  } catch (error) {
-    throw new CommandError(
-      `the cache folder ${cache} cannot be written: ${complaintOfSystem(error) ?? (error as Error).message}. ` +
-        "Set ARGOSY_CACHE to a folder that can be written.",
-      { cause: error },
-    );
-  }
 }
 
 async function missingPrograms(cache: string): Promise<Program[]> {

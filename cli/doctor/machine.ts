@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
 import { loadOperators } from "../../definition/loadOperators";
 import { OperatorError } from "../../definition/problems";
 import { engines } from "../../package.json";
 import { isAtLeast } from "../../preflight/isAtLeast";
-import { complaintOfSystem, UsageError } from "../commandError";
-import { cacheDirectory, programPaths } from "../controlPlane/cache";
+import { UsageError } from "../commandError";
+import { cacheDirectory, programPaths, whyNotWritable } from "../controlPlane/cache";
 import { findHandlers, type HandlersOptions } from "../project";
 import { type Finding, fine, missing, warning } from "./checkup";
 
@@ -75,18 +75,13 @@ async function checkProgram([
 
 function checkCache(): Finding {
   const cache = cacheDirectory();
-  try {
-    mkdirSync(cache, { recursive: true });
-    accessSync(cache, constants.W_OK);
-    return fine("cache", cache);
-  } catch (error) {
-    const complaint = complaintOfSystem(error) ?? (error as Error).message;
-    return missing(
-      "cache",
-      `${cache} cannot be written: ${complaint}`,
-      "Name another folder with the variable ARGOSY_CACHE.",
-    );
-  }
+  const why = whyNotWritable(cache);
+  if (why === undefined) return fine("cache", cache);
+  return missing(
+    "cache",
+    `${cache} cannot be written: ${why}`,
+    "Name another folder with the variable ARGOSY_CACHE.",
+  );
 }
 
 function checkControlPlane(): Finding {
