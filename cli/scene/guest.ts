@@ -1,3 +1,4 @@
+import { crdNameOf } from "../../components/manifests/customResourceDefinition";
 import { buildRoles } from "../../components/manifests/operator/rbac";
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Operator } from "../../runtime/definition/definition";
@@ -48,7 +49,7 @@ export class Guest {
           `disturb it. Stop it first, or use another cluster.`,
       );
     }
-    const name = `${operator.customResource.plural}.${operator.customResource.group}`;
+    const name = crdNameOf(operator);
     const definition = await notOfOthers(client, CRD, name);
     for (const { apiVersion, kind, metadata } of clusterRoles(operator, namespace))
       await notOfOthers(client, builtIn(apiVersion, kind), metadata.name);
@@ -82,7 +83,7 @@ export class Guest {
     for (const { apiVersion, kind, metadata } of clusterRoles(operator, namespace))
       await client.delete(builtIn(apiVersion, kind), metadata);
     if (!this.bringsDefinition) return undefined;
-    const name = `${resource.plural}.${operator.customResource.group}`;
+    const name = crdNameOf(operator);
     const [first] = await listAll(client, resource);
     if (first)
       return `the CustomResourceDefinition ${name} stays: somebody has created objects of this kind meanwhile, such as ${formatName(first.metadata)}`;

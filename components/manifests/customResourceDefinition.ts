@@ -84,12 +84,17 @@ export function buildCustomResourceDefinition({ crd, customResource }: Operator)
     ...copy,
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { ...objectIn(copy, "metadata"), name: `${customResource.plural}.${customResource.group}` },
+    metadata: { ...objectIn(copy, "metadata"), name: crdNameOf({ customResource }) },
     spec: {
       ...spec,
       versions: versions.map((version) => (isJsonObject(version) ? complete(version) : version)),
     },
   };
+}
+
+/** The name of an operator's CRD, which Kubernetes derives from its plural and its group. */
+export function crdNameOf({ customResource: { plural, group } }: Pick<Operator, "customResource">): string {
+  return `${plural}.${group}`;
 }
 
 function complete(version: JsonObject): JsonObject {

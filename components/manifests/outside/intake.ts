@@ -4,7 +4,6 @@ import {
   type IntakeEvent,
   type IntakeFile,
   type Manifest,
-  type Operator,
   POD_LAYOUT,
   type PolicyRule,
   RUNNER_PORTS,
@@ -12,6 +11,7 @@ import {
 import { buildAccount, buildGrant } from "../access";
 import { buildNetworkPolicyOf, buildServiceOf } from "../calledPods";
 import { buildConfigMap } from "../configMaps";
+import { crdNameOf } from "../customResourceDefinition";
 import { buildEngineDeployment } from "../engineDeployment";
 import type { ConfigMap, Secret } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
@@ -116,10 +116,6 @@ export function intakeEventOf({ operator, event, subject }: OperatorOutsideEvent
     crd: crdNameOf(operator),
     ...(schema && { schema }),
   };
-}
-
-function crdNameOf({ customResource: { plural, group } }: Operator): string {
-  return `${plural}.${group}`;
 }
 
 /**
