@@ -4,7 +4,7 @@ import type { KubernetesClient } from "../../kubernetes/client";
 import type { KubernetesObject } from "../../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../names";
 import { compareTexts } from "../../text/compareTexts";
-import type { Version } from "./liveRuns";
+import { type Version, versionOf } from "./liveRuns";
 
 /** Which runs {@link listEndedRuns} lists. */
 export interface EndedRunsOptions {
@@ -54,7 +54,7 @@ export async function listEndedRuns(options: EndedRunsOptions): Promise<EndedRun
       replaceOlder(last, run);
       const older = hasFailed(run) ? replaceOlder(lastFailed, run) : undefined;
       if (!older) continue;
-      if (awaitsArchive(older)) waiting.push(versionOf(older));
+      if (awaitsArchive(older)) waiting.push({ ...versionOf(older), createdAt: createdAt(older) });
       else if (superseded.length < MOST_SUPERSEDED) superseded.push(versionOf(older));
     }
   });
@@ -66,18 +66,10 @@ export async function listEndedRuns(options: EndedRunsOptions): Promise<EndedRun
   return { last, superseded: [...superseded, ...unarchived], unarchived: unarchived.length };
 }
 
-/** One version of a run that has ended. There may be thousands, so no more of it is kept. */
+/** One version of a run that has ended. */
 interface EndedVersion extends Version {
   /** See {@link createdAt}. */
   readonly createdAt: string;
-}
-
-function versionOf(run: KubernetesObject): EndedVersion {
-  const { name, namespace, uid, resourceVersion } = run.metadata;
-  return {
-    metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
-    createdAt: createdAt(run),
-  };
 }
 
 /** Whether a run that has ended failed. */

@@ -9,7 +9,7 @@ import { isRecord } from "../../json/json";
 import { type KubernetesClient, PODS } from "../../kubernetes/client";
 import { isApiError } from "../../kubernetes/errors";
 import { type KubernetesObject, writtenAt } from "../../kubernetes/objects";
-import { deleteRuns, isReplaceable, type Version } from "./liveRuns";
+import { deleteRuns, isReplaceable, type Version, versionOf } from "./liveRuns";
 import { isOverdue, isSuspended } from "./stuckRuns";
 
 /** For how long nothing of a run must have changed, in milliseconds. The Workflow controller needs a second or two, or ten. */
@@ -26,7 +26,7 @@ const NAMES_AT_ONCE = 100;
 /** The longest value of a label. A pod of a Workflow has the Workflow's name as a label. */
 const LONGEST_LABEL = 63;
 
-/** A run that has not ended, and of which nothing has changed for a while. There may be thousands, so no more of it is kept. */
+/** A run that has not ended, and of which nothing has changed for a while. */
 export interface QuietRun extends Version {
   /** Whether its Workflow says that its pod has begun. */
   readonly hasBegun: boolean;
@@ -42,16 +42,10 @@ export interface QuietRun extends Version {
  * @param now by the API server's clock, in milliseconds since 1970
  */
 export function quietRun(run: KubernetesObject, now: number, quietMs = QUIET_MS): QuietRun | undefined {
-  const { name, namespace, uid, resourceVersion } = run.metadata;
-  if (isSuspended(run) || isOverdue(run, now) || name.length > LONGEST_LABEL) return undefined;
+  if (isSuspended(run) || isOverdue(run, now) || run.metadata.name.length > LONGEST_LABEL) return undefined;
   const changedAt = writtenAt(run);
   if (changedAt > now - quietMs) return undefined;
-  return {
-    metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
-    hasBegun: hasBegun(run),
-    isReplaceable: isReplaceable(run),
-    changedAt,
-  };
+  return { ...versionOf(run), hasBegun: hasBegun(run), isReplaceable: isReplaceable(run), changedAt };
 }
 
 /** What {@link wakeForgottenRuns} works with. */

@@ -134,6 +134,12 @@ export interface Version {
   readonly metadata: ObjectName & { readonly uid: string; readonly resourceVersion: string };
 }
 
+/** The version of a Workflow that was seen. There may be thousands, so no more of them is kept. */
+export function versionOf({ metadata }: KubernetesObject): Version {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return { metadata: { namespace, name, uid, resourceVersion } };
+}
+
 /**
  * Deletes these Workflows in exactly the versions that were seen. A Workflow that has begun since then is spared, since its pod
  * may be at work.
