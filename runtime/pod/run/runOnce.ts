@@ -1,6 +1,6 @@
 import { isRecorded } from "../../argo/recordedRun";
 import { resultOfError, triedAnswer } from "../../argo/runResult";
-import { resourceOf, runTargetOf } from "../../argo/runTarget";
+import { type RunTarget, resourceOf, runTargetOf } from "../../argo/runTarget";
 import { WORKFLOWS } from "../../argo/workflows";
 import { HandlerPool } from "../../handler/handlerPool";
 import type { HandlerTransport } from "../../handler/handlerTransport";
@@ -12,9 +12,10 @@ import { predecessorUidsIn } from "../withoutWatches/predecessors";
 import { ServedKinds, withServedKind } from "../withoutWatches/servedKinds";
 import { deleteNeedlessRuns } from "../workflows/needlessRuns";
 import { ObjectRun, type ObjectRunOptions } from "./objectRun";
+import type { OneObjectOptions } from "./oneObject";
 import { LOOK_MS, RunFence } from "./runFence";
 import { failed, type RunOutcome } from "./runOutcome";
-import { RunTrace } from "./runTrace";
+import { RunTrace, type RunTraceOptions } from "./runTrace";
 
 /** What a run in a pod of its own works with. */
 export interface RunOnceOptions extends ObjectRunOptions {
@@ -40,12 +41,11 @@ export interface RunOnceOptions extends ObjectRunOptions {
  * time is left to the next resync.
  */
 export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
-  const { client, transport, handlerReady, namespace, workflow: name, traces } = given;
+  const { client, transport, handlerReady, namespace, workflow: name } = given;
   const from = performance.now();
   const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
   const patience = new Patience(given.patienceMs, given.signal);
   let fence: RunFence | undefined;
-  let tidying: NodeJS.Timeout | undefined;
   try {
     const operator = await patience.retried(() => withServedKind(given.operator, client));
     let readAt = 0;
@@ -70,42 +70,52 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       const { text, message } = triedAnswer(answer);
       return { exitCode: 0, message, answer: text };
     }
-    const { kind } = operator.customResource;
-    const trace = traces && new RunTrace({ traces, operator: operator.name, kind, workflow, from });
-    const run = new ObjectRun(target, options, {
-      trace,
-      resource: resourceOf(operator.customResource),
-      kinds,
-      pool: fencedPool,
-      fence,
-      // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it
-      // is.
-      runName: (report) => (isRecorded(report, "changes") ? name : undefined),
-      program: programOfRun(workflow),
-      predecessorUids: predecessorUidsIn(workflow),
-    });
-    // An object that changes every second would have hundreds of runs waiting for one that takes minutes.
-    tidying = setInterval(
-      () => void deleteNeedlessRuns(target, options).catch(() => 0),
-      given.lookMs ?? LOOK_MS,
-    );
+    return await reconciled(target, options, { workflow, kinds, pool: fencedPool, fence, from });
+  } catch (error) {
+    return failed(resultOfError(error).message);
+  } finally {
+    fence?.close();
+    await pool.close();
+  }
+}
+
+/** Reconciles the object of a run, traces that, and deletes the runs that this one makes needless. */
+async function reconciled(
+  target: Extract<RunTarget, { kind: "object" }>,
+  options: RunOnceOptions,
+  {
+    workflow,
+    from,
+    ...parts
+  }: Pick<OneObjectOptions, "kinds" | "pool" | "fence"> & Pick<RunTraceOptions, "workflow" | "from">,
+): Promise<RunOutcome> {
+  const { operator, workflow: name, traces, lookMs = LOOK_MS } = options;
+  const { kind } = operator.customResource;
+  const trace = traces && new RunTrace({ traces, operator: operator.name, kind, workflow, from });
+  const run = new ObjectRun(target, options, {
+    ...parts,
+    trace,
+    resource: resourceOf(operator.customResource),
+    // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it is.
+    runName: (report) => (isRecorded(report, "changes") ? name : undefined),
+    program: programOfRun(workflow),
+    predecessorUids: predecessorUidsIn(workflow),
+  });
+  // This only saves pods. If it fails, the run does not.
+  const tidy = () => deleteNeedlessRuns(target, options).catch(() => 0);
+  // An object that changes every second would have hundreds of runs waiting for one that takes minutes.
+  const tidying = setInterval(() => void tidy(), lookMs);
+  try {
     const outcome = await run.finish().catch((error: unknown) => {
       trace?.finish(resultOfError(error).message);
       throw error;
     });
     trace?.finish(outcome.exitCode === 0 ? undefined : outcome.message);
-    // This only saves pods. If it fails, the run does not.
-    const needless = run.mayHaveFollowers(workflow)
-      ? await deleteNeedlessRuns(target, options).catch(() => 0)
-      : 0;
+    const needless = run.mayHaveFollowers(workflow) ? await tidy() : 0;
     if (needless === 0) return outcome;
     return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
-  } catch (error) {
-    return failed(resultOfError(error).message);
   } finally {
     clearInterval(tidying);
-    fence?.close();
-    await pool.close();
   }
 }
 
