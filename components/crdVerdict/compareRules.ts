@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { isJsonObject, type Json, type JsonObject } from "../../runtime/program";
+import type { Json, JsonObject } from "../../runtime/program";
 import { breaking, type CrdChange, loosened, type Place, show, showAll, tightened } from "./change";
-import { isIntOrString, type Schema, textsIn, typesOf } from "./schema";
+import { isIntOrString, objectsIn, type Schema, textsIn, typesOf } from "./schema";
 
 /** Compares the rules in CEL, x-kubernetes-validations. A changed rule counts as one rule that is gone and one that is new. */
 export function compareRules(before: Schema, after: Schema, place: Place): CrdChange[] {
@@ -31,9 +31,10 @@ function ruleAdded({ rule }: JsonObject, place: Place): CrdChange {
 
 /** The key of a rule: the expression, and whether it also holds for a new object. The message does not count. */
 function rulesOf(schema: Schema): Map<string, JsonObject> {
-  const rules = schema["x-kubernetes-validations"];
-  const all = Array.isArray(rules) ? rules.filter(isJsonObject) : [];
-  return new Map(all.map((rule) => [show([String(rule.rule).trim(), rule.optionalOldSelf === true]), rule]));
+  const rules = objectsIn(schema["x-kubernetes-validations"]);
+  return new Map(
+    rules.map((rule) => [show([String(rule.rule).trim(), rule.optionalOldSelf === true]), rule]),
+  );
 }
 
 const KEYWORDS = ["allOf", "anyOf", "oneOf", "not"] as const;
@@ -73,7 +74,7 @@ function includesAll(whole: Json | undefined, part: Json | undefined): boolean {
   return part.every((entry) => whole.some((other) => isDeepStrictEqual(entry, other)));
 }
 
-/** Compares the keywords of a CRD that server-side apply uses: who owns what, field by field. */
+/** Whom a change of the keywords hits by which server-side apply tells who owns what, field by field. */
 const OWNERSHIP = "who applies the field runs into conflicts, or overwrites what others own in it";
 
 /** The values that a list of this type does not allow. */

@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from "../../runtime/program";
 import { objectIn } from "../manifests/customResourceDefinition";
 import { breaking, type CrdChange, safe, show } from "./change";
 import { compareSchemas } from "./compareSchemas";
+import { objectsIn } from "./schema";
 import { rootSchemaOf, versionPlace, versionsByName } from "./versions";
 
 /** Compares versions that come and go, and the content of versions that stay. */
@@ -147,8 +148,7 @@ function compareSelectableFields(name: string, before: JsonObject, after: JsonOb
 
 /** Paths are compared as they are written, with or without the leading dot. */
 function selectableFieldsOf({ selectableFields }: JsonObject): string[] {
-  const fields = Array.isArray(selectableFields) ? selectableFields.filter(isJsonObject) : [];
-  return fields.map(({ jsonPath }) => String(jsonPath));
+  return objectsIn(selectableFields).map(({ jsonPath }) => String(jsonPath));
 }
 
 /** Compares the columns of `kubectl get`. They are for people, so no change of them breaks. */

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/program";
+import { objectIn } from "../manifests/customResourceDefinition";
 import type { Place } from "./change";
 
 /** A structural schema, or a part of one: `JSONSchemaProps` of apiextensions.k8s.io/v1. */
@@ -44,14 +45,17 @@ export function isEmbeddedResource(schema: Schema): boolean {
 
 /** The names of the fields that a schema knows, with those of every object if the schema is of a whole object. */
 function fieldNamesOf(schema: Schema): string[] {
-  return [...Object.keys(propertiesOf(schema)), ...(isEmbeddedResource(schema) ? OBJECT_FIELDS : [])];
+  return [
+    ...Object.keys(objectIn(schema, "properties")),
+    ...(isEmbeddedResource(schema) ? OBJECT_FIELDS : []),
+  ];
 }
 
 /**
  * The schema of a field. Undefined if the API server would drop the field (apiextensions-apiserver, schema/pruning/algorithm.go).
  */
 export function fieldSchema(schema: Schema, name: string): Schema | undefined {
-  const properties = propertiesOf(schema);
+  const properties = objectIn(schema, "properties");
   const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
   const known = isJsonObject(own) ? own : undefined;
   if (isEmbeddedResource(schema)) {
@@ -89,14 +93,15 @@ export function textsIn(value: Json | undefined): string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
 }
 
+/** The objects of a list. None if there is no list. */
+export function objectsIn(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
 /** A number in a field. */
 export function numberIn(schema: Schema, keyword: string): number | undefined {
   const value = schema[keyword];
   return typeof value === "number" ? value : undefined;
-}
-
-function propertiesOf({ properties }: Schema): JsonObject {
-  return isJsonObject(properties) ? properties : {};
 }
 
 /** The schemas within two schemas of the same value: of fields, of a map's values, of items. */
