@@ -34,6 +34,7 @@ import type { Toleration } from "./manifests/kinds";
 import type { Quota } from "./manifests/operator/quota";
 import { SSL_MODES } from "./manifests/platform/archive";
 import { ARGO_MODES } from "./manifests/platform/options";
+import { POD_PARTS } from "./manifests/pods";
 import { bytesOf } from "./manifests/resources";
 import { WORKLOAD_KEYS } from "./manifests/workloads";
 
@@ -140,9 +141,7 @@ export const workloads = {
   ).optional(),
   pods: fields(
     {
-      ...Object.fromEntries(
-        WORKLOAD_KEYS.pods.filter((part) => part !== "operators").map((part) => [part, pod.optional()]),
-      ),
+      ...Object.fromEntries(POD_PARTS.map((part) => [part, pod.optional()])),
       operators: mapOf(anyText("Name an operator."), pod, "Give fields of pods by operator.").optional(),
     },
     "Give fields of pods by part, for example { sensor: { priorityClassName: high } }.",

@@ -22,7 +22,7 @@ import {
   workloads,
 } from "./argumentParts";
 import type { ArgoPlatformArgs, OperatorsArgs } from "./arguments";
-import { ConfigurationError } from "./errors";
+import { ConfigurationError, refuse } from "./errors";
 import { isInput, rememberInputs } from "./inputs";
 import type { EventBusOptions } from "./manifests/eventPath/options";
 import type { GuardOptions } from "./manifests/operator/guards";
@@ -209,11 +209,7 @@ export function checkWorkloads(
   component: string,
   operators?: readonly string[],
 ): void {
-  const problems = checkWorkloadOptions(options, operators);
-  if (problems.length === 0) return;
-  throw new ConfigurationError(
-    problems.map(({ key, complaint, remedy }) => `${component}: ${key} ${complaint}. ${remedy}`),
-  );
+  refuse(component, checkWorkloadOptions(options, operators));
 }
 
 function checked<Schema extends z.ZodObject>(

@@ -1,6 +1,7 @@
 import { RunError } from "@pulumi/pulumi";
 import { OperatorError } from "../definition/problems";
 import { TransformError } from "./manifests/transform";
+import type { OptionProblem } from "./manifests/workloads";
 
 /**
  * A mistake in the arguments of a component or in a stack's configuration, which its author has to correct. Pulumi shows the
@@ -27,6 +28,18 @@ export function componentNamed(type: "ArgoPlatform" | "Operators", name: string)
   throw new ConfigurationError([
     `${type}: the name is ${name === "" ? "empty" : "missing"}. Give one as the first argument, for example new ${type}("argosy", ...).`,
   ]);
+}
+
+/**
+ * Refuses wrong options of a component.
+ * @param component the name of the component in errors: `Operators "shop"`
+ * @throws ConfigurationError that names every problem, if there is one
+ */
+export function refuse(component: string, problems: readonly OptionProblem[]): void {
+  if (problems.length === 0) return;
+  throw new ConfigurationError(
+    problems.map(({ key, complaint, remedy }) => `${component}: ${key} ${complaint}. ${remedy}`),
+  );
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   completeOperatorsArgs,
   completePlatformArgs,
 } from "./completeArguments";
-import { ConfigurationError, withReadableErrors } from "./errors";
+import { ConfigurationError, refuse, withReadableErrors } from "./errors";
 import { isInput } from "./inputs";
 import { quotaProblems } from "./manifests/operator/quota";
 import type { Platform } from "./manifests/platform/options";
@@ -147,16 +147,8 @@ function checkTogether(plan: OperatorsPlan): void {
   const { operators, platform, component } = plan;
   checkForms(operators, platform, component);
   checkOutsideEvents(plan);
-  checkQuotas(plan);
+  refuse(component, quotaProblems(operators, plan));
   withReadableErrors(() => checkOperators(operators));
-}
-
-function checkQuotas(plan: OperatorsPlan): void {
-  const problems = quotaProblems(plan.operators, plan);
-  if (problems.length === 0) return;
-  throw new ConfigurationError(
-    problems.map(({ key, complaint, remedy }) => `${plan.component}: ${key} ${complaint}. ${remedy}`),
-  );
 }
 
 /** An operator whose runs have pods of their own needs Argo Workflows. */

@@ -53,31 +53,22 @@ export function checkWorkloadOptions(
 }
 
 function unknownKeys(options: WorkloadOptions, operators: readonly string[] | undefined): OptionProblem[] {
-  const given: [key: string, value: object | undefined, known: readonly string[]][] = [
-    ...Object.entries(WORKLOAD_KEYS).map(([key, known]): [string, object | undefined, readonly string[]] => [
-      key,
-      options[key as keyof typeof WORKLOAD_KEYS],
-      known,
-    ]),
-    ...(operators
-      ? [
-          ["pods.operators", options.pods?.operators, operators] as [
-            string,
-            object | undefined,
-            readonly string[],
-          ],
-        ]
-      : []),
+  return [
+    ...Object.entries(WORKLOAD_KEYS).flatMap(([key, known]) =>
+      unknownIn(key, options[key as keyof typeof WORKLOAD_KEYS], known),
+    ),
+    ...(operators ? unknownIn("pods.operators", options.pods?.operators, operators) : []),
   ];
-  return given.flatMap(([key, value = {}, known]) =>
-    Object.keys(value)
-      .filter((name) => !known.includes(name))
-      .map((name) => ({
-        key: `${key}.${name}`,
-        complaint: "is unknown",
-        remedy: `There are ${known.join(", ")}.`,
-      })),
-  );
+}
+
+function unknownIn(key: string, option: object | undefined, known: readonly string[]): OptionProblem[] {
+  return Object.keys(option ?? {})
+    .filter((name) => !known.includes(name))
+    .map((name) => ({
+      key: `${key}.${name}`,
+      complaint: "is unknown",
+      remedy: `There are ${known.join(", ")}.`,
+    }));
 }
 
 function imageProblems({ images = {} }: WorkloadOptions): OptionProblem[] {
@@ -106,24 +97,23 @@ function problemsOfResources(options: WorkloadOptions): OptionProblem[] {
   );
 }
 
-function podProblems({
-  placement,
-  pods: { operators = {}, ...parts } = {},
-}: WorkloadOptions): OptionProblem[] {
-  const all: [string, PodOptions | undefined][] = [
-    ["placement", placement],
-    ...Object.entries(parts).map(([part, own]): [string, PodOptions | undefined] => [`pods.${part}`, own]),
-    ...Object.entries(operators).map(([name, own]): [string, PodOptions] => [`pods.operators.${name}`, own]),
+function podProblems({ placement, pods = {} }: WorkloadOptions): OptionProblem[] {
+  const { operators = {}, ...parts } = pods;
+  return [
+    ...ownKeysIn("placement", placement),
+    ...Object.entries(parts).flatMap(([part, own]) => ownKeysIn(`pods.${part}`, own)),
+    ...Object.entries(operators).flatMap(([name, own]) => ownKeysIn(`pods.operators.${name}`, own)),
   ];
-  return all.flatMap(([key, options]) =>
-    (["labels", "annotations"] as const).flatMap((field) =>
-      Object.keys(options?.[field] ?? {})
-        .filter((name) => OWN_KEY.test(name))
-        .map((name) => ({
-          key: `${key}.${field}`,
-          complaint: `has "${name}", which Argosy sets itself`,
-          remedy: "Leave it out.",
-        })),
-    ),
+}
+
+function ownKeysIn(key: string, options: PodOptions | undefined): OptionProblem[] {
+  return (["labels", "annotations"] as const).flatMap((field) =>
+    Object.keys(options?.[field] ?? {})
+      .filter((name) => OWN_KEY.test(name))
+      .map((name) => ({
+        key: `${key}.${field}`,
+        complaint: `has "${name}", which Argosy sets itself`,
+        remedy: "Leave it out.",
+      })),
   );
 }
