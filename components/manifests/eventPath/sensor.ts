@@ -8,6 +8,7 @@ import {
   RUN_PARAMETERS,
   RUNNER_PORTS,
 } from "../../../runtime/program";
+import { runnerNameOf } from "../names";
 import type { Platform } from "../platform/options";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "./eventFilter";
 import {
@@ -66,7 +67,7 @@ function actionOf(event: OperatorEvent, platform: Platform) {
 /** POST {"namespace","name","resourceVersion"}: texts, the namespace "" for an object without one. */
 function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
   return {
-    url: `http://${event.operator.name}-runner.${namespace}.svc:${RUNNER_PORTS.hints}/hints`,
+    url: `http://${runnerNameOf(event.operator.name)}.${namespace}.svc:${RUNNER_PORTS.hints}/hints`,
     method: "POST",
     timeout: 5,
     payload: [

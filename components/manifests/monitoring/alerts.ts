@@ -1,5 +1,6 @@
 import { IS_POSTPONED, type Manifest } from "../../../runtime/program";
 import { labelsOf } from "../metadata";
+import { runnerNameOf } from "../names";
 import { ownsController, type PlatformOptions } from "../platform/options";
 
 /** The alerts, as a Prometheus Operator takes them. */
@@ -37,6 +38,7 @@ export interface Alert {
 
 const PAGE = "More: https://github.com/argosy-dev/argosy/blob/main/docs/operations.md";
 const ONE = "{{ $labels.operator }}";
+const RUNNER = runnerNameOf(ONE);
 
 /**
  * All problems that somebody must know about, and what to do then. There are few alerts: each is worth getting up for, or a look
@@ -57,7 +59,7 @@ export function alertsOf(options: PlatformOptions): Alert[] {
 function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
   const here = `namespace="${namespace}"`;
   const by = "by (namespace, operator)";
-  const runnerLog = `kubectl -n ${namespace} logs deployment/${ONE}-runner --container runner`;
+  const runnerLog = `kubectl -n ${namespace} logs deployment/${RUNNER} --container runner`;
   return [
     {
       alert: "ArgosyNoLeader",
@@ -95,7 +97,7 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
       labels: { severity: "warning" },
       annotations: {
         summary: `The handler of ${ONE} was restarted {{ $value | humanize }} times within 15 minutes ({{ $labels.reason }}).`,
-        remedy: `kubectl -n ${namespace} logs deployment/${ONE}-runner --container handler shows its standard error. Out of memory: raise resources in operator.yaml; too slow: timeoutSeconds. ${PAGE}`,
+        remedy: `kubectl -n ${namespace} logs deployment/${RUNNER} --container handler shows its standard error. Out of memory: raise resources in operator.yaml; too slow: timeoutSeconds. ${PAGE}`,
       },
     },
   ];
@@ -128,7 +130,7 @@ function withoutHintAlert({ namespace }: PlatformOptions): Alert {
 function recordingAlerts({ namespace }: PlatformOptions): Alert[] {
   const here = `namespace="${namespace}"`;
   const by = "by (namespace, operator)";
-  const remedy = `kubectl -n ${namespace} logs deployment/${ONE}-runner --container runner | grep recorded says why. Objects are reconciled nevertheless. ${PAGE}`;
+  const remedy = `kubectl -n ${namespace} logs deployment/${RUNNER} --container runner | grep recorded says why. Objects are reconciled nevertheless. ${PAGE}`;
   return [
     {
       alert: "ArgosyRunsDropped",

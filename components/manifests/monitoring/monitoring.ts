@@ -1,7 +1,8 @@
 import type { Manifest } from "../../../runtime/program";
 import type { ConfigMap } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
-import { ownsController, type PlatformOptions } from "../platform/options";
+import { namespacesOf } from "../platform/namespaces";
+import type { PlatformOptions } from "../platform/options";
 import { transformed } from "../transform";
 import { buildAlertRules } from "./alerts";
 import DASHBOARD from "./dashboard.json";
@@ -30,8 +31,8 @@ const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";
  * metrics themselves win (`honorLabels`): a Workflow's namespace is not the controller's.
  */
 function buildPodMonitor(options: PlatformOptions): Manifest {
-  const { namespace, controllerNamespace, monitoring } = options;
-  const hasControllers = ownsController(options.argoEvents) || ownsController(options.argoWorkflows);
+  const { namespace, monitoring } = options;
+  const { controllers } = namespacesOf(options);
   return {
     apiVersion: "monitoring.coreos.com/v1",
     kind: "PodMonitor",
@@ -41,7 +42,7 @@ function buildPodMonitor(options: PlatformOptions): Manifest {
       labels: { ...labelsOf("argosy", "monitoring"), ...monitoring?.labels },
     },
     spec: {
-      namespaceSelector: { matchNames: [namespace, ...(hasControllers ? [controllerNamespace] : [])] },
+      namespaceSelector: { matchNames: [namespace, ...(controllers === undefined ? [] : [controllers])] },
       selector: {
         matchLabels: { "app.kubernetes.io/managed-by": "argosy" },
         matchExpressions: [
@@ -51,7 +52,7 @@ function buildPodMonitor(options: PlatformOptions): Manifest {
             values: [
               "runner",
               ...(options.argoEvents === "none" ? [] : EVENT_PATH),
-              ...(hasControllers ? ["controller"] : []),
+              ...(controllers === undefined ? [] : ["controller"]),
             ],
           },
         ],

@@ -1,6 +1,6 @@
 import { amountOf } from "../../../definition/quantity";
 import { identityOf, type Manifest, type Operator } from "../../../runtime/program";
-import type { ConfigMap } from "../kinds";
+import type { ConfigMap, Resources } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { runLimitNameOf } from "../names";
 import { type PodsOptions, placementFields } from "../pods";
@@ -134,7 +134,7 @@ function partsOf(key: string): [field: string, resource: string] {
 function neededOf(operator: Operator, options: Options, key: string): { amount: number; silent: string[] } {
   if (key === "pods") return { amount: 1, silent: [] };
   const [field, resource] = partsOf(key);
-  const containers = {
+  const containers: Readonly<Record<string, Resources>> = {
     argoExecutor: resourcesOf("argoExecutor", options),
     runHandlerShell: resourcesOf("runHandlerShell", options),
     run: resourcesOf("run", options),
@@ -143,8 +143,8 @@ function neededOf(operator: Operator, options: Options, key: string): { amount: 
   let amount = 0;
   const silent: string[] = [];
   for (const [name, { requests, limits }] of Object.entries(containers)) {
-    const limit = (limits as Readonly<Record<string, string>> | undefined)?.[resource];
-    const request = (requests as Readonly<Record<string, string>> | undefined)?.[resource];
+    const limit = limits?.[resource];
+    const request = requests?.[resource];
     // If there is no request, the limit is the request.
     const figure = field === "limits" ? limit : (request ?? limit);
     if (figure === undefined) silent.push(name);

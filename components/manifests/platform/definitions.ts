@@ -19,7 +19,7 @@ const ANY_OBJECT: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-
 /**
  * The same for an object that server-side apply replaces as a whole. So an applied specification keeps no rest of an earlier one.
  */
-const WHOLE_OBJECT: JsonObject = { ...ANY_OBJECT, "x-kubernetes-map-type": "atomic" };
+export const WHOLE_OBJECT: JsonObject = { ...ANY_OBJECT, "x-kubernetes-map-type": "atomic" };
 
 /** The column that the API server adds by itself only if there is no other one. */
 const AGE_COLUMN: JsonObject = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };

@@ -1,12 +1,6 @@
-import { type JsonObject, type Manifest, memoryResourceOf, type Operator } from "../../../runtime/program";
+import { type Manifest, memoryResourceOf, type Operator } from "../../../runtime/program";
 import { awaited, labelsOf } from "../metadata";
-
-/** Fields that only the engine uses, and that server-side apply replaces as a whole. */
-const WHOLE_OBJECT: JsonObject = {
-  type: "object",
-  "x-kubernetes-preserve-unknown-fields": true,
-  "x-kubernetes-map-type": "atomic",
-};
+import { WHOLE_OBJECT } from "./definitions";
 
 /**
  * The CRD of Memory objects: the engine's memory of objects that are not ours, on which it may write nothing. Each installation
@@ -42,6 +36,7 @@ export function buildMemoryDefinition(operators: readonly Operator[]): Manifest 
               description:
                 "What Argosy remembers about an object that it watches but does not own. Do not edit it. If you delete it, Argosy forgets the handler's state.",
               properties: {
+                // Only the engine uses these two.
                 object: { ...WHOLE_OBJECT, description: "The object that it is about." },
                 memory: {
                   ...WHOLE_OBJECT,
