@@ -17,13 +17,10 @@ export class KubeconfigError extends Error {
  * The connection that a kubeconfig describes: client certificates, tokens, files with a token, which are read again when they
  * change, the login programs of the cloud providers, which are asked again when their token has expired, and whom the user acts as.
  *
- * @param given a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
- * @default `$KUBECONFIG`, else
+ * @param given a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both. @default `$KUBECONFIG`, else
  *   `~/.kube/config`
- * @param context the context to use.
- * @default the kubeconfig's current context
- * @param clusterName the cluster to use.
- * @default the context's
+ * @param context the context to use. @default the kubeconfig's current context
+ * @param clusterName the cluster to use. @default the context's
  * @throws KubeconfigError if it cannot be read, or has no such context or no such cluster
  */
 export async function connectionFromKubeconfig(
@@ -32,31 +29,8 @@ export async function connectionFromKubeconfig(
   clusterName?: string,
 ): Promise<ClusterConnection> {
   const source = given === undefined ? undefined : atHome(given);
-  // It is loaded only here, because that takes a second, and users without a cluster should not wait for it.
-  const { KubeConfig } = await import("@kubernetes/client-node");
-  const config = new KubeConfig();
-  try {
-    if (isText(source)) config.loadFromString(source);
-    else if (source) config.loadFromFile(source);
-    else config.loadFromDefault();
-  } catch (error) {
-    throw new KubeconfigError(`${refusal(source, error as Error)}. Correct it, or name another one.`);
-  }
-  if (config.getCurrentContext() === MADE_UP) {
-    throw new KubeconfigError(
-      "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config is missing. Set KUBECONFIG to the path of a " +
-        "kubeconfig.",
-    );
-  }
-  if (context) {
-    const known = config.getContexts().map(({ name }) => name);
-    if (!known.includes(context)) {
-      throw new KubeconfigError(
-        `the kubeconfig has no context "${context}". It has: ${known.join(", ") || "none"} (kubectl config get-contexts).`,
-      );
-    }
-    config.setCurrentContext(context);
-  }
+  const config = await load(source);
+  if (context) chooseContext(config, context);
   if (clusterName) chooseCluster(config, clusterName);
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one of its contexts.");
@@ -83,6 +57,39 @@ export async function connectionFromKubeconfig(
 /** Expands `~`, as Pulumi's provider does: no shell has seen what is in a configuration. */
 function atHome(source: string): string {
   return source === "~" || source.startsWith("~/") ? path.join(homedir(), source.slice(1)) : source;
+}
+
+/**
+ * Reads a kubeconfig.
+ * @throws KubeconfigError if it cannot be read, or if there is none
+ */
+async function load(source: string | undefined): Promise<KubeConfig> {
+  // client-node is loaded only here, because that takes a second, and users without a cluster should not wait for it.
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  try {
+    if (isText(source)) config.loadFromString(source);
+    else if (source) config.loadFromFile(source);
+    else config.loadFromDefault();
+  } catch (error) {
+    throw new KubeconfigError(`${refusal(source, error as Error)}. Correct it, or name another one.`);
+  }
+  if (config.getCurrentContext() !== MADE_UP) return config;
+  throw new KubeconfigError(
+    "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config is missing. Set KUBECONFIG to the path of a " +
+      "kubeconfig.",
+  );
+}
+
+/** @throws KubeconfigError if the kubeconfig has no such context */
+function chooseContext(config: KubeConfig, context: string): void {
+  const known = config.getContexts().map(({ name }) => name);
+  if (!known.includes(context)) {
+    throw new KubeconfigError(
+      `the kubeconfig has no context "${context}". It has: ${known.join(", ") || "none"} (kubectl config get-contexts).`,
+    );
+  }
+  config.setCurrentContext(context);
 }
 
 /**
