@@ -1,4 +1,4 @@
-import { flawFinder } from "../runtime/definition/contentSchema";
+import { flawFinder, propertiesIn } from "../runtime/definition/contentSchema";
 import type { CustomResourceKind, Operator } from "../runtime/definition/definition";
 import type { OutsideEvent } from "../runtime/definition/outsideEvent";
 import { constantOf } from "../runtime/events/mapEvent";
@@ -88,7 +88,7 @@ function checkContent(template: Json, schema: JsonObject | undefined, field: str
   }
   if (!expects(schema, "object"))
     return report(field, "is an object, which the CRD's schema does not accept", REMEDY);
-  const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
+  const properties = propertiesIn(schema) ?? {};
   const isOpen =
     schema["x-kubernetes-preserve-unknown-fields"] === true ||
     schema["additionalProperties"] !== undefined ||

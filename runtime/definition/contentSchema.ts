@@ -28,48 +28,41 @@ export function flawFinder(
   root: string,
 ): (value: Json) => SchemaFlaw | undefined {
   if (schema === undefined) return () => undefined;
-  const check = compiled(schema, "filled");
+  const check = compiled(schema);
   return (value) => {
-    // Defaults are set in the value that is checked.
-    if (check(structuredClone(rounded(value)))) return undefined;
-    const [first] = check.errors ?? [];
+    const [first] = flawsOf(check, value);
     return first && schemaFlawOf(first, root);
   };
 }
 
-/** Whether defaults are set in the value that is checked. */
-type Mode = "filled" | "as it is";
+/** Everything that ajv says of a value with the defaults of the schema. Nothing is set in the value itself. */
+export function flawsOf(check: ValidateFunction, value: unknown): readonly ErrorObject[] {
+  return check(structuredClone(rounded(value))) ? [] : (check.errors ?? []);
+}
 
-/** One ajv of each kind for the whole process: its start takes longer than any schema of a CRD. */
-const compilers = new Map<Mode, Ajv>();
-const checks: Readonly<Record<Mode, WeakMap<JsonObject, ValidateFunction>>> = {
-  filled: new WeakMap(),
-  "as it is": new WeakMap(),
-};
+/** One for the whole process: its start takes longer than any schema of a CRD. */
+let ajv: Ajv | undefined;
+const checks = new WeakMap<JsonObject, ValidateFunction>();
 
 /**
- * The check of a CRD's schema, compiled once for each schema.
+ * The check of a CRD's schema, compiled once for each schema. It sets the defaults in the value that it checks.
  * @throws Error if it is not a schema
  */
-export function compiled(schema: JsonObject, mode: Mode): ValidateFunction {
-  const known = checks[mode].get(schema);
+export function compiled(schema: JsonObject): ValidateFunction {
+  const known = checks.get(schema);
   if (known) return known;
-  let ajv = compilers.get(mode);
-  if (!ajv) {
-    ajv = new Ajv({
-      strict: false,
-      validateFormats: false,
-      // A field may be called "constructor", which each object of JavaScript inherits.
-      ownProperties: true,
-      useDefaults: mode === "filled",
-    });
-    compilers.set(mode, ajv);
-  }
+  ajv ??= new Ajv({
+    strict: false,
+    validateFormats: false,
+    // A field may be called "constructor", which each object of JavaScript inherits.
+    ownProperties: true,
+    useDefaults: true,
+  });
   const all = closed(schema);
   const check = ajv.compile(all);
   // Ajv would keep the schema for ever.
   ajv.removeSchema(all);
-  checks[mode].set(schema, check);
+  checks.set(schema, check);
   return check;
 }
 
@@ -107,6 +100,20 @@ export function dropsUnknownFields(schema: JsonObject): boolean {
   );
 }
 
+/** The fields that an embedded object has although its schema does not mention them. The API server keeps its whole metadata. */
+const EMBEDDED: JsonObject = {
+  apiVersion: { type: "string" },
+  kind: { type: "string" },
+  metadata: { type: "object" },
+};
+
+/** The fields that a CRD's schema knows, with their schemas. Undefined if it names none. */
+export function propertiesIn(schema: JsonObject): JsonObject | undefined {
+  const { properties } = schema;
+  if (!isJsonObject(properties)) return undefined;
+  return schema["x-kubernetes-embedded-resource"] === true ? { ...properties, ...EMBEDDED } : properties;
+}
+
 /**
  * A CRD's schema in JSON Schema's terms.
  * @param inner converts the schemas of its fields, entries and values
@@ -123,7 +130,8 @@ function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObjec
     not,
     ...rest
   } = schema;
-  const { properties, items, additionalProperties, minimum, maximum } = rest;
+  const { items, additionalProperties, minimum, maximum } = rest;
+  const properties = propertiesIn(schema);
   const intOrString = schema["x-kubernetes-int-or-string"] === true;
   return {
     ...rest,
@@ -131,7 +139,7 @@ function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObjec
     ...(nullable === true && (intOrString || schema["type"] !== undefined) && { nullable }),
     ...(exclusiveMinimum === true && minimum !== undefined && { exclusiveMinimum: minimum }),
     ...(exclusiveMaximum === true && maximum !== undefined && { exclusiveMaximum: maximum }),
-    ...(isJsonObject(properties) && { properties: mapValues(properties, inner) }),
+    ...(properties && { properties: mapValues(properties, inner) }),
     ...(isJsonObject(items) && { items: inner(items) }),
     ...(isJsonObject(additionalProperties) && { additionalProperties: inner(additionalProperties) }),
     ...junctions({ allOf, anyOf, oneOf, not }),

@@ -1,8 +1,7 @@
 import type { ErrorObject } from "ajv";
-import { rounded } from "../json/json";
 import type { JsonObject } from "../kubernetes/objects";
 import { OWN_STATUS_FIELDS } from "../names";
-import { compiled, schemaFlawOf } from "./contentSchema";
+import { compiled, flawsOf, schemaFlawOf } from "./contentSchema";
 
 /**
  * Makes a check of the handler's status against the schema that the author gave for it in the CRD. The API server would silently
@@ -28,9 +27,11 @@ export function statusChecker(schema: JsonObject | undefined): (status: unknown)
  * @returns a function that says in a sentence what is wrong with a value. Undefined if nothing is
  */
 export function schemaChecker(schema: JsonObject, name: string): (value: unknown) => string | undefined {
-  const check = compiled(schema, "as it is");
-  return (value) =>
-    check(rounded(value)) ? undefined : check.errors?.map((error) => explain(error, name)).join("; ");
+  const check = compiled(schema);
+  return (value) => {
+    const flaws = flawsOf(check, value);
+    return flaws.length === 0 ? undefined : flaws.map((flaw) => explain(flaw, name)).join("; ");
+  };
 }
 
 /** The same schema, in which the engine's own fields may be missing. */

@@ -1,4 +1,4 @@
-import { dropsUnknownFields } from "../definition/contentSchema";
+import { dropsUnknownFields, propertiesIn } from "../definition/contentSchema";
 import { isRecord, readJson, writeJson } from "../json/json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 
@@ -48,8 +48,9 @@ function scalar(value: Json, schema: JsonObject): Json {
 
 /** The schema of a field of an object. Undefined if the object's schema does not mention the field. */
 export function schemaOfField(schema: JsonObject | undefined, field: string): JsonObject | undefined {
-  const { properties, additionalProperties } = schema ?? {};
-  const own = isJsonObject(properties) && Object.hasOwn(properties, field) ? properties[field] : undefined;
+  const { additionalProperties } = schema ?? {};
+  const properties = schema && propertiesIn(schema);
+  const own = properties && Object.hasOwn(properties, field) ? properties[field] : undefined;
   if (isJsonObject(own)) return own;
   return isJsonObject(additionalProperties) ? additionalProperties : undefined;
 }
