@@ -1,4 +1,4 @@
-import { flawFinder, propertiesIn } from "../runtime/definition/contentSchema";
+import { dropsUnknownFields, flawFinder, propertiesIn } from "../runtime/definition/contentSchema";
 import type { CustomResourceKind, Operator } from "../runtime/definition/definition";
 import type { OutsideEvent } from "../runtime/definition/outsideEvent";
 import { constantOf } from "../runtime/events/mapEvent";
@@ -89,13 +89,9 @@ function checkContent(template: Json, schema: JsonObject | undefined, field: str
   if (!expects(schema, "object"))
     return report(field, "is an object, which the CRD's schema does not accept", REMEDY);
   const properties = propertiesIn(schema) ?? {};
-  const isOpen =
-    schema["x-kubernetes-preserve-unknown-fields"] === true ||
-    schema["additionalProperties"] !== undefined ||
-    schema["properties"] === undefined;
   for (const [key, each] of Object.entries(template as JsonObject)) {
     const own = schemaOfField(schema, key);
-    if (own === undefined && !isOpen) {
+    if (own === undefined && dropsUnknownFields(schema)) {
       const remedy = didYouMean(key, Object.keys(properties), "Add it to the CRD, or leave it out.");
       report(`${field}.${key}`, "is not in the CRD's schema", remedy);
     } else {

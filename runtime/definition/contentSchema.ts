@@ -91,10 +91,10 @@ function closed(schema: JsonObject): JsonObject {
   };
 }
 
-/** Whether the API server drops fields of an object that its schema does not mention. */
+/** Whether the API server drops fields of an object that its schema does not mention: all of them if it mentions none. */
 export function dropsUnknownFields(schema: JsonObject): boolean {
   return (
-    schema["properties"] !== undefined &&
+    (schema["properties"] !== undefined || schema["type"] === "object") &&
     schema["additionalProperties"] === undefined &&
     schema["x-kubernetes-preserve-unknown-fields"] !== true
   );
@@ -104,7 +104,7 @@ export function dropsUnknownFields(schema: JsonObject): boolean {
 const EMBEDDED: JsonObject = {
   apiVersion: { type: "string" },
   kind: { type: "string" },
-  metadata: { type: "object" },
+  metadata: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
 };
 
 /** The fields that a CRD's schema knows, with their schemas. Undefined if it names none. */

@@ -44,6 +44,15 @@ describe("statusChecker", () => {
     );
   });
 
+  it("takes no field where the schema names none: the API server would drop each", () => {
+    const bare = { type: "object" };
+    assert.equal(statusChecker(bare)({ url: "x" }), "status.url is not in the CRD's schema");
+    assert.equal(statusChecker(bare)({}), undefined);
+    assert.equal(problem({ info: { a: 1 } }, { info: bare }), "status.info.a is not in the CRD's schema");
+    const open = { ...bare, additionalProperties: true };
+    assert.equal(problem({ info: { a: 1 } }, { info: open }), undefined);
+  });
+
   it("takes any field where unknown ones are preserved, and still checks those it knows", () => {
     const open = { "x-kubernetes-preserve-unknown-fields": true };
     assert.equal(problem({ any: 1 }, REPLICAS, open), undefined);
