@@ -31,8 +31,9 @@ export function checkSchema(schema: JsonObject, field: string, problem: Report):
   for (const { instancePath, message = "" } of ajv.errors ?? []) {
     const steps = instancePath.split("/").slice(1);
     const keyword = steps.at(-1) ?? "";
-    // The first complaint about a value is the plainest: the next ones say that other forms do not fit either.
-    if (OF_OPENAPI.includes(keyword) || reported.has(instancePath)) continue;
+    // The first complaint about a value, or about a part of it, is the plainest: the next ones say that other forms do not fit either.
+    const isTold = [...reported].some((told) => `${told}/`.startsWith(`${instancePath}/`));
+    if (OF_OPENAPI.includes(keyword) || isTold) continue;
     reported.add(instancePath);
     const value = steps.reduce<Json>((inner, step) => (inner as JsonObject)[unescaped(step)] as Json, schema);
     const place = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${unescaped(step)}`)).join("");

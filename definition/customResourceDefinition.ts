@@ -1,10 +1,22 @@
 import type { CustomResourceKind } from "../runtime/definition/definition";
+import { schemaChecker } from "../runtime/definition/statusSchema";
 import { isRecord } from "../runtime/json/json";
-import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
-import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
+import { type Condition, isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
+import { ENGINE_CONDITIONS, MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
+import { LONGEST } from "../runtime/text/clean";
 import { checkSchema } from "./checkSchema";
 import type { Problems, Report } from "./problems";
 import { readYaml } from "./readYaml";
+
+/** The engine's conditions, with messages as long as they can be. */
+const LONGEST_CONDITIONS: Condition[] = ENGINE_CONDITIONS.map((type, index) => ({
+  type,
+  status: index === 0 ? "True" : "False",
+  reason: "Reconciled",
+  message: "x".repeat(LONGEST),
+  observedGeneration: 1,
+  lastTransitionTime: "2026-01-01T00:00:00Z",
+}));
 
 /** A CustomResourceDefinition as its author wrote it, and the kind that it defines. */
 export interface CustomResourceDefinition {
@@ -166,10 +178,19 @@ function checkVersion(version: JsonObject, field: string, problem: Report): void
   }
   const schema = at(version, "schema", "openAPIV3Schema");
   const schemaField = `${field}.schema.openAPIV3Schema`;
-  if (isJsonObject(schema)) checkSchema(schema, schemaField, problem);
-  else problem(schemaField, "is missing", "Give the schema of the resource, at least type: object.");
+  if (!isJsonObject(schema)) {
+    problem(schemaField, "is missing", "Give the schema of the resource, at least type: object.");
+    return;
+  }
+  let isSchema = true;
+  checkSchema(schema, schemaField, (...words) => {
+    isSchema = false;
+    problem(...words);
+  });
   const status = statusSchemaOf(version);
-  if (status) checkStatusSchema(status, `${schemaField}.properties.status`, problem);
+  const statusField = `${schemaField}.properties.status`;
+  if (status) checkStatusSchema(status, statusField, problem);
+  if (status && isSchema) checkConditions(status, statusField, problem);
 }
 
 /** What would keep Argosy's own fields, {@link OWN_STATUS_FIELDS}, from being written. */
@@ -205,6 +226,20 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
       "Leave it out: a first failure is reported in a status that the handler has not filled yet.";
     problem(`${field}.required`, `names ${authors.join(", ")}`, remedy);
   }
+}
+
+/** What would keep Argosy's conditions from being written into a list of the author's. */
+function checkConditions(status: JsonObject, field: string, problem: Report): void {
+  const conditions = at(status, "properties", "conditions");
+  if (!isJsonObject(conditions) || !isListByType(conditions)) return;
+  const flaw = schemaChecker(conditions, "conditions")(LONGEST_CONDITIONS);
+  if (flaw === undefined) return;
+  const remedy = "Leave it out, and Argosy adds it. Or write the fields of metav1.Condition.";
+  problem(
+    `${field}.properties.conditions`,
+    `does not take the conditions that Argosy writes: ${flaw}`,
+    remedy,
+  );
 }
 
 /** Whether the entries of a list are merged by their type, and not replaced as a whole. */

@@ -7,7 +7,7 @@ const ACTIVE = /[^\P{Cc}\n]|[\u2028\u2029\p{Bidi_Control}]/gu;
 const HALF_CHARACTER = /\p{Cs}/gu;
 
 /** The longest text that people read, such as the message of a condition: the API allows 32768 characters there. */
-const LONGEST = 1024;
+export const LONGEST = 1024;
 
 /**
  * Removes characters on which a terminal would act, replaces half of a character by U+FFFD, and cuts a text that is too long to

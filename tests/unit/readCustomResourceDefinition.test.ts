@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
 import {
   addFiles,
   loadDefinition,
@@ -13,6 +13,8 @@ import {
   widgetVersion,
   writeFolder,
 } from "./operatorFolder";
+
+const TEXT = { type: "string" };
 
 describe("an operator's CRD", () => {
   let root: string;
@@ -43,6 +45,19 @@ describe("an operator's CRD", () => {
   const status = (schema: JsonObject) => widgetCrd({ versions: [widgetVersion({}, { status: schema })] });
   const size = (schema: JsonObject[string]) =>
     widgetCrd({ versions: [widgetVersion({}, { spec: { type: "object", properties: { size: schema } } })] });
+  /** Standard conditions, with these fields as well or instead. */
+  const conditions = (
+    fields: Record<string, Json | undefined>,
+    item: JsonObject = {},
+    list: JsonObject = {},
+  ) => {
+    const texts = ["type", "status", "reason", "message", "lastTransitionTime"].map((name) => [name, TEXT]);
+    const all = { ...Object.fromEntries(texts), observedGeneration: { type: "integer" }, ...fields };
+    const properties = Object.fromEntries(Object.entries(all).filter(([, schema]) => schema !== undefined));
+    const items = { type: "object", properties, ...item } as JsonObject;
+    const keys = { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] };
+    return status({ type: "object", properties: { conditions: { type: "array", items, ...keys, ...list } } });
+  };
   it("may have an observed generation that is any number", () => {
     const schema = { type: "object", properties: { observedGeneration: { type: "number" } } };
     addFiles(folder, { "crd.yaml": status(schema) });
@@ -209,10 +224,34 @@ describe("an operator's CRD", () => {
   }
 
   it("may have conditions of its own that are a list with their type as the key", () => {
-    const items = { type: "object", required: ["type"], properties: { type: { type: "string" } } };
-    const keys = { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] };
-    const conditions = { type: "array", items, ...keys };
-    assert.deepStrictEqual(crdProblems(status({ type: "object", properties: { conditions } })), []);
+    assert.deepStrictEqual(crdProblems(conditions({})), []);
+    assert.deepStrictEqual(crdProblems(conditions({ lastUpdateTime: TEXT })), []);
+  });
+
+  it("may have conditions of its own only if Argosy's conditions fit them", () => {
+    const complaintsOf = (content: JsonObject) => crdProblems(content).join("\n");
+    assert.match(
+      complaintsOf(conditions({ observedGeneration: undefined })),
+      /^\S+properties\.conditions does not take the conditions that Argosy writes: conditions\.0\.observedGeneration is not in the CRD's schema\. Leave it out, and Argosy adds it/,
+    );
+    assert.match(
+      complaintsOf(conditions({ lastUpdateTime: TEXT }, { required: ["type", "lastUpdateTime"] })),
+      /must have required property 'lastUpdateTime'/,
+    );
+    assert.match(
+      complaintsOf(conditions({ type: { ...TEXT, enum: ["Ready", "Degraded"] } })),
+      /conditions\.1\.type must be "Ready" or "Degraded"/,
+    );
+    assert.match(
+      complaintsOf(conditions({ message: { ...TEXT, maxLength: 256 } })),
+      /conditions\.0\.message/,
+    );
+    assert.match(
+      complaintsOf(conditions({}, {}, { maxItems: 2 })),
+      /conditions must NOT have more than 2 items/,
+    );
+    // What is no schema is said once, and not checked against.
+    assert.equal(crdProblems(conditions({ reason: { type: "text" } })).length, 1);
   });
 
   it("may have bounds that are excluded, as OpenAPI writes them", () => {
