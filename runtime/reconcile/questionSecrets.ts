@@ -39,7 +39,8 @@ export class QuestionSecrets {
 
   private learn(objects: readonly Manifest[], secrets: readonly Manifest[] = []): void {
     const { scrubber, run } = this.options;
-    for (const { metadata } of objects) this.names.add(metadata.name);
+    for (const { metadata } of objects)
+      for (const name of [metadata.name, metadata.namespace]) if (name !== undefined) this.names.add(name);
     this.size += scrubber.learn([...secrets, ...objects.filter(isSecretKind)], run, this.names);
   }
 }

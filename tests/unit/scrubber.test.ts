@@ -4,6 +4,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import { readJson } from "../../runtime/json/json";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Outcome } from "../../runtime/reconcile/outcome";
+import { QuestionSecrets } from "../../runtime/reconcile/questionSecrets";
 import { Scrubber } from "../../runtime/reconcile/scrubber";
 import { withinCpuTime } from "../support/cpuTime";
 
@@ -221,5 +222,20 @@ describe("Scrubber", () => {
     assert.deepEqual(scrubbed.verdict, { ...verdict, message: "***" });
     assert.deepEqual(scrubbed.events, [{ ...event, note: "***" }]);
     assert.deepEqual(scrubber.said(condition), { ...condition, message: "it is ***" });
+  });
+
+  it("leaves the names and namespaces of the objects of a question, though a Secret among them says its own", () => {
+    const scrubber = new Scrubber();
+    const metadata = { name: "token-of-shop", namespace: "shop-production" };
+    const data = Object.fromEntries(
+      [metadata.name, metadata.namespace, "a-long-token"].map((text) => [
+        text,
+        Buffer.from(text).toString("base64"),
+      ]),
+    );
+    const child = { apiVersion: "v1", kind: "Secret", metadata, data };
+    new QuestionSecrets({ scrubber, given: [child], used: [] });
+    const text = "the API server refused ConfigMap shop-production/a: token-of-shop";
+    assert.equal(scrubber.text(`${text} a-long-token`), `${text} ***`);
   });
 });
