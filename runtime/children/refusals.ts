@@ -70,10 +70,7 @@ export function childRefused(
   if (isNamespaced && namespace !== undefined && isForbidden)
     return new ReconcileFailure("NamespaceNotGranted", `${error.message}. ${GRANT_REMEDY}`, { cause: error });
   const isImmutable =
-    child.update === "apply" &&
-    ((error.code === 422 &&
-      /immutable|may not (be )?change|cannot change|are forbidden/.test(error.message)) ||
-      isMisfit(error));
+    child.update === "apply" && ((error.code === 422 && FIXED.test(error.message)) || isMisfit(error));
   const remedy = isImmutable
     ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
     : textRemedy(error);
@@ -171,8 +168,13 @@ function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): 
   return role && error.code === 404 ? ` The role ${role} does not exist: return it too, or create it.` : "";
 }
 
-/** What to do if a field that needs a string has a number or another value. */
+/** How the API server, or the CRD of a kind, says that a field cannot be changed. */
+const FIXED = /immutable|may not (be )?change|cannot (be )?change|are forbidden|failed rule: .*\boldSelf\b/;
+
+/** What to do if a field that needs a string, or base64, has another value. */
 function textRemedy({ message }: ApiError): string {
+  if (/\billegal base64 data\b/.test(message))
+    return " Return plain text in stringData of a Secret, or in data of a ConfigMap.";
   return /: expected string, got /.test(message) ? ' Return a string there: "1" instead of 1.' : "";
 }
 

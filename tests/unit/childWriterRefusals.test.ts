@@ -35,6 +35,26 @@ describe("ChildWriter, when the API server refuses", () => {
       assert.match(message, /may not be changed in an update\. Declare update: recreate or never/);
     });
 
+    it("with the remedy for a value that may not change by a rule of the kind's CRD", async () => {
+      for (const said of ["failed rule: self == oldSelf", "the class cannot be changed once set"]) {
+        const { message } = await refused(422, `spec.class: Invalid value: "string": ${said}`);
+        assert.match(message, /Declare update: recreate or never for ConfigMap/, said);
+      }
+      const other = await refused(422, 'spec.size: Invalid value: "integer": failed rule: self < 9');
+      assert.doesNotMatch(other.message, /Declare update/);
+    });
+
+    it("with the remedy for a plain text where base64 belongs", async () => {
+      const { message } = await refused(
+        400,
+        "failed to convert new object: error decoding from json: illegal base64 data at input byte 8",
+      );
+      assert.match(
+        message,
+        /illegal base64 data at input byte 8\. Return plain text in stringData of a Secret, /,
+      );
+    });
+
     it("with the remedy where it quotes all of a template, and in so few words that a condition has room for them", async () => {
       const template = `{"Containers":${"x".repeat(5_000)}}`;
       const { message } = await refused(422, `spec.template: Invalid value: ${template}: field is immutable`);
