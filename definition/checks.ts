@@ -158,8 +158,6 @@ export function fields<Shape extends z.core.$ZodShape>(
   const refuse = (key: string): string => {
     const expected = Object.hasOwn(refused, key) ? refused[key] : undefined;
     if (expected) return messageOf(...expected);
-    if (key === "<<")
-      return messageOf("is a merge key, which YAML 1.2 does not have", "Write the fields out.");
     return messageOf("is not a known field", didYouMean(key, known, `Known are: ${known.join(", ")}.`));
   };
   return z.strictObject(shape, {

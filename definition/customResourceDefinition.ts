@@ -5,6 +5,7 @@ import { type Condition, isJsonObject, type Json, type JsonObject } from "../run
 import { ENGINE_CONDITIONS, MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
 import { LONGEST } from "../runtime/text/clean";
 import { checkSchema } from "./checkSchema";
+import { DNS_LABEL } from "./fields/terms";
 import type { Problems, Report } from "./problems";
 import { readYaml } from "./readYaml";
 
@@ -90,6 +91,8 @@ export function specSchemaOf(resource: CustomResourceDefinition): JsonObject | u
   return isJsonObject(schema) ? schema : undefined;
 }
 
+const PLURAL_REMEDY = "Name it in lower case, for example plural: memcacheds.";
+
 function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefined {
   let complete = true;
   const problem: Report = (...words) => {
@@ -104,14 +107,16 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   };
   const group = word("spec.group", "Give a domain of yours, for example group: cache.example.com.");
   const kind = word("spec.names.kind", "Name the kind, for example kind: Memcached.");
-  const plural = word("spec.names.plural", "Name it in lower case, for example plural: memcacheds.");
+  const plural = word("spec.names.plural", PLURAL_REMEDY);
   const scope = word("spec.scope", "Write scope: Namespaced, or scope: Cluster.");
   if (scope && scope !== "Namespaced" && scope !== "Cluster") {
     problem("spec.scope", `is "${scope}"`, "Write scope: Namespaced, or scope: Cluster.");
   }
   if (group) checkGroup(group, problem);
   const name = at(crd, "metadata", "name");
-  if (group && plural && name !== `${plural}.${group}`) {
+  if (plural && !DNS_LABEL.test(plural)) {
+    problem("spec.names.plural", `is "${plural}", not a name in lower case`, PLURAL_REMEDY);
+  } else if (group && plural && name !== `${plural}.${group}`) {
     const remedy = `It must be the plural and the group: name: ${plural}.${group}.`;
     problem("metadata.name", name === undefined ? "is missing" : `is ${show(name)}`, remedy);
   }

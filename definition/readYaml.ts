@@ -10,6 +10,7 @@ import {
   type Node,
   Parser,
   parseAllDocuments,
+  Scalar,
   visit,
 } from "yaml";
 import { flawOf, MOST_LEVELS } from "../runtime/json/flaw";
@@ -45,11 +46,17 @@ export function readYaml(
   const parsed = source === undefined ? undefined : parse(source, integers === "exact", problems.in(file));
   if (parsed === undefined) return undefined;
   const documents: YamlDocument[] = [];
-  for (const { document, locate } of parsed) {
+  for (const { document, locate, lineCounter } of parsed) {
     const report = problems.in(file, locate);
     const flaw = flawOfYaml(document);
     if (flaw) {
       problems.in(file, () => flaw.position)("the file", flaw.complaint, "Correct it there or just before.");
+      return undefined;
+    }
+    const mergeKey = mergeKeyOf(document);
+    if (mergeKey) {
+      const place = () => positionAt(lineCounter, mergeKey.range?.[0]);
+      problems.in(file, place)("<<", "is a merge key, which YAML 1.2 does not have", "Write the fields out.");
       return undefined;
     }
     const content = contentOf(document, report);
@@ -80,6 +87,7 @@ function readText(file: string, missing: string, report: Report): string | undef
 interface ParsedDocument {
   readonly document: Document;
   readonly locate: Locate;
+  readonly lineCounter: LineCounter;
 }
 
 function parse(source: string, intAsBigInt: boolean, report: Report): ParsedDocument[] | undefined {
@@ -90,6 +98,7 @@ function parse(source: string, intAsBigInt: boolean, report: Report): ParsedDocu
   const lineCounter = new LineCounter();
   return documentsOf(source, { intAsBigInt, lineCounter }).map((document) => ({
     document,
+    lineCounter,
     locate: (field) => positionAt(lineCounter, offsetOf(document, field)),
   }));
 }
@@ -129,6 +138,19 @@ function flawOfYaml({ errors, warnings }: Document): { complaint: string; positi
   // The library goes on with the place and the lines around it.
   const reason = flaw.message.split(" at line ")[0]?.replace(/\.$/, "");
   return { complaint: `is not YAML: ${reason}`, position: { line, column: col } };
+}
+
+/** A key that YAML 1.1 replaces by the fields of its value. Taken as a field, it would leave out all of these without a word. */
+function mergeKeyOf(document: Document): Node | undefined {
+  let found: Node | undefined;
+  visit(document, {
+    Pair(_, { key }) {
+      if (!isScalar(key) || key.value !== "<<" || key.type !== Scalar.PLAIN) return undefined;
+      found = key;
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 /** A document's content as JSON has it. Undefined if it has been reported why that cannot be. */

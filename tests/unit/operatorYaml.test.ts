@@ -79,7 +79,7 @@ describe("operator.yaml", () => {
     [
       "a merge key further down",
       `name: a\n${DEFINITION}resources: { <<: { limits: { memory: 1Gi } } }\n`,
-      /^7:14: resources\.<< is a merge key/,
+      /^7:14: << is a merge key/,
     ],
     [
       "the key on, which YAML 1.1 takes for true",

@@ -91,6 +91,16 @@ describe("an operator's CRD", () => {
       /^spec.names.kind is missing\. Name the kind/,
     ],
     ["names no plural", widgetCrd({ names: { kind: "Widget" } }), /^spec.names.plural is missing\. /],
+    [
+      "has a capital letter in the plural",
+      widgetCrd({ names: { kind: "Widget", plural: "Widgets" } }),
+      /^spec\.names\.plural is "Widgets", not a name in lower case\. Name it in lower case/,
+    ],
+    [
+      "has a merge key",
+      "spec: &spec { group: shop.example.com }\nother: { <<: *spec }\n",
+      /^<< is a merge key, which YAML 1\.2 does not have\. Write the fields out\.$/,
+    ],
     ["has a number for a group", widgetCrd({ group: 3 }), /^spec.group is 3, not a string\. Give a domain/],
     ["has no scope", widgetCrd({ scope: "" }), /^spec.scope is "", not a string\. Write scope: Namespaced/],
     ["has no versions", widgetCrd({ versions: [] }), /^spec.versions is missing or empty\. /],
