@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { imageFiles } from "../components/manifests/operator/handlerFiles";
 import { displayPath } from "../definition/problems";
 import { CommandError, EXIT_CODES } from "./commandError";
+import { writeNewFiles } from "./newFiles";
 import { findHandlers, type HandlersOptions, loadChosen, loaderOf } from "./project";
 import { print } from "./terminal";
 
@@ -25,12 +26,9 @@ export async function files(name: string, options: FilesOptions): Promise<number
     throw new CommandError(`${displayPath(out)} is not empty. Name an empty folder with --out.`);
   }
   const carried = operator ? imageFiles(operator) : [];
-  for (const { path: file, content } of carried) {
-    const target = path.join(out, file);
-    mkdirSync(path.dirname(target), { recursive: true });
-    // Every file may be executed, as in a ConfigMap's volume.
-    writeFileSync(target, content, { mode: 0o755 });
-  }
+  const written = carried.map(({ path: file, content }) => [file, content] as const);
+  // Every file may be executed, as in a ConfigMap's volume.
+  writeNewFiles(out, written, { mode: 0o755 });
   print(`${displayPath(out)}: ${carried.length} files of ${name}`);
   return EXIT_CODES.fine;
 }

@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { parseDocument } from "yaml";
 import { assetPath, PACKED_NAMES } from "../components/assets";
 import { foldersAbove } from "../definition/foldersAbove";
 import { displayPath } from "../definition/problems";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { writeNewFiles } from "./newFiles";
 import { shellWord } from "./shellWord";
 import { print } from "./terminal";
 
@@ -34,7 +35,13 @@ export async function init(folder = ".", { name, force }: InitOptions): Promise<
         "Name an empty folder. With --force, missing files are added and existing files stay as they are.",
     );
   }
-  for (const [part, files] of templateParts(project)) print(add(place, part, files));
+  const parts = [...templateParts(project)];
+  const missing = parts.filter(([part]) => !existsSync(path.join(place, part)));
+  writeNewFiles(
+    place,
+    missing.flatMap(([, files]) => files),
+  );
+  for (const part of parts) print(`${missing.includes(part) ? "written" : "kept   "}  ${part[0]}`);
   print(instructions(folder));
   const repository = repositoryAbove(place);
   if (repository !== undefined) print(workflowAdvice(path.relative(repository, place)));
@@ -57,17 +64,6 @@ function projectName(given: string | undefined, folder: string): string {
     .replaceAll(/[^a-z0-9._-]+/g, "-")
     .replace(/^[^a-z0-9]+/, "");
   return NAME.test(made) ? made : "operators";
-}
-
-/** Writes a file, or a folder with all its files, unless it exists. Returns a line that says which. */
-function add(place: string, part: string, files: readonly TextFile[]): string {
-  if (existsSync(path.join(place, part))) return `kept     ${part}`;
-  for (const [file, text] of files) {
-    const target = path.join(place, file);
-    mkdirSync(path.dirname(target), { recursive: true });
-    writeFileSync(target, text);
-  }
-  return `written  ${part}`;
 }
 
 function instructions(folder: string): string {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { check } from "../definition/checks";
 import { checkCommand } from "../definition/commandOnPath";
@@ -16,6 +16,7 @@ import { asTyped } from "./asTyped";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { type NewKind, parseFields, parseKind, type SpecField } from "./new/fields";
 import { LANGUAGES, type Language } from "./new/languages";
+import { writeNewFiles } from "./newFiles";
 import { findProject, type HandlersOptions } from "./project";
 import { print } from "./terminal";
 import { yaml } from "./yaml";
@@ -61,12 +62,8 @@ export async function newOperator(
     [language.file]: language.source(kind.kind, isNamespaced ? BESIDE : IN_DEFAULT),
     "fixtures/created.yaml": `# A new ${kind.kind}: there are no children yet.\n${yaml(fixtureOf(kind, fields, isNamespaced, name))}`,
   };
-  for (const [file, text] of Object.entries(files)) {
-    const target = path.join(folder, file);
-    mkdirSync(path.dirname(target), { recursive: true });
-    writeFileSync(target, text);
-    print(`written  ${displayPath(target)}`);
-  }
+  writeNewFiles(folder, Object.entries(files));
+  for (const file of Object.keys(files)) print(`written  ${displayPath(path.join(folder, file))}`);
   const operator = loadOperator(folder);
   print(nextSteps(name, displayPath(path.join(folder, language.file))));
   // The handler's interpreter may not be on this machine. In that case only the test of the handler has to wait.

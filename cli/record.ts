@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { checkCommand } from "../definition/commandOnPath";
 import { loadOperators } from "../definition/loadOperators";
@@ -16,6 +16,7 @@ import { type LiveObjectOptions, liveObject } from "./diff/liveObject";
 import type { FixtureResult } from "./fixtures";
 import { installedOperators } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
+import { writeNewFiles } from "./newFiles";
 import { referenceTo } from "./objectReference";
 import type { ClusterOptions } from "./openCluster";
 import { findHandlers, type HandlersOptions } from "./project";
@@ -161,9 +162,10 @@ async function write(source: Source, options: RecordOptions): Promise<number> {
     comment,
     (value) => fakes.outside(value),
   );
-  mkdirSync(path.dirname(file), { recursive: true });
+  const { dir, base } = path.parse(file);
+  mkdirSync(dir, { recursive: true });
   if (options.force) rewriteFile(file, made.text);
-  else writeFileSync(file, made.text, { flag: "wx" });
+  else writeNewFiles(dir, [[base, made.text]]);
   const isRun = path.dirname(file) === fixtures && /\.ya?ml$/.test(file);
   tell(source, made, displayPath(file), isRun, options);
   return made.result.passed ? EXIT_CODES.fine : EXIT_CODES.failed;

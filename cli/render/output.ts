@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
 import { haveSameLines } from "../lineEnds";
+import { rewriteFile } from "../rewriteFile";
 
 /** The first line of each file that we write, which identifies the file later. */
 const MARK = "# Rendered by Argosy (npm run render). Changes made here are lost.";
@@ -44,7 +45,7 @@ export function writeFolder(
   const removed = stale.filter((name) => isOurs(path.join(folder, name)));
   const written = [...files].filter(([name, content]) => differs(path.join(folder, name), content));
   for (const name of removed) rmSync(path.join(folder, name));
-  for (const [name, content] of written) writeFileSync(path.join(folder, name), content);
+  for (const [name, content] of written) rewriteFile(path.join(folder, name), content);
   return { written: written.map(([name]) => name), removed };
 }
 
