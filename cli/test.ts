@@ -2,7 +2,7 @@ import path from "node:path";
 import { checkCommand } from "../definition/commandOnPath";
 import { displayPath, OperatorError, Problems } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
-import { EXIT_CODES } from "./commandError";
+import { EXIT_CODES, UsageError } from "./commandError";
 import { FolderWatch } from "./dev/folderWatch";
 import { type FixtureResult, runFixtures } from "./fixtures";
 import { type Fixtures, readAll } from "./fixtures/fixture";
@@ -115,14 +115,20 @@ async function watched(
   run: () => Promise<number>,
 ): Promise<never> {
   let tail = Promise.resolve();
+  let isFirst = true;
   const turn = () => {
     tail = tail
       .then(async () => {
         await run();
       })
       .catch((error: unknown) => {
-        if (!(error instanceof OperatorError)) throw error;
+        // An operator that is named may be gone for a while, as when another branch is checked out.
+        const isGone = error instanceof UsageError && !isFirst;
+        if (!(error instanceof OperatorError || isGone)) throw error;
         progress(error.message);
+      })
+      .finally(() => {
+        isFirst = false;
       })
       .then(() => progress("waiting for an edit (press Ctrl-C to stop)"));
     return tail;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { test } from "../../cli/test";
@@ -71,5 +71,36 @@ export function reconcile() {
     assert.match(stdout, /0 passed, 1 failed\n[\s\S]*✔ widget fixtures\/a\.yaml\n1 passed, 0 failed\n/);
     assert.match(stderr, /operator\.yaml:[\s\S]*waiting for an edit/);
     assert.doesNotMatch(stdout, /operator\.yaml/);
+  });
+
+  it("goes on if a named operator goes and comes back, as when a branch is switched", async () => {
+    const controller = new AbortController();
+    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
+    const running = captured(() =>
+      test(["widget"], options, controller.signal).catch((error: unknown) => error),
+    );
+    await asked(1);
+    renameSync(path.join(root, "handlers/widget"), path.join(root, "elsewhere"));
+    addFiles(root, {
+      "handlers/other/operator.yaml": { ...widgetDefinition, handler: "main.js" },
+      "handlers/other/crd.yaml": widgetCrd(),
+      "handlers/other/main.js": handler(1),
+    });
+    await pause(600);
+    rmSync(path.join(root, "handlers/other"), { recursive: true });
+    renameSync(path.join(root, "elsewhere"), path.join(root, "handlers/widget"));
+    await asked(2);
+    controller.abort(new Error("ended"));
+    const { result, stderr } = await running;
+    assert.equal((result as Error).message, "ended");
+    assert.match(stderr, /There is no operator widget\. [\s\S]*waiting for an edit/);
+  });
+
+  it("refuses the name of an operator that does not exist at the start", async () => {
+    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
+    await assert.rejects(
+      captured(() => test(["wodget"], options)),
+      /There is no operator wodget\./,
+    );
   });
 });
