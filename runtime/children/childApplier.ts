@@ -11,6 +11,7 @@ import type { Child, ChildStore } from "./childStore";
 import { deleteOwned } from "./deleteOwned";
 import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
+import { fieldsLeftOut, withDefaults } from "./leftDefaults";
 import { isMarked, managersOf, markManagerOf, marksIn } from "./marks";
 import { conflictWith, provenOwner } from "./ownership";
 import { adoptionRefused, deletionRefused, marksTaken } from "./refusals";
@@ -171,20 +172,26 @@ export class ChildApplier {
   /**
    * Server-side apply. The fields that the operator applied under a former name stay until they are released. The API server may
    * refuse them together with the new ones: two ports of a Service need names. Then the manifest is applied under the former name
-   * first.
+   * first. Defaults of what was applied before stay too: see {@link withDefaults}.
    */
   private async sendOver(seen: Seen | undefined, child: DesiredChild, scope: WriteScope) {
     try {
       return await this.send(child, seen ?? MUST_NOT_EXIST, scope);
     } catch (error) {
       if (!seen || !isApiError(error, 422) || isAnotherObject(error)) throw error;
-      const { formerManagers } = this;
-      const found =
-        formerManagers.length > 0 && (await scope.client.get(child.resource, child.manifest.metadata));
-      const former = found && formerManagers.find((manager) => applyEntry(found, manager));
-      if (!former || provenOwner(found, this.options.ownerKind, this.managers)?.uid !== child.ownerUid)
+      const { formerManagers, fieldManager } = this;
+      const leftOut = fieldsLeftOut(error, child.manifest);
+      if (formerManagers.length === 0 && leftOut.length === 0) throw error;
+      const found = await scope.client.get(child.resource, child.manifest.metadata);
+      if (!found || provenOwner(found, this.options.ownerKind, this.managers)?.uid !== child.ownerUid)
         throw error;
-      const { object } = await this.send(child, seenOf(found.metadata), scope, former).catch(() => {
+      const former = formerManagers.find((manager) => applyEntry(found, manager));
+      const manifest = former
+        ? child.manifest
+        : leftOut.length > 0 && withDefaults(found, leftOut, fieldManager);
+      if (!manifest) throw error;
+      const before = { ...child, manifest };
+      const { object } = await this.send(before, seenOf(found.metadata), scope, former).catch(() => {
         throw error;
       });
       return this.send(child, seenOf(object.metadata), scope);
