@@ -225,9 +225,14 @@ export function isUndecided(error: unknown): boolean {
   return isBusy(error) || isUnasked(error);
 }
 
-/** Whether a ResourceQuota has no room for an object (kubernetes, staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota). */
-export function isQuotaExceeded(error: unknown): boolean {
-  return isApiError(error, 403) && error.message.includes(" exceeded quota: ");
+/**
+ * Whether other objects hold what an object needs: the room of a ResourceQuota (kubernetes,
+ * staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota), a port of the nodes or an address (pkg/registry/core/service), or
+ * something of which a webhook allows only one, such as the host of an Ingress.
+ */
+export function isTaken(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return / exceeded quota: |\balready (allocated|defined|in use|marked)\b/.test(error.message);
 }
 
 /** Whether nothing can be created because the namespace is being deleted. */

@@ -8,7 +8,7 @@ import { whyNotReady } from "../children/readiness";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isRace } from "../kubernetes/conflicts";
-import { isQuotaExceeded } from "../kubernetes/errors";
+import { isTaken } from "../kubernetes/errors";
 import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
 import { isSameMemory, type Memory } from "../memory/memory";
 import { type Progress, wasReady, withoutChild } from "../memory/rememberedChildren";
@@ -193,13 +193,14 @@ class Writing {
     return store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
   }
 
-  /** An error, which names a child that is no longer wanted if a full quota is the cause: the child may hold the quota. */
+  /** An error, which names a child that is no longer wanted if that child may hold what a new one needs: a quota, or a port. */
   private withUnwanted(error: unknown): unknown {
-    if (!(error instanceof ReconcileFailure) || !isQuotaExceeded(error.cause)) return error;
-    const [child] = this.unwanted();
-    if (!child) return error;
+    if (!(error instanceof ReconcileFailure) || !isTaken(error.cause)) return error;
     const { reason, message, cause } = error;
-    const advice = `Nothing is deleted before every child is written. If ${kindAndName(child.resource.kind, child)}, which the handler no longer returns, holds the quota, delete it by hand.`;
+    const left = this.unwanted();
+    const child = left.find(({ resource: { kind } }) => message.includes(` ${kind} `)) ?? left[0];
+    if (!child) return error;
+    const advice = `Nothing is deleted before every child is written. If ${kindAndName(child.resource.kind, child)}, which the handler no longer returns, is in the way, delete it by hand.`;
     return new ReconcileFailure(reason, `${message} ${advice}`, { cause });
   }
 

@@ -131,3 +131,24 @@ describe("where a quota has no room for a child under another name", function ()
     await bench.api.get(inNamespace(configMap("new"), bench.namespace));
   });
 });
+
+describe("where a child under another name needs what the old one holds alone", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "renaming-ported", children: ["v1/ConfigMap", "v1/Service"] });
+
+  it("the object says that the old child must be deleted by hand, and goes on when that is done", async () => {
+    const service = (name: string, nodePort?: number): Manifest => {
+      const ports = [{ port: 80, ...(nodePort !== undefined && { nodePort }) }];
+      const spec = { type: "NodePort", ports, selector: { app: "x" } };
+      return { apiVersion: "v1", kind: "Service", metadata: { name }, spec };
+    };
+    await bench.applied("renames", answering(configMap("a"), service("old")));
+    const old = inNamespace(service("old"), bench.namespace);
+    const { ports } = (await bench.api.get(old))["spec"] as { ports: { nodePort: number }[] };
+    const object = await bench.applyObject("renames", answering(service("new", ports[0]?.nodePort)));
+    const { message } = await bench.failed(object, "ChildRefused");
+    assert.match(message, /already allocated\. .*If Service .*\/old, which .*, delete it by hand\./);
+    await bench.api.delete(old);
+    await bench.ready(object);
+  });
+});
