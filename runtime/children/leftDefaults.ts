@@ -8,8 +8,8 @@ import { ownedValues } from "../kubernetes/ownedValues";
 const FIELD = /^[A-Za-z]\w*(\.[A-Za-z]\w*)+$/;
 
 /** Fields that a manifest leaves out, and about which the API server refuses it nevertheless. Empty if it refuses anything else. */
-export function fieldsLeftOut({ status }: ApiError, manifest: Manifest): string[] {
-  const fields = (status.details?.causes ?? []).map(({ field = "" }) => field);
+export function fieldsLeftOut({ causes }: ApiError, manifest: Manifest): string[] {
+  const fields = causes.map(({ field = "" }) => field);
   const isLeftOut = (field: string) => FIELD.test(field) && valueAt(manifest, field) == null;
   return fields.every(isLeftOut) ? fields : [];
 }
