@@ -4,6 +4,7 @@ import path from "node:path";
 import { engineFiles } from "../../components/engineBundle";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
 import { widgetCrd } from "../unit/operatorFolder";
+import { blocksFor } from "../unit/support/pages";
 import { filesOf, packedProject, packProject, UserProject } from "./packedPackage";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -161,6 +162,20 @@ describe("the npm package", function () {
     assert.equal(status, 0, stderr);
     return { resources: JSON.parse(stdout), stderr };
   }
+
+  it("is tested with Pulumi's mocks as docs/testing.md shows, by a test that can fail", () => {
+    const [block, ...more] = blocksFor("ts").filter(({ code }) => code.includes("setMocks"));
+    assert.ok(block && more.length === 0);
+    const test = (code: string) => {
+      project.add({ "program.test.ts": code.replace("cache-runner", "widget-runner") });
+      return project.node("--require", "ts-node/register", "program.test.ts");
+    };
+    const passed = test(block.code);
+    assert.equal(passed.status, 0, passed.stdout + passed.stderr);
+    const failed = test(block.code.replace("replicas: 2", "replicas: 3"));
+    assert.equal(failed.status, 1);
+    assert.match(failed.stdout, /3 !== 2/);
+  });
 
   let played: ReturnType<typeof play> | undefined;
   /** The program in JavaScript on the package as npm installs it, played once for all tests. */
