@@ -91,7 +91,7 @@ export function specSchemaOf(resource: CustomResourceDefinition): JsonObject | u
   return isJsonObject(schema) ? schema : undefined;
 }
 
-const PLURAL_REMEDY = "Name it in lower case, for example plural: memcacheds.";
+const PLURAL_REMEDY = 'Write lower-case letters, digits and "-", for example plural: memcacheds.';
 
 function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefined {
   let complete = true;
@@ -115,7 +115,7 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   if (group) checkGroup(group, problem);
   const name = at(crd, "metadata", "name");
   if (plural && !DNS_LABEL.test(plural)) {
-    problem("spec.names.plural", `is "${plural}", not a name in lower case`, PLURAL_REMEDY);
+    problem("spec.names.plural", `is "${plural}", not a DNS label`, PLURAL_REMEDY);
   } else if (group && plural && name !== `${plural}.${group}`) {
     const remedy = `It must be the plural and the group: name: ${plural}.${group}.`;
     problem("metadata.name", name === undefined ? "is missing" : `is ${show(name)}`, remedy);
@@ -195,7 +195,8 @@ function checkVersion(version: JsonObject, field: string, problem: Report): void
   const status = statusSchemaOf(version);
   const statusField = `${schemaField}.properties.status`;
   if (status) checkStatusSchema(status, statusField, problem);
-  if (status && isSchema) checkConditions(status, statusField, problem);
+  // Argosy writes statuses in the stored version alone.
+  if (status && isSchema && version.storage === true) checkConditions(status, statusField, problem);
 }
 
 /** What would keep Argosy's own fields, {@link OWN_STATUS_FIELDS}, from being written. */
@@ -239,7 +240,7 @@ function checkConditions(status: JsonObject, field: string, problem: Report): vo
   if (!isJsonObject(conditions) || !isListByType(conditions)) return;
   const flaw = schemaChecker(conditions, "conditions")(LONGEST_CONDITIONS);
   if (flaw === undefined) return;
-  const remedy = "Leave it out, and Argosy adds it. Or write the fields of metav1.Condition.";
+  const remedy = "Leave conditions out, and Argosy adds the list. Or write the schema of metav1.Condition.";
   problem(
     `${field}.properties.conditions`,
     `does not take the conditions that Argosy writes: ${flaw}`,

@@ -45,19 +45,21 @@ describe("an operator's CRD", () => {
   const status = (schema: JsonObject) => widgetCrd({ versions: [widgetVersion({}, { status: schema })] });
   const size = (schema: JsonObject[string]) =>
     widgetCrd({ versions: [widgetVersion({}, { spec: { type: "object", properties: { size: schema } } })] });
-  /** Standard conditions, with these fields as well or instead. */
-  const conditions = (
+  /** The list of standard conditions, with these fields as well or instead. */
+  const conditionsSchema = (
     fields: Record<string, Json | undefined>,
     item: JsonObject = {},
     list: JsonObject = {},
-  ) => {
+  ): JsonObject => {
     const texts = ["type", "status", "reason", "message", "lastTransitionTime"].map((name) => [name, TEXT]);
     const all = { ...Object.fromEntries(texts), observedGeneration: { type: "integer" }, ...fields };
     const properties = Object.fromEntries(Object.entries(all).filter(([, schema]) => schema !== undefined));
     const items = { type: "object", properties, ...item } as JsonObject;
     const keys = { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] };
-    return status({ type: "object", properties: { conditions: { type: "array", items, ...keys, ...list } } });
+    return { type: "array", items, ...keys, ...list };
   };
+  const conditions = (...given: Parameters<typeof conditionsSchema>) =>
+    status({ type: "object", properties: { conditions: conditionsSchema(...given) } });
   it("may have an observed generation that is any number", () => {
     const schema = { type: "object", properties: { observedGeneration: { type: "number" } } };
     addFiles(folder, { "crd.yaml": status(schema) });
@@ -94,7 +96,7 @@ describe("an operator's CRD", () => {
     [
       "has a capital letter in the plural",
       widgetCrd({ names: { kind: "Widget", plural: "Widgets" } }),
-      /^spec\.names\.plural is "Widgets", not a name in lower case\. Name it in lower case/,
+      /^spec\.names\.plural is "Widgets", not a DNS label\. Write lower-case letters, digits and "-", for example/,
     ],
     [
       "has a merge key",
@@ -242,7 +244,7 @@ describe("an operator's CRD", () => {
     const complaintsOf = (content: JsonObject) => crdProblems(content).join("\n");
     assert.match(
       complaintsOf(conditions({ observedGeneration: undefined })),
-      /^\S+properties\.conditions does not take the conditions that Argosy writes: conditions\.0\.observedGeneration is not in the CRD's schema\. Leave it out, and Argosy adds it/,
+      /^\S+properties\.conditions does not take the conditions that Argosy writes: conditions\.0\.observedGeneration is not in the CRD's schema\. Leave conditions out, and Argosy adds the list\. /,
     );
     assert.match(
       complaintsOf(conditions({ lastUpdateTime: TEXT }, { required: ["type", "lastUpdateTime"] })),
@@ -260,12 +262,25 @@ describe("an operator's CRD", () => {
       complaintsOf(conditions({}, {}, { maxItems: 2 })),
       /conditions must NOT have more than 2 items/,
     );
+    // Statuses are written in the stored version alone.
+    const old = {
+      type: "object",
+      properties: { conditions: conditionsSchema({ observedGeneration: undefined }) },
+    };
+    const served = widgetVersion({ name: "v0", storage: false }, { status: old as JsonObject });
+    assert.deepEqual(crdProblems(widgetCrd({ versions: [widgetVersion(), served] })), []);
     // What is no schema is said once, and not checked against.
     assert.equal(crdProblems(conditions({ reason: { type: "text" } })).length, 1);
   });
 
   it("may have bounds that are excluded, as OpenAPI writes them", () => {
-    assert.deepStrictEqual(crdProblems(size({ type: "integer", minimum: 0, exclusiveMinimum: true })), []);
+    const bounded: JsonObject = { type: "integer", minimum: 0, exclusiveMinimum: true };
+    for (const schema of [
+      bounded,
+      { type: "array", items: bounded },
+      { additionalProperties: bounded, type: "object" },
+    ])
+      assert.deepStrictEqual(crdProblems(size(schema)), []);
   });
 
   it("needs no type where it keeps unknown fields", () => {
