@@ -27,14 +27,14 @@ export function checkSchema(schema: JsonObject, field: string, problem: Report):
   reportUntyped(schema, field, problem);
   ajv ??= new Ajv({ strict: false, allErrors: true });
   if (ajv.validateSchema(schema) === true) return;
-  const reported = new Set<string>();
+  const seen = new Set<string>();
   for (const { instancePath, message = "" } of ajv.errors ?? []) {
     const steps = instancePath.split("/").slice(1);
     const keyword = steps.at(-1) ?? "";
     // The first complaint about a value, or about a part of it, is the plainest: the next ones say that other forms do not fit either.
-    const isTold = [...reported].some((told) => `${told}/`.startsWith(`${instancePath}/`));
-    if (OF_OPENAPI.includes(keyword) || isTold) continue;
-    reported.add(instancePath);
+    if ([...seen].some((place) => `${place}/`.startsWith(`${instancePath}/`))) continue;
+    seen.add(instancePath);
+    if (OF_OPENAPI.includes(keyword)) continue;
     const value = steps.reduce<Json>((inner, step) => (inner as JsonObject)[unescaped(step)] as Json, schema);
     const place = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${unescaped(step)}`)).join("");
     problem(`${field}${place}`, ...(keyword === "type" ? noType(value) : noValue(value, message)));
