@@ -30,10 +30,10 @@ export const WAITS: Readonly<Record<string, string>> = {
 };
 
 /** What the garbage collector does before it removes a finalizer of its own. */
-const OF_COLLECTOR: Readonly<Record<string, string>> = {
-  orphan: "the garbage collector is removing its owner references from its children",
-  foregroundDeletion: "its children in the same namespace are deleted first",
-};
+const OF_COLLECTOR: ReadonlyMap<string, string> = new Map([
+  ["orphan", "the garbage collector is removing its owner references from its children"],
+  ["foregroundDeletion", "its children in the same namespace are deleted first"],
+]);
 
 /** Every finalizer of an object that is being deleted. */
 export function holdsOf(known: Known): Hold[] {
@@ -68,7 +68,7 @@ function reasonOf(finalizer: string, by: string, known: Known): Reason {
   }
   const absent = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
   if (absent !== undefined) return ofAbsentOperator(absent, finalizer, known);
-  const waitsFor = OF_COLLECTOR[finalizer];
+  const waitsFor = OF_COLLECTOR.get(finalizer);
   if (waitsFor !== undefined)
     return { waitsFor, remedy: "Wait for the garbage collector, or find out what holds up the children." };
   return {
@@ -123,7 +123,7 @@ function isOfHandler({ reason }: Condition): boolean {
 
 /** The field manager that owns a finalizer. */
 function whoPut(finalizer: string, { metadata }: KubernetesObject): string {
-  if (OF_COLLECTOR[finalizer] !== undefined) return "Kubernetes' garbage collector";
+  if (OF_COLLECTOR.has(finalizer)) return "Kubernetes' garbage collector";
   const owner = metadata.managedFields?.find(({ fieldsV1 }) => {
     const inMetadata = fieldsV1?.["f:metadata"];
     const finalizers = isRecord(inMetadata) ? inMetadata["f:finalizers"] : undefined;

@@ -315,6 +315,7 @@ describe("an explanation", () => {
         { operators: [], unreadable: [UNREADABLE] },
       ],
       ["a foreign one", "backup.example.com/keep", "velero", /velero has not removed its finalizer/],
+      ["a foreign one without a domain", "constructor", "velero", /velero has not removed its finalizer/],
       [
         "the garbage collector's",
         "foregroundDeletion",
