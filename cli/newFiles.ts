@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { foldersAbove } from "../definition/foldersAbove";
 
 /** @see writeNewFiles */
 export interface NewFilesOptions {
@@ -22,8 +23,13 @@ export function writeNewFiles(
   for (const [file, content] of files) {
     const target = path.join(folder, file);
     try {
-      const firstFolder = mkdirSync(path.dirname(target), { recursive: true });
+      const parent = path.dirname(target);
+      // Before the folders are made: if that fails half-way, the error does not say which were made.
+      const firstFolder = foldersAbove(parent).findLast(
+        (each) => !lstatSync(each, { throwIfNoEntry: false }),
+      );
       if (firstFolder !== undefined) made.push(firstFolder);
+      mkdirSync(parent, { recursive: true });
       writeFileSync(target, content, { flag: "wx", ...(mode !== undefined && { mode }) });
       made.push(target);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { checkCommand } from "../definition/commandOnPath";
 import { loadOperators } from "../definition/loadOperators";
@@ -163,8 +163,7 @@ async function write(source: Source, options: RecordOptions): Promise<number> {
     (value) => fakes.outside(value),
   );
   const { dir, base } = path.parse(file);
-  mkdirSync(dir, { recursive: true });
-  if (options.force) rewriteFile(file, made.text);
+  if (options.force && existsSync(file)) rewriteFile(file, made.text);
   else writeNewFiles(dir, [[base, made.text]]);
   const isRun = path.dirname(file) === fixtures && /\.ya?ml$/.test(file);
   tell(source, made, displayPath(file), isRun, options);
