@@ -1,9 +1,18 @@
-import { Document, isMap, visit } from "yaml";
+import { Document, isMap, isScalar, Scalar, visit } from "yaml";
 import { keptInteger } from "../runtime/json/json";
 
 /** For the library's `replacer`: integers of 64 bits are written as they were read. */
 export function exactly(_key: unknown, value: unknown): unknown {
   return keptInteger(value) ?? value;
+}
+
+/** Puts quotes around each key that would be a merge key without them, which the readers of YAML files refuse. */
+export function quoteMergeKeys(document: Document): void {
+  visit(document, {
+    Pair(_, { key }) {
+      if (isScalar(key) && key.value === "<<") key.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
 }
 
 /** A value as YAML, small objects on a line of their own, as people write them. */
@@ -18,5 +27,6 @@ export function yaml(value: unknown): string {
       if (seq.items.every((item) => !isMap(item))) seq.flow = true;
     },
   });
+  quoteMergeKeys(document);
   return document.toString({ lineWidth: 110, flowCollectionPadding: true });
 }
