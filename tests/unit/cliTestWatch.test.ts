@@ -79,6 +79,13 @@ export function reconcile() {
     const running = captured(() =>
       test(["widget"], options, controller.signal).catch((error: unknown) => error),
     );
+    let said = "";
+    const { write } = process.stderr;
+    // The original is put back by `captured`.
+    process.stderr.write = ((text: string) => {
+      said += text;
+      return write.call(process.stderr, text);
+    }) as typeof write;
     await asked(1);
     renameSync(path.join(root, "handlers/widget"), path.join(root, "elsewhere"));
     addFiles(root, {
@@ -86,14 +93,13 @@ export function reconcile() {
       "handlers/other/crd.yaml": widgetCrd(),
       "handlers/other/main.js": handler(1),
     });
-    await pause(600);
+    await eventually(() => assert.match(said, /There is no operator widget\. [\s\S]*waiting for an edit/));
     rmSync(path.join(root, "handlers/other"), { recursive: true });
     renameSync(path.join(root, "elsewhere"), path.join(root, "handlers/widget"));
     await asked(2);
     controller.abort(new Error("ended"));
-    const { result, stderr } = await running;
+    const { result } = await running;
     assert.equal((result as Error).message, "ended");
-    assert.match(stderr, /There is no operator widget\. [\s\S]*waiting for an edit/);
   });
 
   it("refuses the name of an operator that does not exist at the start", async () => {
