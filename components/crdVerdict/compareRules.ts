@@ -74,7 +74,7 @@ function includesAll(whole: Json | undefined, part: Json | undefined): boolean {
   return part.every((entry) => whole.some((other) => isDeepStrictEqual(entry, other)));
 }
 
-/** Whom a change of the keywords hits by which server-side apply tells who owns what, field by field. */
+/** Server-side apply uses some keywords to tell who owns which field. This is what a change of such a keyword does, and to whom. */
 const OWNERSHIP = "who applies the field runs into conflicts, or overwrites what others own in it";
 
 /** The values that a list of this type does not allow. */

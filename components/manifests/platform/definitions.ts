@@ -16,9 +16,7 @@ export function buildArgoEventsDefinitions({ argoEvents }: PlatformOptions): Man
 /** An object whose fields Argo's controllers check. */
 const ANY_OBJECT: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-/**
- * The same for an object that server-side apply replaces as a whole. So an applied specification keeps no rest of an earlier one.
- */
+/** The schema of an object with any fields, which server-side apply replaces as a whole: nothing of an earlier content is kept. */
 export const WHOLE_OBJECT: JsonObject = { ...ANY_OBJECT, "x-kubernetes-map-type": "atomic" };
 
 /** The column that the API server adds by itself only if there is no other one. */
