@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { stringify } from "yaml";
 import { formatStream } from "../../cli/render/output";
 import type { OperatorsArgs } from "../../components/arguments";
 import { POD_PARTS } from "../../components/manifests/pods";
@@ -11,7 +12,13 @@ import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 import { type Run, run } from "./support/program";
-import { operatorsProgram, type Sample, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+import {
+  crdOf,
+  operatorsProgram,
+  type Sample,
+  type SampleProgram,
+  sampleProgram,
+} from "./support/sampleOperators";
 
 const WEBHOOK = {
   endpoint: "/deploy",
@@ -28,6 +35,11 @@ const SAMPLES = [
   { name: "plain" },
   {
     name: "gear",
+    files: {
+      "crd.yaml": stringify(
+        crdOf("gear", { spec: { type: "object", properties: { a: { type: "string" } } } }),
+      ),
+    },
     on: {
       hook: {
         webhook: WEBHOOK,

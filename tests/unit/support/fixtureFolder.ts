@@ -6,8 +6,11 @@ import {
   removeFolder,
   widgetCrd,
   widgetDefinition,
+  widgetVersion,
   writeFolder,
 } from "../operatorFolder";
+
+const OPEN = { "x-kubernetes-preserve-unknown-fields": true };
 
 /** A fixture about an object of this metadata. */
 export const fixture = (fields: string, metadata = "name: a, uid: u, generation: 3") =>
@@ -29,7 +32,9 @@ export const handler = (answer: string) => `
 
 /** The folder of an operator with fixtures. */
 export class FixtureFolder {
-  readonly root = writeFolder({ "crd.yaml": widgetCrd() });
+  readonly root = writeFolder({
+    "crd.yaml": widgetCrd({ versions: [widgetVersion({}, { spec: { type: "object", ...OPEN } })] }),
+  });
 
   /** Runs all fixtures of the folder. @param fixtures files to add before, by their names */
   run(code: string, fixtures: Record<string, string>, more: Partial<OperatorDefinition> = {}) {
