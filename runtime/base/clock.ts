@@ -1,3 +1,8 @@
+/** The time of the machine's monotonic clock, in milliseconds. It runs on evenly when somebody sets the time of day. */
+export function monotonicNow(): number {
+  return performance.now();
+}
+
 /**
  * Waits for something, at most for this many milliseconds.
  * @param ms undefined: for ever

@@ -1,4 +1,7 @@
-import { cut } from "./text/cut";
+// Every reason of a failure and of a Warning.
+import { kindKey, type TypeMeta } from "./resource";
+import { cut } from "./text";
+import type { AwaitedList } from "./turn";
 
 /**
  * Why a reconcile failed, in the one word that the Ready condition, the Kubernetes Event and the metrics carry.
@@ -45,7 +48,7 @@ export const FAILURE_REASONS = [
 /** One of {@link FAILURE_REASONS}. */
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
-/** The reasons that a resync reports about a run that reports nothing itself. Nobody remembers what that run has applied. */
+/** The reasons that the dispatcher reports about a run that reports nothing itself. Nobody remembers what that run has applied. */
 export const UNREPORTED_RUN_REASONS: readonly string[] = [
   "RunFailed",
   "RunSuspended",
@@ -65,6 +68,7 @@ export const WARNING_REASONS = [
   "EventRefused",
   "FinalizeSkipped",
   "ForeignFinalizer",
+  "RunStopped",
   "StatusRefused",
   "UseCycle",
   "UsedKindMissing",
@@ -75,9 +79,10 @@ export const WARNING_REASONS = [
 /** One of {@link WARNING_REASONS}. */
 export type WarningReason = (typeof WARNING_REASONS)[number];
 
-/** What to do if the cluster does not serve a kind that an object needs. */
-export const MISSING_KIND_REMEDY =
-  "Install the software that provides the kind: the object is reconciled again as soon as the cluster serves it.";
+/** What to do if the cluster does not serve a kind that an object needs. @param when the object is reconciled again */
+export function missingKindRemedy(when = "as soon as the cluster serves it"): string {
+  return `Install the software that provides the kind: the object is reconciled again ${when}.`;
+}
 /** What to do if the cluster does not serve an operator's own kind any more, in the version that is watched. */
 export const UNSERVED_REMEDY =
   "The cluster does not serve this version of the kind: serve it again in its CustomResourceDefinition, or deploy the operator again.";
@@ -94,28 +99,42 @@ export class ReconcileFailure extends Error {
   readonly permanent: boolean;
   /** When to try again, in seconds, if the handler gave a time. */
   readonly retryAfterSeconds: number | undefined;
+  /** The list after which it is tried again at once. Undefined: none helps. */
+  readonly awaits: AwaitedList | undefined;
   /** The end of the handler's standard error meanwhile. */
   log: string;
 
   constructor(
     readonly reason: FailureReason,
     message: string,
-    options: { permanent?: boolean; retryAfterSeconds?: number; log?: string; cause?: unknown } = {},
+    options: {
+      permanent?: boolean;
+      retryAfterSeconds?: number | undefined;
+      awaits?: AwaitedList | undefined;
+      log?: string;
+      cause?: unknown;
+    } = {},
   ) {
     super(cut(message, LONGEST_MESSAGE), { cause: options.cause });
     this.name = "ReconcileFailure";
     this.permanent = options.permanent ?? false;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.awaits = options.awaits;
     this.log = options.log ?? "";
   }
 }
 
 /** The failure of an object that needs a kind that the cluster does not serve. @param why the rest of the sentence */
-export function kindMissing(
-  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
-  why: string,
-  remedy = MISSING_KIND_REMEDY,
-): ReconcileFailure {
-  const message = `the cluster serves no kind ${kind} (${apiVersion}), ${why}. ${remedy}`;
-  return new ReconcileFailure("KindMissing", message, { retryAfterSeconds: 30 });
+export function kindMissing(type: TypeMeta, why: string, remedy = missingKindRemedy()): ReconcileFailure {
+  const message = `the cluster serves no kind ${type.kind} (${type.apiVersion}), ${why}. ${remedy}`;
+  const awaits = { kind: kindKey(type) };
+  return new ReconcileFailure("KindMissing", message, { retryAfterSeconds: 30, awaits });
+}
+
+/** The custom resource was deleted, or is being deleted, while it was handled. */
+export class ObjectGoneError extends Error {
+  constructor() {
+    super("the object is gone");
+    this.name = "ObjectGoneError";
+  }
 }

@@ -1,6 +1,6 @@
-import { ReconcileFailure } from "../failure";
-import { writeJson } from "../json/json";
-import { CUT, cut } from "../text/cut";
+import { ReconcileFailure } from "./failure";
+import { writeJson } from "./json";
+import { CUT, cut } from "./text";
 
 /** The most characters of a handler's output that a sentence quotes. */
 const LONGEST_QUOTE = 80;

@@ -1,4 +1,4 @@
-import { isRecord, isText } from "../json/json";
+import { isRecord, isText } from "./json";
 import { groupOf, type KubernetesObject } from "./objects";
 
 /** The kinds of one API group that can be listed and watched, by scope. */
@@ -16,29 +16,15 @@ interface GroupKinds {
 export const BUILT_IN_KINDS: Readonly<Record<string, GroupKinds>> = {
   "": {
     namespaced: [
-      "ConfigMap",
-      "Endpoints",
-      "Event",
-      "LimitRange",
-      "PersistentVolumeClaim",
-      "Pod",
-      "PodTemplate",
-      "ReplicationController",
-      "ResourceQuota",
-      "Secret",
-      "Service",
-      "ServiceAccount",
+      ...["ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolumeClaim", "Pod", "PodTemplate"],
+      ...["ReplicationController", "ResourceQuota", "Secret", "Service", "ServiceAccount"],
     ],
     cluster: ["ComponentStatus", "Namespace", "Node", "PersistentVolume"],
   },
   "admissionregistration.k8s.io": {
     cluster: [
-      "MutatingAdmissionPolicy",
-      "MutatingAdmissionPolicyBinding",
-      "MutatingWebhookConfiguration",
-      "ValidatingAdmissionPolicy",
-      "ValidatingAdmissionPolicyBinding",
-      "ValidatingWebhookConfiguration",
+      ...["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration"],
+      ...["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"],
     ],
   },
   "apiextensions.k8s.io": { cluster: ["CustomResourceDefinition"] },
@@ -76,9 +62,6 @@ export const BUILT_IN_KINDS: Readonly<Record<string, GroupKinds>> = {
   },
   "storagemigration.k8s.io": { cluster: ["StorageVersionMigration"] },
 };
-
-/** The API group of roles and of their bindings. */
-export const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 /** Whether a kind, or an object that nobody has checked, is that of Secrets, which have rules of their own. */
 export function isSecretKind({
@@ -161,13 +144,6 @@ const FREELY_NAMED = [
  */
 export function hasDnsNames(apiVersion: string, kind: string): boolean {
   return isNamespaced(apiVersion, kind) === true && !FREELY_NAMED.includes(kind);
-}
-
-/** The API groups of Kubernetes' own that have this kind: ["apps"] for "Deployment", [] for an unknown one. */
-export function groupsOfKind(kind: string): string[] {
-  return Object.keys(BUILT_IN_KINDS).filter(
-    (group) => isNamespaced(group === "" ? "v1" : `${group}/v1`, kind) !== undefined,
-  );
 }
 
 function englishPlural(word: string): string {

@@ -1,3 +1,6 @@
+// Every label, annotation, finalizer and field manager.
+import { fnv64 } from "./json";
+
 /** The prefix of all of Argosy's labels, annotations and finalizers. */
 export const DOMAIN = "argosy.dev";
 
@@ -27,6 +30,12 @@ export const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
 export const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
 /** On an object of which a cluster can have only one: the Pulumi program that made it, as "organization/project/stack". */
 export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
+/** The annotation in which `kubectl apply` keeps the applied manifest. Everything in it is in the object too. */
+export const LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
+/** On the Warning Event of a failure: the number of the next try, as the request to the handler will have it. */
+export const NEXT_ATTEMPT_ANNOTATION = `${DOMAIN}/next-attempt`;
+/** On the same Event: the time, in RFC 3339, by which the next try comes even if nothing changes. Absent if none comes then. */
+export const NEXT_TRY_ANNOTATION = `${DOMAIN}/next-try`;
 
 /** On every child: the identity of the operator that applied it. */
 export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
@@ -35,14 +44,17 @@ export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
  * no owner reference is possible: see `provenOwner`.
  */
 export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
-/** On a child that can have no owner reference: "namespace/name" of its custom resource. */
+/**
+ * On every child, Memory and Workflow of a custom resource: the first hexadecimal digit of the hash of the resource's uid. A list with
+ * a selector of this label has all that belongs to a part of the custom resources. See {@link ownerRangeOf}.
+ */
+export const OWNER_RANGE_LABEL = `${DOMAIN}/owner-range`;
+/** On a child that can have no owner reference: its custom resource, as "Kind.group/namespace/name". See `ownerMark`. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
 /** On a child of an object that is itself a child: how many objects in a row led to it. See `levelOf`. */
 export const LEVEL_ANNOTATION = `${DOMAIN}/level`;
-/**
- * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, separated by commas.
- */
-export const PREDECESSOR_UIDS_ANNOTATION = `${DOMAIN}/predecessor-uids`;
+/** On a Workflow that the dispatcher has made: why, and what tells it from all others. Its name follows from that. */
+export const RUN_ANNOTATION = `${DOMAIN}/run`;
 
 /** On an object that was created from an event: the event's name in `on`. */
 export const EVENT_LABEL = `${DOMAIN}/event`;
@@ -50,7 +62,7 @@ export const EVENT_LABEL = `${DOMAIN}/event`;
 /** On a Secret: the identity of the operator whose custom resources may use it by its name. */
 export const USED_BY_LABEL = `${DOMAIN}/used-by`;
 
-/** On every Workflow, every Memory and every service account of an operator: the operator's identity. */
+/** On every Workflow and every Memory, on the service accounts and the CRD of an operator: the operator's identity. */
 export const OPERATOR_LABEL = `${DOMAIN}/operator`;
 /** On each of our Workflows that is about one custom resource: that resource's uid. */
 export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
@@ -92,10 +104,17 @@ export function identityOf({ installation, name }: OperatorIdentity): string {
   return `${installation}.${name}`;
 }
 
-/** The operator of which {@link identityOf} made the word. Undefined for any other word. */
-export function identityIn(word: string): OperatorIdentity | undefined {
-  const [, installation, name] = /^([^.]+)\.([^.]+)$/.exec(word) ?? [];
-  return installation === undefined || name === undefined ? undefined : { installation, name };
+/**
+ * The value of {@link OWNER_RANGE_LABEL}: "0" to "f". Kubernetes divides objects by the same hash for `shardRange(object.metadata.uid,
+ * ...)` (KEP-5866; apimachinery, pkg/sharding/hash.go), so a sixteenth of its range of hashes is one digit.
+ */
+export function ownerRangeOf(uid: string): string {
+  return fnv64(uid).slice(0, 1);
+}
+
+/** The labels of a Workflow that is about the custom resource with this uid. */
+export function objectLabelsOf(uid: string): Record<string, string> {
+  return { [OBJECT_UID_LABEL]: uid, [OWNER_RANGE_LABEL]: ownerRangeOf(uid) };
 }
 
 /** What every field manager of every operator begins with. */
@@ -104,11 +123,6 @@ export const MANAGER_PREFIX = "argosy/";
 /** The field manager with which an operator applies children and status. */
 export function fieldManagerOf(operator: OperatorIdentity): string {
   return `${MANAGER_PREFIX}${identityOf(operator)}`;
-}
-
-/** The field manager with which an operator applies finalizers, beside {@link fieldManagerOf}. */
-export function finalizerManagerOf(operator: OperatorIdentity): string {
-  return `${fieldManagerOf(operator)}/finalizer`;
 }
 
 /** The finalizer on a custom resource whose handler must be asked before the object goes. */
@@ -121,21 +135,22 @@ export function elsewhereFinalizerOf(operator: OperatorIdentity): string {
   return `elsewhere.${DOMAIN}/${identityOf(operator)}`;
 }
 
+/** The field manager with which an operator applies one of its finalizers: another one than {@link fieldManagerOf}. */
+export function finalizerManagerOf(finalizer: string): string {
+  return `${MANAGER_PREFIX}${finalizer}`;
+}
+
 /** Both finalizers of an operator. */
 export function finalizersOf(operator: OperatorIdentity): string[] {
   return [finalizerOf(operator), elsewhereFinalizerOf(operator)];
 }
 
-const LEASE_PREFIX = "argosy-";
-
-/** The Lease by which the replicas of an operator's runner agree on a leader. */
+/**
+ * The Lease by which the replicas of an operator's runner agree on a leader. With a dot and a range of {@link OWNER_RANGE_LABEL}
+ * behind it, as in "argosy-argosy.memcached.0-7", it would be that of a part of the objects: no operator's own Lease has a second dot.
+ */
 export function leaseNameOf(operator: OperatorIdentity): string {
-  return `${LEASE_PREFIX}${identityOf(operator)}`;
-}
-
-/** The operator whose Lease has this name. Undefined if it is not the name of an operator's Lease. */
-export function operatorOfLease(lease: string): OperatorIdentity | undefined {
-  return lease.startsWith(LEASE_PREFIX) ? identityIn(lease.slice(LEASE_PREFIX.length)) : undefined;
+  return `argosy-${identityOf(operator)}`;
 }
 
 /** The identities that an operator had before it was renamed, in the order in which its definition gives them. */
@@ -155,7 +170,7 @@ export function allIdentitiesOf(operator: OperatorNames): readonly [OperatorIden
  * The API group of an installation's Memory objects: "argosy.dev" for the installation "argosy", "shop.argosy.dev" for "shop". So
  * each program of a cluster has a CRD of its own, and does not remove another program's with its own.
  */
-export function memoryGroupOf({ installation }: Pick<OperatorIdentity, "installation">): string {
+export function memoryGroupOf({ installation }: { readonly installation: string }): string {
   return installation === DEFAULT_INSTALLATION ? DOMAIN : `${installation}.${DOMAIN}`;
 }
 

@@ -1,4 +1,6 @@
-import { isRecord } from "../json/json";
+// The types of Kubernetes objects. resource.ts and kinds.ts: their kinds.
+import { isRecord } from "./json";
+import { LAST_APPLIED_ANNOTATION } from "./names";
 
 /** Any value that JSON can carry. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -68,12 +70,16 @@ export interface KubernetesObject extends Manifest {
   metadata: ObjectMeta & { uid: string; resourceVersion: string };
 }
 
-/** A standard condition (`metav1.Condition`). */
-export interface Condition {
+/** A condition as the engine or a handler states it, without the fields that the engine adds to each. */
+export interface Statement {
   type: string;
   status: "True" | "False" | "Unknown";
   reason: string;
   message: string;
+}
+
+/** A standard condition (`metav1.Condition`). */
+export interface Condition extends Statement {
   /** RFC 3339. Changes only when `status` does. */
   lastTransitionTime: string;
   /** The `metadata.generation` that this condition is about. */
@@ -205,4 +211,13 @@ export function timeOf(date: Date): string {
 /** The same with microseconds (`metav1.MicroTime`). We know only milliseconds. */
 export function microTimeOf(date: Date): string {
   return date.toISOString().replace("Z", "000Z");
+}
+
+/** The same metadata without the annotation of `kubectl apply`. */
+export function withoutLastApplied<Metadata extends Pick<ObjectMeta, "annotations">>(
+  metadata: Metadata,
+): Metadata {
+  if (metadata.annotations?.[LAST_APPLIED_ANNOTATION] === undefined) return metadata;
+  const { [LAST_APPLIED_ANNOTATION]: _, ...annotations } = metadata.annotations;
+  return { ...metadata, annotations };
 }

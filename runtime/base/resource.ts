@@ -1,10 +1,14 @@
 import { groupOf, type ObjectName } from "./objects";
 
-/** A kind as the API serves it. */
-export interface Resource {
+/** A kind in one version of its group (`metav1.TypeMeta`). */
+export interface TypeMeta {
   /** "apps/v1", "v1" */
   readonly apiVersion: string;
   readonly kind: string;
+}
+
+/** A kind as the API serves it. */
+export interface Resource extends TypeMeta {
   /** "deployments" */
   readonly plural: string;
   readonly namespaced: boolean;
@@ -29,7 +33,7 @@ export function resourcePath(resource: Resource, name: Partial<ObjectName>, subr
  */
 export function scopesOf(
   namespaces: "all" | readonly string[],
-  { namespaced }: Pick<Resource, "namespaced">,
+  { namespaced }: Resource,
 ): readonly (string | undefined)[] {
   return namespaces === "all" || !namespaced ? [undefined] : namespaces;
 }
@@ -45,8 +49,19 @@ export function isServedAlike(one: Resource, other: Resource): boolean {
 }
 
 /** A kind as one word: "apps/v1/Deployment". */
-export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
+export function kindKey({ apiVersion, kind }: TypeMeta): string {
   return `${apiVersion}/${kind}`;
+}
+
+/** Whether a text is what {@link kindKey} gives of a kind that an API server may serve. */
+export function isKindKey(text: string): boolean {
+  return /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/.test(text);
+}
+
+/** A kind in whatever version, as kubectl takes it: "Deployment.apps", "ConfigMap" of the core group. */
+export function groupKind({ apiVersion, kind }: TypeMeta): string {
+  const group = groupOf(apiVersion);
+  return group ? `${kind}.${group}` : kind;
 }
 
 /** Whether two words of {@link kindKey} name one kind. The versions of a group have the same objects. */
@@ -56,7 +71,7 @@ export function isSameKind(one: string, other: string): boolean {
 }
 
 /** The kind of which {@link kindKey} made the word. */
-export function kindOfKey(key: string): { readonly apiVersion: string; readonly kind: string } {
+export function kindOfKey(key: string): TypeMeta {
   const slash = key.lastIndexOf("/");
   return { apiVersion: key.slice(0, Math.max(slash, 0)), kind: key.slice(slash + 1) };
 }

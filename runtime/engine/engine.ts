@@ -1,29 +1,18 @@
-import { UNSERVED_REMEDY } from "../failure";
+// One operator, from start to stop. Begin here.
+import { UNSERVED_REMEDY } from "../base/failure";
+import { apiVersionOf, keyOf, type ObjectName } from "../base/objects";
 import type { DueSchedule } from "../handler/contract";
 import { HandlerPool } from "../handler/handlerPool";
-import { awaitKind } from "../kubernetes/awaitKind";
 import { KubernetesClient } from "../kubernetes/client";
+import { awaitKind } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
-import { apiVersionOf, keyOf, type ObjectName } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { leaseApi } from "../leadership/lease";
 import { NotLeadingError } from "../leadership/term";
-import { leaseNameOf } from "../names";
 import type { ReconcileReport } from "../reconcile/report";
-import { ReconcileRequests } from "../reconcile/requests";
 import type { TrialResult } from "../reconcile/trial";
-import { Alarms } from "../work/alarms";
-import { Arrivals } from "../work/arrivals";
-import { Resync } from "../work/resync";
-import { Triggers } from "../work/triggers";
-import { Workers } from "../work/workers";
-import { type KeyState, WorkQueue } from "../work/workQueue";
+import type { KeyState } from "../when/workQueue";
+import { compose, type Parts } from "./compose";
 import type { EngineOptions } from "./engineOptions";
-import { Leading } from "./leading";
 import { Metrics } from "./metrics";
-import { ObjectWork } from "./objectWork";
-import { newParts, type Parts } from "./parts";
-import { Wakeups } from "./wakeups";
 
 /** An object of an operator, and the state of the work on it. */
 export interface ObjectState extends ObjectName, KeyState {
@@ -32,97 +21,39 @@ export interface ObjectState extends ObjectName, KeyState {
 }
 
 /**
- * For each handler that may be asked at once, at most this many objects may be between the handler's answer and the end of their
- * writes. Their answers are held in memory.
- */
-const AT_WORK_FOR_EACH_HANDLER = 16;
-
-/**
- * How often a change of an object that we do not own may lead to a run. Custom resources change when somebody wants something.
- * The status of a Deployment changes many times in a roll-out, and other kinds change for ever.
- */
-const RATE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
-
-/**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches
  * from the start, so that a standby is warm.
  *
- * This file puts the parts together. Each part's guarantees are in its own module.
+ * This class begins and ends the parts, which `compose` puts together. Each part's guarantees are in its own module.
  */
 export class Engine {
   readonly metrics: Metrics;
   private readonly client: KubernetesClient;
-  private readonly pool: HandlerPool;
-  private readonly queue: WorkQueue;
-  private readonly workers: Workers;
-  private readonly triggers: Triggers;
-  private readonly resync: Resync;
-  private readonly wakeups: Wakeups;
-  private readonly work: ObjectWork;
-  private readonly requests = new ReconcileRequests();
-  /** When schedules of objects are due. */
-  private readonly alarms: Alarms;
+  /** Undefined if runs in pods ask the handler. */
+  private readonly pool: HandlerPool | undefined;
   private readonly stopping = new AbortController();
   private readonly notice = (text: string): void => this.options.onNotice?.(text);
   /** Undefined until the custom resource's kind is known. */
   private parts: Parts | undefined;
-  private leading: Leading | undefined;
 
   constructor(private readonly options: EngineOptions) {
     const { operator, connection, transport } = options;
     this.metrics = this.newMetrics();
-    if (options.traces) this.metrics.observeTraces(options.traces.figures);
-    this.client = new KubernetesClient(connection, (request) => this.metrics.requested(request));
-    this.pool = new HandlerPool({
-      transport,
-      timeoutMs: options.timeoutMs ?? operator.timeoutSeconds * 1000,
-      most: operator.concurrency,
-      onStart: () => this.metrics.handlerStarted(),
-      onFailure: ({ reason }) => this.metrics.handlerFailed(reason),
-      onLateAnswer: () => this.metrics.answeredLate(),
-    });
-    const resyncMs = operator.resyncSeconds * 1000;
-    this.queue = new WorkQueue({
-      longestWaitMs: resyncMs,
-      ...(operator.watch && { rateLimit: RATE_OF_OTHERS }),
-    });
-    this.workers = new Workers({
-      queue: this.queue,
-      concurrency: operator.concurrency,
-      mostAtWork: operator.concurrency * AT_WORK_FOR_EACH_HANDLER,
-      work: (key, attempt, leave) => this.work.do(key, attempt, leave),
-    });
-    this.triggers = new Triggers({ queue: this.queue, wake: () => this.workers.wake() });
-    this.alarms = new Alarms({
-      // A schedule that is due waits for no backoff. A new term begins with a look at every object.
-      onDue: (key) => this.isLeading && this.triggers.add(key, "routine"),
-    });
-    const { client, queue, triggers, requests, alarms, metrics } = this;
-    const shared = {
-      ...options,
-      queue,
-      triggers,
-      arrivals: new Arrivals(),
-      requests,
-      alarms,
-      parts: () => this.knownParts(),
-      isActive: () => this.isLeading,
-      notice: this.notice,
-    };
-    this.wakeups = new Wakeups(shared);
-    this.work = new ObjectWork({
-      ...shared,
-      client,
-      metrics,
-      term: () => this.leading?.term,
-      stopping: this.stopping.signal,
-    });
-    this.resync = new Resync({
-      periodMs: resyncMs,
-      relist: () => this.wakeups.relist(),
-      keys: () => this.wakeups.names().map(keyOf),
-      add: (key, afterMs) => this.triggers.add(key, "routine", afterMs),
-    });
+    if (options.traces) this.metrics.observeTraces(options.traces);
+    this.client = new KubernetesClient(connection, ({ method, code }) =>
+      this.metrics.requests.inc({ method, code: String(code) }),
+    );
+    this.pool =
+      transport &&
+      new HandlerPool({
+        transport,
+        isFunction: "function" in operator.handler,
+        timeoutMs: options.timeoutMs ?? operator.timeoutSeconds * 1000,
+        most: operator.concurrency,
+        onStart: () => this.metrics.handlerStarts.inc(),
+        onFailure: ({ reason }) => this.metrics.handlerFailures.inc({ reason }),
+        onLateAnswer: () => this.metrics.lateAnswers.inc(),
+      });
   }
 
   /**
@@ -137,10 +68,10 @@ export class Engine {
     const apiVersion = apiVersionOf(customResource);
     const resource = await awaitKind(this.client, apiVersion, customResource.kind, { signal, onWait });
     signal.throwIfAborted();
-    this.parts = this.newParts(resource);
-    this.leading = this.newLeading(this.parts);
-    await this.parts.watches.start();
-    this.leading.start();
+    const interrupted = (kind: string, error: Error) => this.interrupted(kind, error);
+    this.parts = compose(this.options, resource, this.client, this.pool, this.metrics, interrupted);
+    await Promise.all([this.parts.watches.startWatching(), this.parts.dispatcher?.startWatching()]);
+    this.parts.leading.start();
   }
 
   /**
@@ -152,30 +83,35 @@ export class Engine {
    */
   async stop(graceMs?: number): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
-    await this.leading?.stop(graceMs);
-    this.queue.clear();
-    this.alarms.clear();
-    await Promise.all([this.parts?.watches.stop(), this.pool.close()]);
+    await this.parts?.leading.stop(graceMs);
+    this.parts?.queue.clear();
+    this.parts?.alarms.end();
+    await Promise.all([
+      this.parts?.watches.stopWatching(),
+      this.parts?.dispatcher?.stopWatching(),
+      this.pool?.close(),
+    ]);
     this.client.close();
   }
 
   /** Whether this process leads and reconciles. */
   get isLeading(): boolean {
-    return this.leading?.isLeading ?? false;
+    return this.parts?.leading.isLeading ?? false;
   }
 
   /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
   get leader(): string | undefined {
-    return this.leading?.leader;
+    return this.parts?.leading.leader;
   }
 
   /** Every object that is known now, for people to look at. */
   objects(): ObjectState[] {
-    const { watches } = this.parts ?? {};
-    return (watches?.names() ?? []).map((name) => ({
+    if (!this.parts) return [];
+    const { watches, alarms, queue } = this.parts;
+    return watches.names().map((name) => ({
       ...name,
-      uid: watches?.objects.uidOf(name),
-      ...this.alarms.withAlarm(keyOf(name), this.queue.stateOf(keyOf(name))),
+      uid: watches.objects.uidOf(name),
+      ...queue.stateOf(keyOf(name), alarms.dueInMs(keyOf(name))),
     }));
   }
 
@@ -186,8 +122,9 @@ export class Engine {
    * @throws Error if the objects' kind is not known yet
    */
   hint(name: ObjectName): boolean {
-    const isAccepted = this.triggers.accepts(keyOf(name));
-    if (isAccepted) this.wakeups.reread(keyOf(name), "hint");
+    const { wakeups, emit } = this.knownParts();
+    const isAccepted = wakeups.hasRoomFor(keyOf(name));
+    if (isAccepted) emit({ kind: "hinted", key: keyOf(name) });
     return isAccepted;
   }
 
@@ -204,8 +141,9 @@ export class Engine {
    */
   async reconcileNow(name: ObjectName, due?: DueSchedule): Promise<ReconcileReport> {
     if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();
-    const report = this.requests.ask(keyOf(name), due);
-    this.wakeups.reread(keyOf(name), "request");
+    const { requests, emit } = this.knownParts();
+    const report = requests.ask(keyOf(name), due);
+    emit({ kind: "requested", key: keyOf(name) });
     return report;
   }
 
@@ -216,7 +154,9 @@ export class Engine {
    * @throws Error if the example is not such an object; ReconcileFailure if the handler fails, or its answer would be refused
    */
   async tryHandler(object: unknown, used: unknown = {}): Promise<TrialResult> {
-    return this.knownParts().trials.run(object, used);
+    const { trials } = this.knownParts();
+    if (!trials) throw new Error("runs in pods try the handler");
+    return trials.run(object, used);
   }
 
   /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */
@@ -228,8 +168,13 @@ export class Engine {
    * The handler's files have changed. Work in progress ends with the old files, and every object is reconciled with the new ones.
    */
   renewHandler(): void {
-    this.pool.renew();
-    for (const name of this.parts?.watches.names() ?? []) this.triggers.add(keyOf(name), "change");
+    this.pool?.renew();
+    this.parts?.standing?.renew();
+    this.parts?.emit({ kind: "handler renewed" });
+  }
+
+  private get leadersParts(): Parts | undefined {
+    return this.isLeading ? this.parts : undefined;
   }
 
   private knownParts(): Parts {
@@ -238,63 +183,22 @@ export class Engine {
     return this.parts;
   }
 
-  private newParts(resource: Resource): Parts {
-    const { client, pool, metrics, wakeups } = this;
-    const { operator, namespace, recorder, usedPollMs, identity, instance = identity } = this.options;
-    return newParts({
-      resource,
-      client,
-      pool,
-      metrics,
-      operator,
-      namespace,
-      recorder,
-      instance,
-      usedPollMs,
-      listener: wakeups,
-      isActive: () => this.isLeading,
-      onInterruption: (kind, error) => this.interrupted(kind, error),
-      notice: this.notice,
-    });
-  }
-
-  private newLeading({ watches, outbox, orphans }: Parts): Leading {
-    const { client, queue, workers, pool: handlers, resync, requests, wakeups, notice } = this;
-    const { operator, namespace, identity, leaseSeconds } = this.options;
-    return new Leading({
-      client,
-      queue,
-      workers,
-      handlers,
-      resync,
-      requests,
-      wakeups,
-      watches,
-      outbox,
-      orphans,
-      lease: leaseApi(client, namespace, leaseNameOf(operator)),
-      identity,
-      notice,
-      leaseSeconds,
-    });
-  }
-
   private newMetrics(): Metrics {
     return new Metrics(this.options.operator.name, {
       // A standby collects changes too, for the term that it may get.
-      queueDepth: () => (this.isLeading ? this.queue.depth : 0),
-      queueOldestSeconds: () => (this.isLeading ? this.queue.oldestMs / 1000 : 0),
-      failing: () => (this.isLeading ? this.queue.failing : 0),
-      contested: () => this.triggers.contested,
-      active: () => this.workers.keys.size,
-      handlerProcesses: () => this.pool.size,
+      queueDepth: () => (this.leadersParts?.queue.depth ?? 0) + (this.leadersParts?.dispatcher?.depth ?? 0),
+      queueOldestSeconds: () => (this.leadersParts?.queue.oldestMs ?? 0) / 1000,
+      failing: () => this.leadersParts?.queue.failing ?? 0,
+      contested: () => this.parts?.contests.children.size ?? 0,
+      active: () => this.parts?.workers.keys.size ?? 0,
+      handlerProcesses: () => this.pool?.size ?? 0,
       children: () => this.parts?.watches.children.size ?? 0,
       isLeader: () => this.isLeading,
     });
   }
 
   private interrupted(kind: string, error: Error): void {
-    this.metrics.watchInterrupted(kind);
+    this.metrics.watchInterruptions.inc({ kind });
     // If any other kind is not served, the objects that need it say what to do.
     const isOwn = kind === this.options.operator.customResource.kind;
     const remedy = isOwn && isApiError(error, 404) ? `. ${UNSERVED_REMEDY}` : "";

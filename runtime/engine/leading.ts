@@ -1,34 +1,19 @@
-import type { Orphans } from "../children/orphans";
-import type { HandlerPool } from "../handler/handlerPool";
+// What a process does only while it leads.
+import { within } from "../base/clock";
+import { keyOf } from "../base/objects";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isRightMissing } from "../kubernetes/errors";
-import { keyOf } from "../kubernetes/objects";
-import { Leadership, type LeadershipOptions } from "../leadership/leadership";
+import { Leadership } from "../leadership/leadership";
+import type { LeaseApi } from "../leadership/lease";
 import { NotLeadingError, type Term } from "../leadership/term";
-import { within } from "../limits/within";
-import type { Outbox } from "../outbox/outbox";
-import type { ReconcileRequests } from "../reconcile/requests";
-import type { Resync } from "../work/resync";
-import type { Workers } from "../work/workers";
-import type { WorkQueue } from "../work/workQueue";
-import type { Wakeups } from "./wakeups";
-import type { Watches } from "./watches";
-
-/** The parts that begin and end with each term, and the options with which {@link Leading} stands for election. */
-export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "identity" | "leaseSeconds"> {
-  readonly client: KubernetesClient;
-  readonly queue: WorkQueue;
-  readonly workers: Workers;
-  readonly handlers: Pick<HandlerPool, "abandon">;
-  readonly resync: Resync;
-  readonly requests: ReconcileRequests;
-  readonly watches: Pick<Watches, "refreshObjects">;
-  readonly outbox: Outbox;
-  /** Undefined if the objects are not ours. */
-  readonly orphans: Orphans | undefined;
-  readonly wakeups: Pick<Wakeups, "beginTerm" | "takeOver">;
-  readonly notice: (text: string) => void;
-}
+import type { Emit } from "../observe/news";
+import type { StandingAnswers } from "../reconcile/standingAnswers";
+import type { Outbox } from "../report/outbox";
+import type { Resync } from "../when/resync";
+import type { Workers } from "../when/workers";
+import type { WorkQueue } from "../when/workQueue";
+import type { ReconcileRequests } from "./objectWork";
+import type { Orphans } from "./orphans";
 
 /** The last writes may take this long when the engine stops. An API server that is away must not hold up the stop. */
 const LAST_WRITES_GRACE_MS = 3_000;
@@ -61,11 +46,40 @@ export class Leading {
   /** Objects that another process still works on. Undefined before the custom resources were listed in the term. */
   private blocked: ReadonlySet<string> | undefined;
 
-  constructor(private readonly options: LeadingOptions) {
-    const { lease, identity, leaseSeconds, notice } = options;
+  constructor(
+    private readonly parts: {
+      readonly client: KubernetesClient;
+      readonly lease: LeaseApi;
+      /** Who this process is: unique among the operator's replicas. */
+      readonly identity: string;
+      /** How long a lease holds without renewal, in seconds. @default 15 */
+      readonly leaseSeconds: number | undefined;
+      /** See `EngineOptions.program`. Undefined: the Lease gets no mark. */
+      readonly program: string | undefined;
+      /** Undefined if the handler is asked in every reconcile. */
+      readonly standing: StandingAnswers | undefined;
+      /** The keys of all objects. */
+      readonly keys: () => readonly string[];
+      readonly queue: WorkQueue;
+      readonly workers: Workers;
+      /** Kills the handlers that are at work. */
+      readonly abandon: (reason: Error) => void;
+      readonly resync: Resync;
+      readonly requests: ReconcileRequests;
+      /** Lists what must not be older than the term. If that fails or takes long, each object is read before it is reconciled. */
+      readonly refresh: () => Promise<unknown>;
+      readonly outbox: Outbox;
+      /** Undefined if the objects are not ours. */
+      readonly orphans: Orphans | undefined;
+      readonly emit: Emit;
+      readonly notice: (text: string) => void;
+    },
+  ) {
+    const { lease, identity, leaseSeconds, program, notice } = parts;
     this.leadership = new Leadership({
       lease,
       identity,
+      program,
       onLeading: (term) => void this.begin(term),
       onLost: () => this.end(),
       onStandby: (leader) =>
@@ -96,13 +110,18 @@ export class Leading {
     return this.leadership.term;
   }
 
+  /** This program has looked at every object. Only its own next process reads that. @param exceptions see `StandingAnswers` */
+  markAsked(exceptions: readonly string[]): void {
+    void this.leadership.markAsked(exceptions);
+  }
+
   /**
    * Begins no new work, ends the work in progress, and writes what is still to be reported. Then another process may lead.
    * Without the work in progress, that takes at most eight seconds and the requests about the Lease.
    * @param graceMs how long work in progress may take, in milliseconds. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
-    const { resync, workers, requests, outbox, orphans } = this.options;
+    const { resync, workers, requests, outbox, orphans } = this.parts;
     const { term } = this;
     this.isStopping = true;
     resync.stop();
@@ -128,31 +147,33 @@ export class Leading {
 
   private async begin(term: Term): Promise<void> {
     const { signal } = term;
-    const { queue, workers, handlers, resync, requests, watches, outbox, orphans, wakeups, notice } =
-      this.options;
+    const { queue, workers, abandon, resync, requests, refresh, outbox, orphans, emit, notice } = this.parts;
+    const { standing, keys } = this.parts;
     // The answers of running handlers can no longer be applied, and another process will soon ask its own handler about the same
     // objects. No handler is asked after this, because the term has ended.
-    signal.addEventListener("abort", () => handlers.abandon(signal.reason));
+    signal.addEventListener("abort", () => abandon(signal.reason));
     if (this.isStopping) return;
     requests.open();
     notice("leading");
     this.blocked = undefined;
     const blocked = new Set(this.leadership.blockedKeys);
-    await watches.refreshObjects();
+    await refresh();
     if (term.hasEnded || this.isStopping) return;
     this.blocked = blocked;
-    const client = this.options.client.with({ class: "tell", signal });
+    const client = this.parts.client.with({ class: "later", flow: "reports", signal });
     outbox.open((name) => client.with({ fence: () => term.assert(keyOf(name)) }));
     orphans?.open(client.with({ fence: () => term.assert() }));
     this.block();
     queue.restartWaiting();
-    wakeups.beginTerm();
+    standing?.beginTerm(this.leadership.exceptions, keys());
+    // A look at every object finds whatever happened since.
+    emit({ kind: "term begun" });
     resync.start();
     workers.start();
   }
 
   private end(): void {
-    const { queue, workers, resync, requests, outbox, orphans, notice } = this.options;
+    const { queue, workers, resync, requests, outbox, orphans, notice } = this.parts;
     notice("not leading any more");
     resync.stop();
     workers.pause();
@@ -165,11 +186,11 @@ export class Leading {
 
   /** Another process still works on some objects. They are read from the API server when its work has ended. */
   private block(): void {
-    const { queue, workers, wakeups } = this.options;
+    const { queue, workers, emit } = this.parts;
     // A list in progress may have an object as it was before the other process ended its work.
     if (!this.blocked) return;
     const blocked = this.leadership.blockedKeys;
-    for (const key of this.blocked) if (!blocked.has(key)) wakeups.takeOver(key);
+    for (const key of this.blocked) if (!blocked.has(key)) emit({ kind: "taken over", key });
     this.blocked = new Set(blocked);
     queue.block(this.blocked);
     workers.wake();

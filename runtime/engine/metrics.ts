@@ -1,10 +1,10 @@
+// Prometheus metrics.
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { FAILURE_REASONS, type FailureReason } from "../failure";
-import type { RequestReport } from "../kubernetes/transport";
-import type { Outbox } from "../outbox/outbox";
-import type { Recorder } from "../outbox/recorder";
+import { FAILURE_REASONS, type FailureReason } from "../base/failure";
 import { RECONCILE_RESULTS, type ReconcileReport } from "../reconcile/report";
-import type { Tracing } from "../traces/tracing";
+import type { Outbox } from "../report/outbox";
+import type { Recorder } from "../report/runRecorder";
+import type { TraceExporter } from "../report/traces/exporter";
 
 /** The result of a hint. */
 const HINT_RESULTS = [
@@ -54,7 +54,7 @@ export class Metrics {
   readonly registry = new Registry();
   private readonly reconciles = this.counter(
     "reconciles_total",
-    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused or changed meanwhile, or the API server was down or busy)",
+    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused, unchanged or changed meanwhile, or the API server was down or busy)",
     { result: RECONCILE_RESULTS },
   );
   private readonly failures = this.counter(
@@ -70,41 +70,37 @@ export class Metrics {
       kind: [],
     },
   );
-  private readonly handlerStarts = this.counter(
+  readonly handlerStarts = this.counter(
     "handler_process_starts_total",
     "Handler processes started: on demand, and again after a process has ended, failed or been idle",
   );
-  private readonly handlerFailures = this.counter(
+  readonly handlerFailures = this.counter(
     "handler_process_failures_total",
     "Handler processes that crashed, hung or broke the contract, and were replaced, by reason",
     { reason: HANDLER_PROCESS_REASONS },
   );
-  private readonly lateAnswers = this.counter(
+  readonly lateAnswers = this.counter(
     "handler_late_answers_total",
     "Answers of handler processes to requests that had an answer already; they were discarded",
   );
-  private readonly requests = this.counter(
+  readonly requests = this.counter(
     "api_requests_total",
     "Requests to the API server, by method and status code; code 0 for one without an answer",
     { method: [], code: [] },
   );
-  private readonly watchInterruptions = this.counter(
+  readonly watchInterruptions = this.counter(
     "watch_interruptions_total",
     "Watches that ended with an error and were resumed, by kind",
     { kind: [] },
   );
-  private readonly hints = this.counter(
+  readonly hints = this.counter(
     "hints_total",
     "Hints received from the Sensor, by result: known (the watch had reported the change), queued, forwarded (to the leader), " +
       "full (too many objects wait), leaderless (nobody leads, or the leader did not take it), invalid (not one for " +
       "this operator)",
     { result: HINT_RESULTS },
   );
-  private readonly withoutHint = this.counter(
-    "changes_without_hint_total",
-    "Changes of custom resources that the watch saw and no hint reported, although hints of later changes came or 30 seconds passed: if it grows, events are lost",
-  );
-  private readonly droppedEvents = this.counter(
+  readonly droppedEvents = this.counter(
     "kubernetes_events_dropped_total",
     "Kubernetes Events about objects that were not written: too many at once, or the API server refused them",
   );
@@ -148,45 +144,8 @@ export class Metrics {
     this.duration.observe(report.durationMs / 1000);
   }
 
-  handlerStarted(): void {
-    this.handlerStarts.inc();
-  }
-
-  handlerFailed(reason: string): void {
-    this.handlerFailures.inc({ reason });
-  }
-
-  /** A handler process answered a request that had been answered already. */
-  answeredLate(): void {
-    this.lateAnswers.inc();
-  }
-
-  requested({ method, code }: RequestReport): void {
-    this.requests.inc({ method, code: String(code) });
-  }
-
-  watchInterrupted(kind: string): void {
-    this.watchInterruptions.inc({ kind });
-  }
-
-  hinted(result: HintResult): void {
-    this.hints.inc({ result });
-  }
-
-  /** This many changes came without a hint. */
-  changesWithoutHint(count: number): void {
-    this.withoutHint.inc(count);
-  }
-
-  eventDropped(): void {
-    this.droppedEvents.inc();
-  }
-
   /** Adds metrics about the recording of runs. */
-  observeRecording(
-    recording: Pick<Recorder, "recorded" | "coalesced" | "dropped">,
-    waiting: Pick<Outbox, "recordsWaiting" | "lagSeconds">,
-  ): void {
+  observeRecording(recording: Recorder, waiting: Outbox): void {
     this.count("runs_recorded_total", "Runs recorded as Workflows", () => recording.recorded);
     this.count(
       "runs_coalesced_total",
@@ -206,8 +165,17 @@ export class Metrics {
     );
   }
 
+  /** Adds the metric that says whether the event path is dead, which the watch would hide. */
+  observeEvents(silentSeconds: () => number): void {
+    this.gauge(
+      "event_silence_seconds",
+      "For how long custom resources have been changing without any hint, until the last change; 0 if a hint came since, and on a standby: if it grows, events are lost",
+      silentSeconds,
+    );
+  }
+
   /** Adds metrics about traces. */
-  observeTraces(traces: Tracing["figures"]): void {
+  observeTraces(traces: Pick<TraceExporter, "sent" | "dropped">): void {
     this.count("spans_sent_total", "Spans of traces that the collector has accepted", () => traces.sent);
     this.count(
       "spans_dropped_total",

@@ -1,46 +1,35 @@
+// Children of objects that are gone, if the garbage collector has not deleted them.
+import { dropOldest } from "../base/limits";
+import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../base/names";
+import { formatName, type ObjectName } from "../base/objects";
+import type { WorkResult } from "../base/turn";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError } from "../kubernetes/errors";
 import { named } from "../kubernetes/list";
-import { formatName, type ObjectName } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { dropOldest } from "../limits/dropOldest";
-import { OWNER_UID_LABEL, SKIP_FINALIZE_ANNOTATION } from "../names";
-import type { CustomResources } from "../watch/customResources";
-import type { WorkResult } from "../work/backoff";
-import { Workers } from "../work/workers";
-import { WorkQueue } from "../work/workQueue";
-import type { Child, ChildStore } from "./childStore";
-import type { ChildWriter, Orphan } from "./childWriter";
-import { canReference, type Owner } from "./ownership";
-
-/** What {@link Orphans} work with. */
-export interface OrphansOptions {
-  readonly store: Pick<ChildStore, "of" | "owners">;
-  readonly writer: Pick<ChildWriter, "delete" | "readOrphan">;
-  /** The kind of the objects that own the children. */
-  readonly ownerKind: Resource;
-  /** The objects that own children, as the watches know them. */
-  readonly objects: Pick<CustomResources, "hasUid" | "removedAt">;
-  /** Whether a watch would show an object of that name. */
-  readonly wouldShow: (name: ObjectName) => boolean;
-  /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
-  readonly isFollowed: (child: Child) => boolean;
-  /** Takes the values of Secrets out of a text. */
-  readonly masked: (text: string) => string;
-  /** Called when children are still left after several tries, and when children are left on purpose. */
-  readonly notice: (text: string) => void;
-}
+import type { Child, ChildStore } from "../observe/childStore";
+import type { KnownUids } from "../observe/customResources";
+import { canReference, type Owner } from "../observe/ownership";
+import { Workers } from "../when/workers";
+import { WorkQueue } from "../when/workQueue";
+import type { ChildWriter, Orphan } from "../write/childWriter";
 
 /** How long the garbage collector has for the children of an object, in milliseconds. */
 const GRACE_MS = 5_000;
 /** If this many tries have failed, a notice says so. The API server is often away for a moment. */
 const TRIES_UNTOLD = 5;
+/** How long {@link Orphans.lookSoon} waits, in milliseconds. */
+const LISTS_MS = 1_000;
+/** The key of a look at all owners. No uid is empty. */
+const LOOK = "";
 /** How many owners' children are deleted at once. Otherwise one webhook that hangs would hold up all of them. */
 const CONCURRENCY = 8;
 /** How many children are remembered that are left on purpose, and of how many a notice has said that. */
 const MOST_REMEMBERED = 10_000;
-/** By how much the API server's clock may be ahead of what is known of it, in milliseconds: see `KubernetesClient.now`. */
-const CLOCK_LATE_MS = 1_000;
+/**
+ * How much earlier than the end of its owner a late write may seem to have created a child, in milliseconds. `creationTimestamp` has
+ * whole seconds, and a watch shows an end some time later.
+ */
+const LATE_MS = 5_000;
 
 /**
  * Deletes the children of objects that are gone, if the garbage collector has not. The collector looks for new kinds every 30
@@ -49,8 +38,9 @@ const CLOCK_LATE_MS = 1_000;
  * "unable to get REST mapping").
  *
  * Children that no owner reference covers are left, and a notice says so. Their owner had a finalizer until they were deleted. If it
- * went without them, somebody decided that, by an annotation or by removing the finalizer. But a child that nobody had seen when a
- * watch showed that its owner went, and that was created after that, is deleted: it is the late write of a former leader.
+ * went without them, somebody decided that, by an annotation or by removing the finalizer. But the late write of a former leader is
+ * deleted: a child of an owner from which this process has deleted all of them, and a child that is not older than its owner's end, and
+ * that nobody had seen when a watch showed that end.
  *
  * A deletion that a watch reports is only a hint, by which the children go soon. {@link look} finds all children that are left,
  * whenever their owners went.
@@ -58,8 +48,8 @@ const CLOCK_LATE_MS = 1_000;
  * Guarantees (tests/unit/orphans.test.ts):
  * - The children of objects that are gone are deleted after the grace, and no others, also if an object went while nobody led. If
  *   that fails, it is tried again until it succeeds. One that fails or takes long holds up no other.
- * - Children that no owner reference covers stay, and a notice says so once, unless a watch showed before their creation that their
- *   owner went. Those that were known by then stay, whatever the clocks of several API servers say.
+ * - Children that no owner reference covers stay, and a notice says so once, unless they are late writes. Those that were known when
+ *   their owner went stay, whatever the clocks of several API servers say, unless this process has deleted all children of that owner.
  * - An owner that no watch shows counts as gone if the API server lists no object with its uid. If the cluster does not serve the
  *   owner's kind, or does not let us list it, the owner counts as gone only if a watch has shown that it went.
  * - A term that has ended deletes nothing.
@@ -73,11 +63,31 @@ export class Orphans {
   /** The uids of the children that no owner reference covers and that were known when their owner went. */
   private readonly meant = new Set<string>();
 
-  constructor(private readonly options: OrphansOptions) {
+  constructor(
+    private readonly options: {
+      readonly store: ChildStore;
+      readonly writer: ChildWriter;
+      /** The objects that own children, as the watches know them. */
+      readonly objects: KnownUids;
+      /** Whether a watch would show an object of that name. */
+      readonly wouldShow: (name: ObjectName) => boolean;
+      /** Whether a known child is still followed. If not, nobody says whether the child is gone: see `Completeness`. */
+      readonly isFollowed: (child: Child) => boolean;
+      /** Takes the values of Secrets out of a text. */
+      readonly masked: (text: string) => string;
+      /** Called when children are still left after several tries, and when children are left on purpose. */
+      readonly notice: (text: string) => void;
+    },
+  ) {
     this.workers = new Workers({
       queue: this.queue,
       concurrency: CONCURRENCY,
-      work: (uid, attempt) => this.deleteChildren(uid, attempt),
+      work: async (uid, attempt) => {
+        if (uid !== LOOK) return this.deleteChildren(uid, attempt);
+        this.look();
+        return { kind: "done" };
+      },
+      onFault: (uid, frames) => options.notice(`deleting the children of ${uid} failed: ${frames}`),
     });
   }
 
@@ -98,14 +108,19 @@ export class Orphans {
   gone(ownerUid: string): void {
     for (const child of this.options.store.of(ownerUid)) if (!isCovered(child)) this.meant.add(child.uid);
     dropOldest(this.meant, MOST_REMEMBERED);
-    this.add(ownerUid, GRACE_MS);
+    this.enqueue(ownerUid, GRACE_MS);
   }
 
   /** Looks for children whose owners are probably gone. @param afterMs how long the garbage collector has for them */
   look(afterMs = GRACE_MS): void {
     if (!this.client) return;
     for (const owner of this.options.store.owners(({ uid }) => !this.told.has(uid)))
-      if (this.isMissing(owner)) this.add(owner.uid, afterMs);
+      if (this.isMissing(owner)) this.enqueue(owner.uid, afterMs);
+  }
+
+  /** A list has come: looks soon, and once for all lists that come until then, since it looks at all children. */
+  lookSoon(): void {
+    this.enqueue(LOOK, LISTS_MS);
   }
 
   /** Stops waiting for the garbage collector. Resolves when everything that is left was tried once more. */
@@ -114,9 +129,9 @@ export class Orphans {
     await this.workers.idle();
   }
 
-  private add(ownerUid: string, afterMs: number): void {
+  private enqueue(ownerUid: string, afterMs: number): void {
     if (!this.client) return;
-    this.queue.add(ownerUid, { priority: "routine", afterMs });
+    this.queue.add(ownerUid, { priority: "routine", afterMs, endsBackoff: true });
     this.workers.wake();
   }
 
@@ -127,7 +142,8 @@ export class Orphans {
   }
 
   private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {
-    const { store, ownerKind, isFollowed, masked, notice } = this.options;
+    const { store, isFollowed, masked, notice } = this.options;
+    const { ownerKind } = store;
     // Where a kind or a namespace went, perhaps no watch showed that the child went with it.
     const isLeft = (child: Child) => !child.deleting && isFollowed(child) && !this.told.has(child.uid);
     const left = store.of(ownerUid).filter(isLeft);
@@ -167,35 +183,41 @@ export class Orphans {
     return false;
   }
 
-  /**
-   * Whether a child was created after its owner went. A child that was known when the owner went is never late, because the clocks
-   * of two API servers may differ.
-   */
+  /** Whether a child is the late write of a former leader, and nobody has left it on purpose. */
   private isLate({ uid, creationTimestamp, facts: { owner } }: Orphan): boolean {
+    const { store, objects } = this.options;
+    if (store.wasEmptied(owner.uid)) return true;
     if (this.meant.has(uid)) return false;
-    const removedAt = this.options.objects.removedAt(owner.uid);
-    const created = Date.parse(creationTimestamp ?? "");
-    return removedAt !== undefined && created > removedAt + CLOCK_LATE_MS;
+    const removedAt = objects.removedAt(owner.uid);
+    return removedAt !== undefined && Date.parse(creationTimestamp ?? "") > removedAt - LATE_MS;
   }
 
   /** Says that these children of an owner that is gone are left. */
   private leave(owner: Owner, children: readonly Child[]): void {
-    const { ownerKind, notice } = this.options;
+    const { store, notice } = this.options;
+    const { ownerKind } = store;
     for (const { uid } of children) this.told.add(uid);
     dropOldest(this.told, MOST_REMEMBERED);
     notice(
-      `${ownerKind.kind} ${formatName(owner)} is gone, and children that no owner reference covers are left: ${children.length}. Its finalizer was removed before they were deleted, as with ${SKIP_FINALIZE_ANNOTATION}. If they may not stay, delete them by hand: they have the label ${OWNER_UID_LABEL}=${owner.uid}.`,
+      `${ownerKind.kind} ${formatName(owner)} is gone, and children that no owner reference covers are left: ${children.length}. Its finalizer was removed before they were deleted, as with ${SKIP_FINALIZE_ANNOTATION}, or a former leader created them too late. If they may not stay, delete them by hand: they have the label ${OWNER_UID_LABEL}=${owner.uid}.`,
     );
   }
 
   /** Whether no object has the owner's uid any more. False also if nobody knows. */
   private async isGone({ uid, namespace, name }: Owner, client: KubernetesClient): Promise<boolean> {
-    const { ownerKind, objects } = this.options;
+    const { store, objects } = this.options;
+    const { ownerKind } = store;
     if (objects.hasUid(uid)) return false;
     try {
-      // Not a GET: its answer is the same if the cluster does not serve the kind.
-      const found = await client.listAll(ownerKind, { namespace, ...named(name), metadataOnly: true });
-      return found.every(({ metadata }) => metadata.uid !== uid);
+      // Not only a GET: its answer is the same if the cluster does not serve the kind. And not only a list: a cache may be behind.
+      let isThere = false;
+      const selection = { namespace, ...named(name), metadataOnly: true };
+      const version = await client.list(ownerKind, selection, (found) => {
+        isThere ||= found.some(({ metadata }) => metadata.uid === uid);
+      });
+      // Every list of objects with uids has a version. What has none comes from a proxy before the API server.
+      if (isThere || version === "") return false;
+      return (await client.get(ownerKind, { namespace, name }))?.metadata.uid !== uid;
     } catch (error) {
       const mayNotBeListed = error instanceof ApiError && [403, 404].includes(error.code);
       if (!mayNotBeListed) throw error;

@@ -1,41 +1,23 @@
-import type { ChildStore } from "../children/childStore";
-import { ChildWatches } from "../children/childWatches";
-import { isWatchedBy } from "../children/watchedBy";
-import type { Operator, Watch } from "../definition/definition";
+// What is known of the cluster: custom resources, children, and the objects that they use.
+import { within } from "../base/clock";
+import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "../base/names";
+import { formatName, keyOf, type ObjectName } from "../base/objects";
+import { isListed, type Resource } from "../base/resource";
 import type { KubernetesClient } from "../kubernetes/client";
-import { formatName, keyOf, type ObjectName } from "../kubernetes/objects";
-import { isListed, type Resource } from "../kubernetes/resource";
-import { within } from "../limits/within";
-import { writtenMemory } from "../memory/memory";
-import { memoryResourceOf } from "../memory/memoryKind";
-import { MemoryStore } from "../memory/memoryStore";
-import { allIdentitiesOf, finalizersOf, identityOf, OPERATOR_LABEL } from "../names";
+import type { ChildStore } from "../observe/childStore";
+import { ChildWatches } from "../observe/childWatches";
+import { CustomResources } from "../observe/customResources";
+import { KindWatch } from "../observe/kindWatch";
+import type { Emit } from "../observe/news";
+import { OutsideObjects } from "../observe/outsideObjects";
+import { UsedObjects } from "../observe/uses/usedObjects";
+import { isWatchedBy, labelSelectorOf, partsOf } from "../observe/watched";
+import type { AnswersOthers } from "../observe/watchFailures";
+import type { Operator } from "../operator/definition";
 import { Completeness } from "../reconcile/completeness";
-import { UsedObjects } from "../uses/usedObjects";
-import { CustomResources } from "../watch/customResources";
-import { KindWatch } from "../watch/kindWatch";
-import type { WatchedObjects } from "../watch/objectFacts";
-import { OutsideObjects } from "../watch/outsideObjects";
-import { labelSelectorOf, partsOf } from "../watch/watched";
-import type { ClusterListener } from "./clusterListener";
-
-/** The options of {@link Watches}. */
-export interface WatchesOptions {
-  readonly client: KubernetesClient;
-  readonly operator: Operator;
-  /** The kind of the objects. */
-  readonly resource: Resource;
-  /** The operators' namespace. */
-  readonly namespace: string;
-  /** Who is told what they see. */
-  readonly listener: ClusterListener;
-  /** A watch was interrupted, or the cluster does not serve a kind. It is tried again. */
-  readonly onInterruption: (kind: string, error: Error) => void;
-  /** Whether objects that no watch shows are read again. */
-  readonly isActive: () => boolean;
-  /** How often that is done, in milliseconds. */
-  readonly usedPollMs?: number | undefined;
-}
+import { writtenMemory } from "../remember/memory";
+import { memoryResourceOf } from "../remember/memoryKind";
+import { MemoryObjects } from "../remember/memoryObjects";
 
 /** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
 const START_PATIENCE_MS = 5_000;
@@ -52,12 +34,12 @@ const REFRESH_PATIENCE_MS = 10_000;
 export class Watches {
   readonly objects: CustomResources;
   readonly children: ChildStore;
-  /** The objects that the custom resources use. */
-  readonly used: UsedObjects;
+  /** The objects that the custom resources use. Undefined if the operator has no uses. */
+  readonly used: UsedObjects | undefined;
   /** Objects of namespaces that the operator no longer lists. Undefined if there can be none. */
   private readonly outside: OutsideObjects | undefined;
   /** The memories of objects that we do not own. Undefined if we own the objects. */
-  readonly memories: MemoryStore | undefined;
+  readonly memories: MemoryObjects | undefined;
   /** Whether everything that an object needs is known. */
   readonly completeness: Completeness;
   /** The kinds of the children that were found in the cluster so far. */
@@ -66,25 +48,118 @@ export class Watches {
   private readonly childWatches: ChildWatches;
   private readonly memoryWatch: KindWatch | undefined;
   private readonly stopping = new AbortController();
-  /** Whether the API server answers the lists of the objects. */
-  private readonly answersOthers = (signal: AbortSignal) => this.objectWatch.answers(signal);
 
-  constructor(private readonly options: WatchesOptions) {
-    this.memories = this.newMemories();
-    this.used = this.newUsed();
-    this.objects = this.newObjects();
-    this.outside = this.newOutside();
-    this.objectWatch = this.newObjectWatch();
-    this.memoryWatch = this.newMemoryWatch();
-    this.childWatches = this.newChildWatches();
+  constructor(
+    private readonly parts: {
+      readonly client: KubernetesClient;
+      readonly operator: Operator;
+      /** The kind of the objects. */
+      readonly resource: Resource;
+      /** The operators' namespace. */
+      readonly namespace: string;
+      readonly emit: Emit;
+      /** A watch was interrupted, or the cluster does not serve a kind. It is tried again. */
+      readonly onInterruption: (kind: string, error: Error) => void;
+      /** Whether objects that no watch shows are read again. */
+      readonly isActive: () => boolean;
+      /** How often that is done, in milliseconds. */
+      readonly usedPollMs?: number | undefined;
+    },
+  ) {
+    const { client, operator, resource, namespace, emit, onInterruption, isActive, usedPollMs } = parts;
+    const { namespaces, watch } = operator;
+    const identities = allIdentitiesOf(operator);
+    const answersOthers: AnswersOthers = (signal) => this.objectWatch.answers(signal);
+    const memories = watch
+      ? new MemoryObjects({
+          client,
+          operator,
+          resource,
+          namespace,
+          // It includes objects that the watch has not brought yet.
+          isThere: (uid) => this.objects.removedAt(uid) === undefined,
+          assertKnown: () => this.completeness.assertRemembers(),
+          emit,
+        })
+      : undefined;
+    this.memories = memories;
+    const used =
+      Object.keys(operator.uses).length > 0
+        ? new UsedObjects({
+            client,
+            answersOthers,
+            operator,
+            emit,
+            onInterruption,
+            isActive,
+            pollMs: usedPollMs,
+          })
+        : undefined;
+    this.used = used;
+    this.objects = new CustomResources({
+      client,
+      resource,
+      ...(!watch && { finalizers: finalizersOf(operator), memoryIn: writtenMemory }),
+      emit,
+      ...(used && { onSeen: (name, object) => used.see(name, object) }),
+      isOutdated: (name) => !this.wouldShow(name) && this.isServed,
+      wouldShow: (name) => this.wouldShow(name),
+      watched: watch && {
+        isWatched: isWatchedBy(operator, namespace),
+        partsOf: (object) => partsOf(object, watch.on),
+        isReady: (object) => memories?.isReady(object) ?? false,
+      },
+    });
+    this.outside =
+      namespaces !== "all" && resource.namespaced && !watch
+        ? new OutsideObjects({
+            client,
+            resource,
+            namespaces,
+            finalizers: identities.flatMap(finalizersOf),
+            emit,
+            onInterruption,
+          })
+        : undefined;
+    this.objectWatch = new KindWatch({
+      client,
+      resource,
+      namespaces,
+      labelSelector: watch && labelSelectorOf(watch),
+      sink: (where) => this.objects.sink(where),
+      onSynced: (where) => emit({ kind: "kind listed", listed: resource, namespace: where }),
+      onInterruption: (error) => onInterruption(resource.kind, error),
+    });
+    const memoryKind = memoryResourceOf(operator);
+    this.memoryWatch =
+      memories &&
+      new KindWatch({
+        client,
+        resource: memoryKind,
+        namespaces: [namespace],
+        answersOthers,
+        labelSelector: `${OPERATOR_LABEL} in (${identities.map(identityOf).join(",")})`,
+        sink: (where) => memories.sink(where),
+        // The memories of all objects are in one namespace.
+        onSynced: () => emit({ kind: "kind listed", listed: memoryKind, namespace: undefined }),
+        onInterruption: (error) => onInterruption(memoryKind.kind, error),
+      });
+    this.childWatches = new ChildWatches({
+      client,
+      operator,
+      ownerKind: resource,
+      answersOthers,
+      emit,
+      onInterruption,
+    });
     this.children = this.childWatches.store;
     this.childResources = this.childWatches.resources;
     this.completeness = new Completeness({
-      resource: options.resource,
+      resource,
       objects: this.objectWatch,
       children: this.childWatches,
       memories: this.memoryWatch,
-      cycles: options.operator.watch && {
+      cycles: watch && {
         ownerOf: (uid) => this.children.ownerOf(uid),
         madeOf: (name) => this.objects.madeOf(name),
       },
@@ -95,11 +170,11 @@ export class Watches {
    * Begins to watch. Resolves when everything that can be listed was listed, or the first lists took too long. Kinds of children
    * that the cluster does not serve yet are awaited beside the work.
    */
-  async start(): Promise<void> {
-    const begun = [this.childWatches.start(), this.used.start()];
-    this.memoryWatch?.start();
-    this.objectWatch.start();
-    this.outside?.start();
+  async startWatching(): Promise<void> {
+    const begun = [this.childWatches.startWatching(), this.used?.startWatching()];
+    this.memoryWatch?.startWatching();
+    this.objectWatch.startWatching();
+    this.outside?.startWatching();
     const listed = [...begun, this.objectWatch.whenListed(), this.memoryWatch?.whenListed()];
     await within(
       START_PATIENCE_MS,
@@ -108,10 +183,10 @@ export class Watches {
     this.stopping.signal.throwIfAborted();
   }
 
-  async stop(): Promise<void> {
+  async stopWatching(): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
     const parts = [this.objectWatch, this.childWatches, this.memoryWatch, this.used, this.outside];
-    await Promise.all(parts.map((each) => each?.stop()));
+    await Promise.all(parts.map((each) => each?.stopWatching()));
   }
 
   /**
@@ -119,7 +194,11 @@ export class Watches {
    * before it is reconciled.
    */
   async refreshObjects(): Promise<void> {
-    const lists = Promise.all([this.objectWatch.relist(), this.memoryWatch?.relist()]);
+    await this.refreshBy((watch) => watch.relist());
+  }
+
+  private async refreshBy(list: (watch: KindWatch) => Promise<boolean>): Promise<void> {
+    const lists = Promise.all([list(this.objectWatch), this.memoryWatch && list(this.memoryWatch)]);
     const listed = await within(REFRESH_PATIENCE_MS, lists);
     if ((!listed || listed.includes(false)) && this.isServed) this.invalidateAll();
   }
@@ -153,7 +232,7 @@ export class Watches {
    * names of remembered objects, and of objects whose children are left.
    */
   names(): ObjectName[] {
-    const { namespaces } = this.options.operator;
+    const { namespaces } = this.parts.operator;
     if (!this.memories) return [...this.objects.names(), ...(this.outside?.names() ?? [])];
     const left = [...this.memories.names(), ...this.children.owners()].filter(({ namespace = "" }) =>
       isListed(namespaces, namespace),
@@ -164,7 +243,7 @@ export class Watches {
 
   /** Whether a watch would show an object of that name, and each of its changes. */
   wouldShow({ namespace }: ObjectName): boolean {
-    const isMeant = isListed(this.options.operator.namespaces, namespace);
+    const isMeant = isListed(this.parts.operator.namespaces, namespace);
     return isMeant && this.objectWatch.isFollowing(namespace);
   }
 
@@ -172,125 +251,13 @@ export class Watches {
   lengthOf(name: ObjectName): number {
     const uid = this.objects.uidOf(name);
     const children = uid === undefined ? 0 : this.children.lengthOf(uid);
-    return this.objects.lengthOf(name) + children + this.used.lengthOf(keyOf(name));
+    return this.objects.lengthOf(name) + children + (this.used?.lengthOf(keyOf(name)) ?? 0);
   }
 
-  /** Lists everything again. That finds changes that no watch reports, such as a default that was added to a CRD. */
-  async relist(): Promise<void> {
+  /** Lists everything again in turn. That finds changes that no watch reports, such as a default that was added to a CRD. */
+  async resync(): Promise<void> {
     // Beside each other: the list of one kind may never end.
-    await Promise.all([this.refreshObjects(), this.childWatches.relist(), this.used.relist()]);
-  }
-
-  private newMemories(): MemoryStore | undefined {
-    const { client, operator, namespace, listener } = this.options;
-    if (!operator.watch) return undefined;
-    return new MemoryStore({
-      client,
-      namespace,
-      identities: allIdentitiesOf(operator),
-      assertKnown: () => this.completeness.assertRemembers(),
-      onLost: (name) => listener.memoryLost(name),
-    });
-  }
-
-  private newUsed(): UsedObjects {
-    const { client, operator, listener, onInterruption, isActive, usedPollMs } = this.options;
-    return new UsedObjects({
-      client,
-      answersOthers: this.answersOthers,
-      operator,
-      onChange: (change) => listener.usedChanged(change),
-      onInterruption,
-      isActive,
-      pollMs: usedPollMs,
-    });
-  }
-
-  private newObjects(): CustomResources {
-    const { client, operator, resource, listener } = this.options;
-    const { watch } = operator;
-    return new CustomResources({
-      client,
-      resource,
-      ...(!watch && { finalizers: finalizersOf(operator), memoryIn: writtenMemory }),
-      onChange: (change) => listener.objectChanged(change),
-      onGone: (name, uid) => listener.objectGone(name, uid),
-      onSeen: (name, object) => this.used.see(name, object),
-      isOutdated: (name) => !this.wouldShow(name) && this.isServed,
-      wouldShow: (name) => this.wouldShow(name),
-      watched: watch && this.watched(watch),
-    });
-  }
-
-  private newOutside(): OutsideObjects | undefined {
-    const { client, operator, resource, listener, onInterruption } = this.options;
-    const { namespaces, watch } = operator;
-    if (namespaces === "all" || !resource.namespaced || watch) return undefined;
-    const finalizers = allIdentitiesOf(operator).flatMap(finalizersOf);
-    return new OutsideObjects({
-      client,
-      resource,
-      namespaces,
-      finalizers,
-      onChange: (change) => listener.objectChanged(change),
-      onGone: (name, uid) => listener.objectGone(name, uid),
-      onInterruption,
-    });
-  }
-
-  private newObjectWatch(): KindWatch {
-    const { operator, resource } = this.options;
-    const { watch } = operator;
-    return new KindWatch({
-      ...this.watchOptions(resource),
-      labelSelector: watch && labelSelectorOf(watch),
-      sink: (namespace) => this.objects.sink(namespace),
-    });
-  }
-
-  private newMemoryWatch(): KindWatch | undefined {
-    const { memories } = this;
-    const { operator } = this.options;
-    if (!memories) return undefined;
-    return new KindWatch({
-      ...this.watchOptions(memoryResourceOf(operator)),
-      namespaces: [this.options.namespace],
-      answersOthers: this.answersOthers,
-      labelSelector: `${OPERATOR_LABEL} in (${allIdentitiesOf(operator).map(identityOf).join(",")})`,
-      sink: (namespace) => memories.sink(namespace),
-    });
-  }
-
-  private newChildWatches(): ChildWatches {
-    const { client, operator, resource, listener, onInterruption } = this.options;
-    return new ChildWatches({
-      client,
-      operator,
-      ownerKind: resource,
-      answersOthers: this.answersOthers,
-      onChange: (owner, news) => listener.childChanged(owner, news),
-      onSynced: () => listener.kindListed(),
-      onUnserved: (owners) => listener.childrenUnserved(owners),
-      onInterruption,
-    });
-  }
-
-  private watchOptions(resource: Resource) {
-    const { client, operator, listener, onInterruption } = this.options;
-    return {
-      client,
-      resource,
-      namespaces: operator.namespaces,
-      onSynced: () => listener.kindListed(),
-      onInterruption: (error: Error) => onInterruption(resource.kind, error),
-    };
-  }
-
-  private watched({ on }: Watch): WatchedObjects {
-    return {
-      isWatched: isWatchedBy(this.options.operator, this.options.namespace),
-      partsOf: (object) => partsOf(object, on),
-      isReady: (object) => this.memories?.isReady(object) ?? false,
-    };
+    const objects = this.refreshBy((watch) => watch.resync());
+    await Promise.all([objects, this.childWatches.resync(), this.used?.resync()]);
   }
 }

@@ -1,4 +1,4 @@
-import { type KubernetesObject, type Manifest, withoutManagedFields } from "../kubernetes/objects";
+import { type KubernetesObject, type Manifest, withoutManagedFields } from "../base/objects";
 
 /** The version of the contract, in every request. */
 const CONTRACT_VERSION = "argosy.dev/v1";
@@ -25,34 +25,36 @@ export const MOST_GIVEN_BYTES = 8 * 1024 * 1024;
 
 /** A question to a handler, without the id that its process is given with it. */
 export interface HandlerQuestion {
+  /** `argosy.dev/v1`. */
   readonly apiVersion: typeof CONTRACT_VERSION;
-  /** "<uid>/<generation>": the idempotency key for a handler that acts outside Kubernetes. */
+  /** `<uid>/<generation>` of the object: the idempotency key for acts outside Kubernetes. */
   readonly key: string;
+  /** `reconcile`, or `finalize` when the object is being deleted and the definition has `finalize: true`. */
   readonly event: HandlerEvent;
-  /** The custom resource as it is now, without `metadata.managedFields`. */
+  /** The custom resource or the watched object as it is now. */
   readonly object: KubernetesObject;
-  /** Its children as they are now, without `metadata.managedFields`, sorted by kind, namespace and name. */
+  /** Its children as they are now, sorted by kind, namespace and name. At most 8 MiB of JSON. */
   readonly children: readonly KubernetesObject[];
-  /** What the object uses, as it is now, without `metadata.managedFields`. Null or [] where there is none. */
+  /** The used objects, by the names in `uses`: an object, `null`, or a list for each name. At most 8 MiB of JSON. */
   readonly used: Used;
-  /** Schedules of the definition that are due, by name. */
+  /** Schedules that are due: `{"name": "nightly", "at": "2026-11-23T03:00:00Z"}`. */
   readonly due: readonly DueSchedule[];
-  /** The `state` that the handler returned last. Only for objects of a kind that the operator watches. */
+  /** Only with `watch`: the `state` that the handler returned last. Absent until it has returned one. */
   readonly state?: Readonly<Record<string, unknown>>;
-  /** 1 for the first try, and one more for each failure since the last success. */
+  /** 1, and one more for each failure since the last success. */
   readonly attempt: number;
-  /** True: the answer is only looked at. The handler must not act outside Kubernetes. */
+  /** If present, the answer is only shown and not applied. The handler must not act outside Kubernetes. */
   readonly dryRun?: true;
   /**
-   * The trace that the run belongs to, as the header `traceparent` has it (https://www.w3.org/TR/trace-context). Its parent is
-   * the span of this request. Only given if traces are on.
+   * If present, the trace of this run in the format of the header `traceparent` (https://www.w3.org/TR/trace-context). Its span is
+   * that of this request.
    */
   readonly trace?: string;
 }
 
 /** One line to the handler. */
 export interface HandlerRequest extends HandlerQuestion {
-  /** A nonce for this request only. The answer must echo it. */
+  /** A nonce of this request. The answer must echo it. */
   readonly id: string;
 }
 
@@ -84,56 +86,65 @@ export function questionAbout(parts: QuestionParts): HandlerQuestion {
 
 /** A condition of the handler's own. The engine adds observedGeneration and lastTransitionTime. */
 export interface AnsweredCondition {
+  /** The name of a label, and neither Ready, Reconciling nor Stalled. */
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
+  /** One word. */
   readonly reason: string;
+  /** Cut after 1,024 characters. */
   readonly message: string;
 }
 
 /** A Kubernetes Event about the object, in the handler's own words. */
 export interface AnsweredEvent {
   readonly type: "Normal" | "Warning";
+  /** One word in CamelCase. */
   readonly reason: string;
+  /** Cut after 1,024 bytes. */
   readonly note: string;
 }
 
 /** The reports about the object that any answer but an error may have. */
 interface Reports {
-  /** Replaces the handler's earlier status. Undefined: the handler has no status. */
+  /** Not with `watch`. The handler's own fields of `status`. A field that is left out is removed. */
   readonly status?: Readonly<Record<string, unknown>>;
-  /** Replace the handler's earlier conditions. Undefined: the handler has none. */
+  /** Not with `watch`. The handler's own conditions, at most 16. One that is left out is removed. */
   readonly conditions?: readonly AnsweredCondition[];
-  /** Each is reported once for a generation of the object, as long as every answer has it. */
+  /** At most 8. Each is reported once for a generation of the object, as long as every answer has it. */
   readonly events?: readonly AnsweredEvent[];
 }
 
 /** The answer to "reconcile", without its id. */
 export interface ReconcileAnswer extends Reports {
+  /** Every child as it should be. At most 5,000. */
   readonly children: readonly Manifest[];
-  /**
-   * The handler gets it back in the next request. Undefined: the earlier state stays. Only for objects of a kind that is watched.
-   */
+  /** Only with `watch`: the next request contains it. At most 64 KiB. If it is left out, the last one is kept; `{}` clears it. */
   readonly state?: Readonly<Record<string, unknown>>;
-  /** Ask again after this many seconds, whether anything changes or not. */
+  /** The engine asks again after this many seconds, 0 to 604,800. Less than 1 counts as 1. */
   readonly requeueAfterSeconds?: number;
 }
 
 /** The answer to "finalize", without its id. */
 export interface FinalizeAnswer extends Reports {
-  /** Whether everything is cleaned up. False: ask again later. */
+  /** Whether everything is cleaned up, so that the object may go. */
   readonly finalized: boolean;
+  /** As in an answer to reconcile. */
   readonly requeueAfterSeconds?: number;
+}
+
+/** What a handler says of a failure. */
+export interface FailureAnswer {
+  /** In the handler's own words. */
+  readonly message: string;
+  /** Try again after this many seconds, 0 to 604,800. @default the queue's backoff */
+  readonly retryAfterSeconds?: number;
+  /** Whether another try is of no use until the object, a child or a used object changes. @default false */
+  readonly permanent?: boolean;
 }
 
 /** A failure in the handler's own words, without its id. */
 export interface ErrorAnswer {
-  readonly error: {
-    readonly message: string;
-    /** Try again after this many seconds. @default the queue's backoff */
-    readonly retryAfterSeconds?: number;
-    /** Whether another try is of no use until the object changes. @default false */
-    readonly permanent?: boolean;
-  };
+  readonly error: FailureAnswer;
 }
 
 /** One line from the handler, without its id. */

@@ -1,17 +1,19 @@
-import { ReconcileFailure } from "../failure";
+import { monotonicNow } from "../base/clock";
+import { ReconcileFailure } from "../base/failure";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerTransport } from "./handlerTransport";
-import { type HandlerReply, HandlerWorker } from "./handlerWorker";
-import { StartingCosts } from "./startingCosts";
+import { type HandlerReply, HandlerWorker, UnheardError } from "./handlerWorker";
 
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {
   readonly transport: HandlerTransport;
   /** A process group is killed after this long without an answer, in milliseconds. Infinity: never. */
   readonly timeoutMs: number | ((question: HandlerQuestion) => number);
+  /** Whether the handler is a function: Argosy's own loop writes its answers. @default false */
+  readonly isFunction?: boolean;
   /** The most processes at once. Further questions wait. @default as many as there are questions at once */
   readonly most?: number;
-  /** A process that gets no question for this long is ended, in milliseconds. @default 60000 */
+  /** A process that gets no question for this long is ended, in milliseconds. @default {@link IDLE_MS} */
   readonly idleMs?: number;
   /** Called for each process that is started. */
   readonly onStart?: () => void;
@@ -26,6 +28,8 @@ export interface HandlerPoolOptions {
   readonly now?: () => number;
 }
 
+/** A process that gets no question for this long is ended, in milliseconds. */
+export const IDLE_MS = 60_000;
 /**
  * How long a request waits before one more process is started for it. The first process is started at once. One more is started
  * if the running processes would take longer for all waiting requests than one more process takes to start. That is so if the
@@ -44,6 +48,9 @@ const BETWEEN_STARTS_MS = 100;
  */
 const STARTED_FOR_EACH = 2;
 
+/** The commonest reason why a program seems to give no answer. */
+const UNFLUSHED = ". A program must flush standard output after each answer";
+
 /** A request that waits for a process. */
 interface Waiter {
   /** Since when, on the monotonic clock. */
@@ -53,6 +60,9 @@ interface Waiter {
   /** The request gets none. */
   refuse(reason: Error): void;
 }
+
+/** What asks a handler, and knows what must not be reported of its words. */
+export type Asked = Pick<HandlerPool, "ask" | "hidden">;
 
 /**
  * Living handler processes, started when they are needed and ended when they are not. There are never more processes than
@@ -81,12 +91,17 @@ export class HandlerPool {
   private readonly now: () => number;
 
   constructor(private readonly options: HandlerPoolOptions) {
-    this.now = options.now ?? (() => performance.now());
+    this.now = options.now ?? monotonicNow;
   }
 
   /** Processes that are at work or ready for it. */
   get size(): number {
     return this.busy.size + this.idle.size;
+  }
+
+  /** @see HandlerTransport.hidden */
+  hidden(): readonly string[] {
+    return this.options.transport.hidden?.() ?? [];
   }
 
   /**
@@ -99,17 +114,19 @@ export class HandlerPool {
     const { timeoutMs } = this.options;
     try {
       assertWanted?.();
-      const reply = await worker.ask(
-        question,
-        typeof timeoutMs === "number" ? timeoutMs : timeoutMs(question),
-      );
+      const patienceMs = typeof timeoutMs === "number" ? timeoutMs : timeoutMs(question);
+      const reply = await worker.ask(question, patienceMs);
       this.costs.answered(this.busyMs(worker), this.starting.delete(worker));
       return reply;
+    } catch (error) {
+      if (!(error instanceof UnheardError)) throw error;
     } finally {
       this.busy.delete(worker);
       this.keep(worker);
       this.serve();
     }
+    // Each such process is gone, and a new one cannot take its leave before its first answer.
+    return this.ask(question, assertWanted);
   }
 
   /** Starts a process ahead of the first question, unless there is one. */
@@ -225,6 +242,7 @@ export class HandlerPool {
         this.endSoon(worker, 0);
       },
       lateAnswer: () => this.options.onLateAnswer?.(),
+      hint: this.options.isFunction ? "" : UNFLUSHED,
     });
     this.alive.add(worker);
     this.lastStart = this.now();
@@ -237,7 +255,7 @@ export class HandlerPool {
     if (this.outdated.has(worker)) return this.endSoon(worker);
     this.idle.set(
       worker,
-      setTimeout(() => this.endIdle(worker), this.options.idleMs ?? 60_000),
+      setTimeout(() => this.endIdle(worker), this.options.idleMs ?? IDLE_MS),
     );
   }
 
@@ -267,4 +285,59 @@ function noneStarted(): ReconcileFailure {
  */
 function afterReading(look: () => void): void {
   setImmediate(() => setImmediate(look));
+}
+
+/** How many answers are remembered. */
+const RECENT = 16;
+/** If a process is silent for four times as long as others took to start and to answer, the process may be silent for ever. */
+const TIMES_AS_LONG = 4;
+
+/**
+ * Says whether one more handler process would help the waiting requests, by how long recent answers and starts took. The fastest
+ * of the recent answers counts. The others took longer mostly because they waited for a processor, and one more process would
+ * wait for that processor too. A handler that waits for something outside itself is slow in its fastest answer as well.
+ *
+ * Guarantees, each with a test in tests/unit/startingCosts.test.ts:
+ * - No more processes are started than can answer the waiting requests in the time that a start takes.
+ * - A machine that is busy, or stands still for a while, is not a reason to start another process.
+ * - If none of the processes can be counted on, one more helps.
+ */
+export class StartingCosts {
+  /** How long recent answers took, in milliseconds: without a start, and with one. */
+  private readonly later: number[] = [];
+  private readonly first: number[] = [];
+
+  /** A process has answered. @param isFirst whether it had to start for that, so that the time contains its start */
+  answered(ms: number, isFirst: boolean): void {
+    const times = isFirst ? this.first : this.later;
+    // A clock of whole milliseconds would give the fastest answer a time of 0.
+    times.push(Math.max(1, ms));
+    if (times.length > RECENT) times.shift();
+  }
+
+  /**
+   * For how long a process may be silent, in milliseconds, and still be counted on. On a busy machine this time is longer, since
+   * starts take longer there. 0 if no process has answered yet.
+   */
+  get patienceMs(): number {
+    return TIMES_AS_LONG * (this.typicalFirstMs ?? 0);
+  }
+
+  /**
+   * Whether the processes would take longer for all waiting requests than one more process takes to start.
+   * @param waiting how many requests wait for a process
+   * @param processes how many processes are counted on
+   */
+  isWorthOneMore(waiting: number, processes: number): boolean {
+    if (processes === 0) return waiting > 0;
+    const firstMs = this.typicalFirstMs;
+    if (firstMs === undefined) return false;
+    // A process that ends after each answer has no second answer, because it starts for each.
+    const answerMs = this.later.length === 0 ? firstMs : Math.min(...this.later);
+    return (waiting * answerMs) / processes > Math.max(0, firstMs - answerMs);
+  }
+
+  private get typicalFirstMs(): number | undefined {
+    return [...this.first].sort((one, other) => one - other)[this.first.length >> 1];
+  }
 }

@@ -5,7 +5,12 @@ export interface HandlerExit {
   readonly signal: string | null;
   /** Why the process could not be started at all. */
   readonly startError?: Error;
+  /** Whether it was killed because it has closed its input, so that it cannot be asked any more. @default false */
+  readonly isDeaf?: true;
 }
+
+/** The exit of a process that has closed its input. */
+export const DEAF: HandlerExit = { code: null, signal: null, isDeaf: true };
 
 /** Receives the output of a handler process, in order. {@link exited} comes once, last. */
 export interface HandlerProcessListener {
@@ -32,13 +37,12 @@ export interface HandlerProcess {
  */
 export interface HandlerTransport {
   start(listener: HandlerProcessListener): HandlerProcess;
+  /** The values in the processes' environment that must not be reported, in base64, as far as they are known now. @default none */
+  hidden?(): readonly string[];
 }
 
-/** How long to wait for the rest of the output after a process has exited. A grandchild may hold its pipes open. */
+/**
+ * How long to wait for the rest of the output after a process has exited, since a grandchild may hold its pipes open, and for the
+ * exit of a process that has closed its input.
+ */
 export const DRAIN_MS = 300;
-
-/** A process that could not be started, as its listener soon learns. */
-export function unstarted(listener: HandlerProcessListener, startError: Error): HandlerProcess {
-  setImmediate(() => listener.exited({ code: null, signal: null, startError }));
-  return { write: () => {}, end: () => {}, kill: () => {} };
-}

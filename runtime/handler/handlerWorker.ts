@@ -1,17 +1,21 @@
 import { randomUUID } from "node:crypto";
-import { type FailureReason, ReconcileFailure } from "../failure";
-import { jsonOf } from "../json/flaw";
-import { LineSplitter, LineTooLongError } from "../text/lines";
+import { StringDecoder } from "node:string_decoder";
+import { type FailureReason, ReconcileFailure } from "../base/failure";
+import { jsonOf } from "../base/json";
+import { LineSplitter, LineTooLongError } from "../base/lines";
+import { CUT, cut } from "../base/text";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
-import { LogTail } from "./logTail";
 import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownId } from "./parseAnswer";
 
 /** How much of a run's standard error is kept, in bytes. Its end is kept, where the error is. */
-const KEPT_LOG_BYTES = 8 * 1024;
+export const KEPT_LOG_BYTES = 8 * 1024;
 /** How long a process may take to end by itself, in milliseconds: docs/contract.md. */
 const ENDING_MS = 5_000;
 const ENDED_BEFORE = "the handler was ended before it returned an answer";
+
+/** A question reached no handler, because the process took its leave after an earlier answer. Another process can be asked. */
+export class UnheardError extends Error {}
 
 /** An answer of any form, with the handler's standard error meanwhile. */
 export interface HandlerReply {
@@ -22,7 +26,7 @@ export interface HandlerReply {
 }
 
 /** The callbacks of a {@link HandlerWorker}. */
-export interface HandlerWorkerListener {
+interface HandlerWorkerListener {
   /**
    * Called once, when the process exits, hangs or breaks the contract, but not after {@link HandlerWorker.end}. The failure is
    * undefined if the process ended well and had nothing left to answer.
@@ -30,6 +34,8 @@ export interface HandlerWorkerListener {
   over(failure?: ReconcileFailure): void;
   /** Called for each further answer to a request that has been answered. The answer is discarded. */
   lateAnswer?(): void;
+  /** Follows the message of a timeout. @default nothing */
+  readonly hint?: string;
 }
 
 interface Question {
@@ -60,7 +66,8 @@ export class HandlerWorker {
   /** The answer to the question, between its arrival and the end of that turn of the event loop. */
   private answer: Pick<HandlerReply, "answer" | "length"> | undefined;
   private readonly log = new LogTail(KEPT_LOG_BYTES);
-  private over = false;
+  /** Whether the process was given up or ended, so that it cannot be asked any more. */
+  isOver = false;
   /** Why the process cannot be asked any more. Undefined if it can be asked, or if it ended well. */
   private failure: Error | undefined;
   private markGone: () => void = () => {};
@@ -79,19 +86,15 @@ export class HandlerWorker {
     });
   }
 
-  /** Whether the process was given up or ended, so that it cannot be asked any more. */
-  get isOver(): boolean {
-    return this.over;
-  }
-
   /**
    * Asks the process, with an id of its own for this request, and waits for the answer that echoes it.
    * @param timeoutMs after this long without an answer, the process group is killed. Infinity: never
    * @throws ReconcileFailure if the process crashes, hangs, or writes a line that answers no request
+   * @throws UnheardError if it has ended well, or has closed its input, after it has answered earlier requests
    */
   async ask(question: HandlerQuestion, timeoutMs: number): Promise<HandlerReply> {
     // The process may have ended since it was chosen for this request.
-    if (this.over) throw this.failure ?? new ReconcileFailure("HandlerCrashed", ENDED_BEFORE);
+    if (this.isOver) throw this.failure ?? new UnheardError(ENDED_BEFORE);
     const id = `${this.nonce}/${this.asked + 1}`;
     const { apiVersion, ...more } = question;
     const line = jsonOf({ apiVersion, id, ...more });
@@ -106,7 +109,7 @@ export class HandlerWorker {
       const late = () =>
         this.fail(
           "HandlerTimedOut",
-          `the handler gave no answer within ${timeoutMs / 1000} s (timeoutSeconds) and was killed${this.unfinished}`,
+          `the handler gave no answer within ${timeoutMs / 1000} s (timeoutSeconds) and was killed${this.unfinished || (this.listener.hint ?? "")}`,
         );
       const timer = Number.isFinite(timeoutMs) ? setTimeout(late, timeoutMs) : undefined;
       this.question = { id, resolve, reject, timer };
@@ -119,8 +122,8 @@ export class HandlerWorker {
    * has not answered fails. Resolves when the process has gone, even if it was given up before.
    */
   end(graceMs = ENDING_MS): Promise<void> {
-    if (!this.over) {
-      this.over = true;
+    if (!this.isOver) {
+      this.isOver = true;
       this.process.end();
       const timer = setTimeout(() => this.process.kill(), graceMs);
       void this.gone.then(() => clearTimeout(timer));
@@ -130,16 +133,16 @@ export class HandlerWorker {
   }
 
   /** Kills the process group at once. A question that it has not answered fails with this reason, and no failure is reported. */
-  abandon(reason: Error): void {
-    if (this.over) return;
-    this.over = true;
+  abandon(reason?: Error): void {
+    if (this.isOver) return;
+    this.isOver = true;
     this.failure = reason;
     this.process.kill();
-    this.refuse(reason);
+    if (reason) this.refuse(reason);
   }
 
   private receive(chunk: Buffer): void {
-    if (this.over) return;
+    if (this.isOver) return;
     try {
       for (const line of this.lines.push(chunk)) this.take(line);
     } catch (error) {
@@ -177,17 +180,22 @@ export class HandlerWorker {
     question.resolve({ ...answer, log: this.log.text() });
   }
 
-  private exited({ code, signal, startError }: HandlerExit): void {
+  private exited({ code, signal, startError, isDeaf }: HandlerExit): void {
     this.markGone();
     // A process that answers one line and ends has answered, however soon its end is noticed.
     if (code === 0) this.deliver();
     if (startError) this.fail("HandlerNotStarted", `the handler could not be started: ${startError.message}`);
-    else if (code === 0 && !this.question) this.giveUp();
-    else
-      this.fail(
-        "HandlerCrashed",
-        `the handler ended with ${signal ? `signal ${signal}` : `exit code ${code}`}${this.unfinished}`,
-      );
+    else if ((code === 0 || isDeaf) && (!this.question || (this.asked > 1 && this.unfinished === ""))) {
+      this.giveUp();
+      this.refuse(new UnheardError("the handler took its leave after an earlier answer"));
+    } else {
+      const how = signal ? `signal ${signal}` : `exit code ${code}`;
+      const what = isDeaf
+        ? "closed its standard input before its first answer, and was killed"
+        : `ended with ${how}`;
+      const words = lastWords(this.log.text());
+      this.fail("HandlerCrashed", `the handler ${what}${words && `: ${words}`}${this.unfinished}`);
+    }
   }
 
   /** What to say of a line that has begun and not ended. Many forget the line feed. */
@@ -202,11 +210,8 @@ export class HandlerWorker {
   }
 
   private giveUp(failure?: ReconcileFailure): void {
-    if (this.over) return;
-    this.over = true;
-    this.failure = failure;
-    this.process.kill();
-    if (failure) this.refuse(failure);
+    if (this.isOver) return;
+    this.abandon(failure);
     this.listener.over(failure);
   }
 
@@ -215,4 +220,64 @@ export class HandlerWorker {
     this.question?.reject(reason);
     this.question = this.answer = undefined;
   }
+}
+
+const NEWLINE = 0x0a;
+
+/**
+ * The end of a log, in whole lines. A line without its beginning is left out: it may have the end of a Secret's value, which
+ * nobody could recognise (`Scrubber`).
+ */
+export class LogTail {
+  private bytes = Buffer.alloc(0);
+  private isCut = false;
+  /** Whether the next line has lost its beginning. */
+  private isBroken = false;
+
+  /** @param longest how many bytes are kept */
+  constructor(private readonly longest: number) {}
+
+  /** Takes in the next bytes. */
+  keep(chunk: Buffer): void {
+    const joined = Buffer.concat([this.bytes, chunk]);
+    const before = Math.max(0, joined.length - this.longest);
+    if (before === 0 && !this.isBroken) {
+      this.bytes = joined;
+      return;
+    }
+    // A whole line begins after a line end, which may be the last byte that is not kept.
+    const lineEnd = joined.indexOf(NEWLINE, Math.max(0, before - 1));
+    this.isCut = true;
+    this.isBroken = lineEnd < 0;
+    this.bytes = lineEnd < 0 ? Buffer.alloc(0) : joined.subarray(lineEnd + 1);
+  }
+
+  /** The part that was kept, after {@link CUT} on a line of its own if there was more. */
+  text(): string {
+    // Leaves out a character of which only a part has arrived.
+    const text = new StringDecoder("utf8").write(this.bytes);
+    return this.isCut ? `${CUT}\n${text}` : text;
+  }
+
+  /** Begins again. */
+  clear(): void {
+    this.bytes = Buffer.alloc(0);
+    this.isCut = this.isBroken = false;
+  }
+}
+
+/** The most characters of the words. */
+const LONGEST = 300;
+/** A line that follows the message of an error: frames of a stack, and what an interpreter says when it ends. */
+const EPILOGUE =
+  /^(?:\s|#\d|Stack trace:|Node\.js v|goroutine \d|created by |\[signal |exit status \d|note: run with |(?=.*\)$)[\w./*()[\]{}:-]+?\()/;
+
+/**
+ * The line of a process's standard error that says why it ended: the last one that is not part of a stack. Interpreters and
+ * compilers write the stack before that line (Python) or after it (Node, Ruby, Go, Java). "" if there is none.
+ */
+export function lastWords(log: string): string {
+  const lines = log.split("\n").filter((line) => line.trim() !== "");
+  const line = lines.findLast((each) => !EPILOGUE.test(each)) ?? lines.at(-1) ?? "";
+  return cut(line.trim(), LONGEST);
 }

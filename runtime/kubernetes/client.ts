@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import { isRecord } from "../json/json";
+import { isRecord } from "../base/json";
+import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "../base/objects";
+import { type Resource, resourcePath } from "../base/resource";
 import type { ClusterConnection } from "./connection";
 import { ifRefused, isApiError } from "./errors";
 import { type ApiAnswer, type ApiRequest, answerOfAnother } from "./exchange";
 import type { RequestTraits } from "./gate";
-import { listPages, type Selection, selectionQuery, versionOfList } from "./list";
-import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
-import { type Resource, resourcePath } from "./resource";
+import { listPages, readPage, type Selection, selectionQuery } from "./list";
 import { HttpTransport, type RequestReport } from "./transport";
 
 /** How {@link KubernetesClient.apply} writes. */
@@ -16,6 +16,8 @@ export interface ApplyOptions {
   readonly force?: boolean;
   /** "status" to write that subresource. */
   readonly subresource?: string;
+  /** The server answers what it would store, and stores nothing. @default false */
+  readonly dryRun?: boolean;
 }
 
 /** The object that {@link KubernetesClient.delete} deletes. */
@@ -30,19 +32,14 @@ export type JsonPatchOperation =
   | { readonly op: "test" | "add" | "replace"; readonly path: string; readonly value: Json }
   | { readonly op: "remove"; readonly path: string };
 
-/** How {@link KubernetesClient.jsonPatch} writes. */
-export interface JsonPatchOptions {
-  /** "status" to write that subresource. */
-  readonly subresource?: string | undefined;
-  /** @default false */
-  readonly dryRun?: boolean;
-}
-
 /** Pods, as the API serves them. */
 export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
 
 /** Only metadata, or the whole object: an aggregated API server need not know the first form. */
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/** What reads single objects. */
+export type ObjectReader = Pick<KubernetesClient, "get">;
 
 /**
  * A small Kubernetes client: the verbs that the engine uses, and nothing generated.
@@ -54,10 +51,13 @@ export class KubernetesClient {
   private traits: RequestTraits = {};
   /** The namespace of requests that name none. */
   readonly namespace: string;
+  /** The address of the API server: "https://127.0.0.1:6443". */
+  readonly server: string;
 
   constructor(connection: ClusterConnection, onRequest?: (report: RequestReport) => void) {
     this.transport = new HttpTransport(connection, onRequest);
     this.namespace = connection.namespace ?? "default";
+    this.server = connection.server;
   }
 
   /**
@@ -103,8 +103,21 @@ export class KubernetesClient {
   }
 
   /** The version that a list of these objects has now. Only one object is requested. */
-  versionOf(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
-    return versionOfList((request) => this.send(request), resource, selection, signal);
+  async versionOf(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
+    const { body } = await readPage((request) => this.send(request), resource, selection, {
+      limit: 1,
+      signal,
+    });
+    return body.metadata.resourceVersion ?? "";
+  }
+
+  /**
+   * How many objects a selection has. Only one is requested: the answer says how many remain. A label selector makes the API server count
+   * none that remain.
+   */
+  async count(resource: Resource, selection: Selection): Promise<number> {
+    const { body } = await readPage((request) => this.send(request), resource, selection, { limit: 1 });
+    return (body.items ?? []).length + (body.metadata.remainingItemCount ?? 0);
   }
 
   /** Every object of a selection that is small enough to be in memory at once. */
@@ -176,6 +189,7 @@ export class KubernetesClient {
       // A field that the schema does not know is an error of every apply. With `Strict` or `Warn`, the API server only parses the
       // body once more, as YAML, for keys that are there twice. We write none (k8s.io/apiserver, handlers/patch.go, applyPatcher).
       fieldValidation: "Ignore",
+      ...(options.dryRun && { dryRun: "All" }),
     });
     const { code, body } = await this.sendForObject({
       method: "PATCH",
@@ -191,15 +205,14 @@ export class KubernetesClient {
    * Changes the object by operations (RFC 6902). Either all of them are done or none: if a "test" fails, or a path is not there,
    * the API server answers 422. With `dryRun` the server checks the object, admission included, and stores nothing.
    */
-  async jsonPatch(
+  jsonPatch(
     resource: Resource,
     name: ObjectName,
     operations: readonly JsonPatchOperation[],
-    { subresource, dryRun = false }: JsonPatchOptions = {},
+    { subresource, dryRun = false }: { subresource?: string | undefined; dryRun?: boolean } = {},
   ): Promise<KubernetesObject> {
     const path = `${resourcePath(resource, name, subresource)}${dryRun ? "?dryRun=All" : ""}`;
-    const contentType = "application/json-patch+json";
-    return (await this.sendForObject({ method: "PATCH", path, contentType, body: operations })).body;
+    return this.patch(path, "application/json-patch+json", operations);
   }
 
   /**
@@ -207,15 +220,17 @@ export class KubernetesClient {
    * object.
    * @param subresource "status" to write that subresource
    */
-  async mergePatch(
+  mergePatch(
     resource: Resource,
     name: ObjectName,
     patch: JsonObject,
     subresource?: string,
   ): Promise<KubernetesObject> {
-    const path = resourcePath(resource, name, subresource);
-    const contentType = "application/merge-patch+json";
-    return (await this.sendForObject({ method: "PATCH", path, contentType, body: patch })).body;
+    return this.patch(resourcePath(resource, name, subresource), "application/merge-patch+json", patch);
+  }
+
+  private async patch(path: string, contentType: string, body: unknown): Promise<KubernetesObject> {
+    return (await this.sendForObject({ method: "PATCH", path, contentType, body })).body;
   }
 
   /** Deletes the object. @returns false if there was no object, or another one than `options.uid` */

@@ -1,18 +1,19 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { isRecord } from "../base/json";
+import { isNamespaced, pluralOf } from "../base/kinds";
+import { groupOf } from "../base/objects";
+import type { Resource } from "../base/resource";
 import type { KubernetesClient } from "./client";
 import { ifRefused, isApiError } from "./errors";
 import { answerOfAnother } from "./exchange";
-import { isNamespaced, pluralOf } from "./kinds";
-import { groupOf } from "./objects";
-import type { Resource } from "./resource";
 
-/** `APIResourceList`, as `/apis/<group>/<version>` gives it. */
-interface ApiResourceList {
-  resources: { name: string; kind: string; namespaced: boolean }[];
-}
-
-/** `APIGroup`, as `/apis/<group>` gives it. */
-interface ApiGroup {
-  versions: { groupVersion: string }[];
+/** One of the `resources` of an `APIResourceList`, which `/apis/<group>/<version>` gives. */
+export interface ApiResource {
+  readonly name: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly singularName?: string;
+  readonly shortNames?: readonly string[];
 }
 
 /** The API server serves no such kind. */
@@ -52,6 +53,22 @@ export function builtIn(apiVersion: string, kind: string): Resource {
 }
 
 /**
+ * Reads what the API server says of the kinds that it serves.
+ * @param field the field of the answer that has them
+ * @throws ApiUnreachableError for an answer without it: nothing may pass for an API without kinds
+ */
+export async function readArray<Entry>(
+  client: Pick<KubernetesClient, "read">,
+  path: string,
+  field: "resources" | "versions" | "groups",
+): Promise<readonly Entry[]> {
+  const answer = await client.read<unknown>(path);
+  const entries = isRecord(answer) ? answer[field] : undefined;
+  if (Array.isArray(entries) && entries.every(isRecord)) return entries as Entry[];
+  throw answerOfAnother({ method: "GET", path }, "a list of kinds");
+}
+
+/**
  * Asks the API server how it serves a kind.
  * @throws UnknownKindError if it does not serve the kind
  */
@@ -61,11 +78,10 @@ export async function discover(
   kind: string,
 ): Promise<Resource> {
   const path = `${apiVersion.includes("/") ? "/apis" : "/api"}/${apiVersion}`;
-  const { resources } = await client.read<ApiResourceList>(path).catch((error: unknown) => {
+  const resources = await readArray<ApiResource>(client, path, "resources").catch((error: unknown) => {
     if (isApiError(error, 404)) throw new UnknownKindError(apiVersion, kind);
     throw error;
   });
-  if (!Array.isArray(resources)) throw answerOfAnother({ method: "GET", path }, "a list of kinds");
   // Subresources are listed beside their resource, as "deployments/scale".
   const found = resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
   if (!found) throw new UnknownKindError(apiVersion, kind);
@@ -98,10 +114,65 @@ export async function discoverObjects(
   const group = groupOf(apiVersion);
   // The core group has one version.
   if (found || group === "") return found;
-  const { versions } = await client.read<ApiGroup>(`/apis/${group}`).catch(ifRefused(404, { versions: [] }));
+  const versions = await readArray<{ groupVersion: string }>(client, `/apis/${group}`, "versions").catch(
+    ifRefused(404, []),
+  );
   for (const { groupVersion } of versions) {
     const other = await discoverIfServed(client, groupVersion, kind);
     if (other) return other;
   }
   return undefined;
+}
+
+/** Usually somebody is just creating the kind, so the first tries follow each other quickly. */
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 10_000;
+const WAIT_GROWTH = 1.2;
+
+/**
+ * The same as {@link discover}, for a kind that may come later, from an API server that may be away. Asks again until there is an
+ * answer.
+ * @param signal ends the wait
+ * @param onWait called with the reason for the wait: once for each reason, not for each try
+ * @param onFailure called after each try that failed, before `onWait`
+ * @throws AbortError on the signal
+ */
+export async function awaitKind(
+  client: KubernetesClient,
+  apiVersion: string,
+  kind: string,
+  {
+    signal,
+    onWait,
+    onFailure,
+  }: { signal: AbortSignal; onWait: (reason: Error) => void; onFailure?: (error: Error) => Promise<void> },
+): Promise<Resource> {
+  let reported = "";
+  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * WAIT_GROWTH, LONGEST_WAIT_MS)) {
+    signal.throwIfAborted();
+    try {
+      return await discover(client, apiVersion, kind);
+    } catch (error) {
+      const reason = error as Error;
+      await onFailure?.(reason);
+      if (reason.message !== reported) onWait(reason);
+      reported = reason.message;
+    }
+    // The wait is random, so that the replicas of many operators do not ask at the same time.
+    await pause(waitMs * (0.8 + Math.random() * 0.4), undefined, { signal });
+  }
+}
+
+/**
+ * A text that changes when the schema of a kind in this API version does: the hash in the API server's index of its OpenAPI documents,
+ * which every account may read (kube-openapi, pkg/handler3/handler.go). Undefined if it gives none.
+ */
+export async function schemaHashOf(
+  client: Pick<KubernetesClient, "read">,
+  apiVersion: string,
+): Promise<string | undefined> {
+  const index = await client.read<{ paths?: Record<string, { serverRelativeURL?: string }> }>("/openapi/v3");
+  const { serverRelativeURL = "" } =
+    index.paths?.[`${apiVersion.includes("/") ? "apis" : "api"}/${apiVersion}`] ?? {};
+  return /[?&]hash=([^&]+)/.exec(serverRelativeURL)?.[1];
 }

@@ -1,4 +1,5 @@
-import { isRecord } from "../json/json";
+import { isRecord } from "../base/json";
+import { SENTENCES } from "./sentences";
 
 /** One of the causes of a refusal (`metav1.StatusCause`). */
 interface StatusCause {
@@ -14,6 +15,8 @@ export interface ApiStatus {
   reason?: string;
   message?: string;
   code?: number;
+  /** `continue`: for the pages that are left of a list whose version is too old. */
+  metadata?: { continue?: string };
   details?: {
     name?: string;
     kind?: string;
@@ -55,28 +58,9 @@ function isCause(value: unknown): value is StatusCause {
   return isRecord(value) && [value["reason"], value["message"], value["field"]].every(isTextIfAny);
 }
 
-/**
- * How the API server says that an admission webhook or a policy denies a request (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/admission/plugin: webhook/errors/statuserror.go, policy/validating/dispatcher.go,
- * policy/generic/policy_dispatcher.go).
- */
-const DENIAL =
-  /^(?:\S+ (?:"[^"]*" )?is forbidden: )?((?:admission webhook|ValidatingAdmissionPolicy|policy) (?:"[^"]*"|'[^']*')(?: with binding '[^']*')? denied (?:the )?request)\b/;
-/**
- * How the API server words that it could not apply a policy, or one of its bindings, at all, for example because its parameters are
- * missing or not read yet (policy/generic/policy_dispatcher.go, addConfigError). A webhook's own words follow "denied the request".
- */
-const UNAPPLIED_POLICY = new RegExp(
-  `${DENIAL.source}(?<= denied request): failed to configure (?:policy|binding): `,
-);
 /** A denial with one of these codes is treated like a refusal by the API server itself. */
 const PLAIN_DENIALS = [400, 409, 413, 422];
 
-/**
- * How the API server refuses to apply to a custom resource if one of its field managers wrote it in a version that the CRD has no
- * longer (https://github.com/kubernetes/kubernetes/issues/111937). An update forgets such entries; seen with 1.34.
- */
-const GONE_VERSION = /^request to convert CR to an invalid group\/version: \S+$/;
 const GONE_VERSION_REMEDY =
   "metadata.managedFields still names this version, which the CustomResourceDefinition has no longer. Annotate the object by kubectl: the API server then forgets it";
 
@@ -85,7 +69,7 @@ const GONE_VERSION_REMEDY =
  * if the message of a refusal is about anything else.
  */
 export function denialIn(message: string): string | undefined {
-  return DENIAL.exec(message)?.[1];
+  return SENTENCES.denial.exec(message)?.[1];
 }
 
 /**
@@ -96,9 +80,9 @@ export function denialIn(message: string): string | undefined {
  */
 export function apiErrorOf(code: number, status: ApiStatus, request: string): ApiError {
   const { message = "" } = status;
-  if (GONE_VERSION.test(message))
+  if (SENTENCES.goneVersion.test(message))
     return new ApiError(code, { ...status, message: `${message}: ${GONE_VERSION_REMEDY}` }, request);
-  const isUnapplied = UNAPPLIED_POLICY.test(message);
+  const isUnapplied = SENTENCES.unappliedPolicy.test(message);
   const isForbidden = denialIn(message) !== undefined && !PLAIN_DENIALS.includes(code);
   if (!isUnapplied && !isForbidden) return new ApiError(code, status, request);
   const { details: _d, reason: _r, ...denial } = status;
@@ -107,19 +91,30 @@ export function apiErrorOf(code: number, status: ApiStatus, request: string): Ap
 }
 
 /**
- * Whether an apply was refused because what is stored does not fit the schema of its kind: somebody gave a field another type
- * (kubernetes, staging/src/k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
+ * Whether an apply was refused because what is stored does not fit the schema of its kind: somebody gave a field another type.
  */
 export function isMisfit(error: unknown): error is ApiError {
-  return (
-    error instanceof ApiError &&
-    /^failed to (create typed live object|create manager for existing fields)/.test(error.message)
-  );
+  return error instanceof ApiError && SENTENCES.misfit.test(error.message);
 }
 
-/** Whether the account has no right to what it asks for. A policy or a webhook that refuses with 403 says something else. */
+/** Whether the account has no right to what it asks for. */
 export function isRightMissing(error: unknown): error is ApiError {
-  return isApiError(error, 403) && /\bcannot \w+ (resource|path)\b/.test(error.message);
+  return isApiError(error, 403) && SENTENCES.missingRight.test(error.message);
+}
+
+/** How long it may take until an API server that has just started knows its roles, in milliseconds. */
+const SETTLING_MS = 5_000;
+
+/**
+ * The error that stands for a refusal. An API server that has just started answers before it has read its roles, and refuses everything
+ * (kubernetes, plugin/pkg/auth/authorizer/rbac: nothing waits for the informers; only /readyz says so). If a right is missing then, the
+ * error says that the server is busy (503).
+ * @param sinceAwayMs how long ago the API server was not reached, in milliseconds
+ */
+export function settled(error: ApiError, sinceAwayMs: number): ApiError {
+  if (sinceAwayMs >= SETTLING_MS || !isRightMissing(error)) return error;
+  const message = `the API server has just started, and may not know its roles yet: ${error.message}`;
+  return new ApiError(503, { message, details: { retryAfterSeconds: 1 } }, error.request);
 }
 
 /**
@@ -171,14 +166,8 @@ export function retryAfterMs(error: unknown): number | undefined {
 
 /** Whether the object is larger than the API server or etcd accepts. */
 export function isTooLarge({ code, message }: ApiError): boolean {
-  return code === 413 || message.includes("etcdserver: request is too large");
+  return code === 413 || SENTENCES.tooLarge.test(message);
 }
-
-/**
- * The message of etcd while it has no leader, is too slow or is full. If an object is too large, the object is at fault.
- * @see https://github.com/etcd-io/etcd/blob/main/api/v3rpc/rpctypes/error.go
- */
-const ETCD_TROUBLE = /etcdserver: (?!request is too large)|rpc error: code = Unavailable/;
 
 /**
  * Whether the API server, or a proxy before it, or etcd behind it, is too busy at the moment, or is starting or stopping. The
@@ -195,26 +184,22 @@ export function isBusy(error: unknown): boolean {
   if (code === 502 || code === 503 || code === 504) return true;
   // A refusal of an object is a Status. An API server that fails itself answers in plain text.
   const isFault = retryAfterMs(error) !== undefined || error.status.kind !== "Status";
-  return code >= 500 && (isFault || ETCD_TROUBLE.test(message));
+  return code >= 500 && (isFault || SENTENCES.etcdTrouble.test(message));
 }
 
 /**
- * Whether the API server cannot fill its cache with a kind, for instance because the kind's conversion webhook is down (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/storage/cacher/ready.go). Then this kind cannot be listed, and nobody asks too much.
+ * Whether the API server cannot fill its cache with a kind, for instance because the kind's conversion webhook is down. Then this kind
+ * cannot be listed, and nobody asks too much.
  */
 export function isUncached(error: unknown): boolean {
-  return isApiError(error, 429) && /^storage is \(re\)initializing/.test(error.message);
+  return isApiError(error, 429) && SENTENCES.uncached.test(error.message);
 }
 
-/**
- * Whether the API server cannot call a webhook that must allow the request (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go), or cannot apply a policy that must: see {@link
- * apiErrorOf}.
- */
+/** Whether the API server cannot call a webhook that must allow the request, or cannot apply a policy that must: see {@link apiErrorOf}. */
 function isUnasked(error: unknown): boolean {
   if (!isApiError(error, 500)) return false;
   const { message } = error;
-  return /^Internal error occurred: failed calling webhook /.test(message) || UNAPPLIED_POLICY.test(message);
+  return SENTENCES.unansweredWebhook.test(message) || SENTENCES.unappliedPolicy.test(message);
 }
 
 /**
@@ -225,14 +210,9 @@ export function isUndecided(error: unknown): boolean {
   return isBusy(error) || isUnasked(error);
 }
 
-/**
- * Whether other objects hold what an object needs: the room of a ResourceQuota (kubernetes,
- * staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota), a port of the nodes or an address (pkg/registry/core/service), or
- * something of which a webhook allows only one, such as the host of an Ingress.
- */
+/** Whether other objects hold what an object needs: the room of a quota, a port, an address or a host. */
 export function isTaken(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  return / exceeded quota: |\balready (allocated|defined|in use|marked)\b/.test(error.message);
+  return error instanceof ApiError && SENTENCES.taken.test(error.message);
 }
 
 /** Whether nothing can be created because the namespace is being deleted. */
@@ -254,4 +234,65 @@ export function isNamespaceMissing(error: unknown, namespace: string | undefined
 
 function hasCause({ causes }: ApiError, reason: string): boolean {
   return causes.some((cause) => cause.reason === reason);
+}
+
+/**
+ * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. This is not a race: a
+ * webhook or a proxy refuses the write.
+ */
+export class PersistentConflictError extends ApiError {
+  constructor({ code, status, request }: ApiError) {
+    super(code, status, request);
+    this.name = "PersistentConflictError";
+  }
+}
+
+/** Whether a write failed because somebody else has written the object meanwhile. Another try may succeed. */
+export function isRace(error: unknown): error is ApiError {
+  return isApiError(error, 409) && !(error instanceof PersistentConflictError);
+}
+
+/**
+ * The refusal by a policy of the cluster, or by its rules of access. Those may change, so another try makes sense. If a write is
+ * wrong by itself, it is always refused.
+ *
+ * @param error such a refusal, or an error that was caused by one
+ */
+export function policyRefusalIn(error: unknown): ApiError | undefined {
+  const refusal = error instanceof ApiError ? error : (error as Error | undefined)?.cause;
+  if (!(refusal instanceof ApiError) || isBusy(refusal)) return undefined;
+  if (refusal.code === 403 || refusal instanceof PersistentConflictError) return refusal;
+  return SENTENCES.policy.test(refusal.message) ? refusal : undefined;
+}
+
+/** If the object changed this often, another try at once makes no sense. */
+const MOST_TRIES = 5;
+/** This many conflicts in a row, with no write in between, are a refusal and not a race. */
+const MOST_STANDING = 3;
+
+/** The conflicts that the tries of one write meet. After a race there is another try. After a refusal there is none. */
+export class Conflicts {
+  private tries = 0;
+  private standing = 0;
+
+  /** @param mostTries how often the write is tried in all. @default 5 */
+  constructor(private readonly mostTries = MOST_TRIES) {}
+
+  /**
+   * Takes in that a try was refused with 409. Returns if another try makes sense.
+   * @param sent the version onto which we wrote. Undefined: no object was expected
+   * @param found the version that exists now. Undefined: there is no object
+   * @throws PersistentConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
+   *   there were enough tries
+   */
+  met(refusal: ApiError, sent: string | undefined, found: string | undefined): void {
+    this.standing = sent === found && !isAboutQuota(refusal) ? this.standing + 1 : 0;
+    if (this.standing === MOST_STANDING) throw new PersistentConflictError(refusal);
+    if (++this.tries >= this.mostTries) throw refusal;
+  }
+}
+
+/** Two writes in one namespace race for its ResourceQuota too (kubernetes, plugin/pkg/admission/resourcequota). */
+function isAboutQuota({ status }: ApiError): boolean {
+  return status.details?.kind === "resourcequotas";
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
-import { readBody } from "../http/readBody";
-import { readJson } from "../json/json";
-import { cut } from "../text/cut";
+import { readBody } from "../base/http/readBody";
+import { readJson } from "../base/json";
+import { cut } from "../base/text";
 import { type ApiError, type ApiStatus, ApiUnreachableError, apiErrorOf } from "./errors";
 import type { RequestTraits } from "./gate";
 

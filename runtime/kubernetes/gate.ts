@@ -1,10 +1,10 @@
-import { onAbort } from "./onAbort";
+import { monotonicNow } from "../base/clock";
 
 /**
- * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to list the kinds of children
- * and of used objects, to write a child that is ready as soon as it exists, to remember in a status what was done, to report it.
+ * The classes of requests: to keep the lease, to make the cluster right, to read, and all that can wait: to write a child that is ready
+ * as soon as it exists, to remember in a status what was done, to report it.
  */
-export type RequestClass = "lease" | "work" | "read" | "list" | "unhurried" | "status" | "tell";
+export type RequestClass = "lease" | "work" | "read" | "later";
 
 /** How the {@link Gate} orders a request, and on whose behalf the request is sent. */
 export interface RequestTraits {
@@ -12,20 +12,10 @@ export interface RequestTraits {
   readonly class?: RequestClass;
   /** Throws if the sender may not send any more. It is called when the request leaves, not when the request is queued. */
   readonly fence?: () => void;
-  /** Requests of one flow, such as the key of an object, never take all the places. @default a flow of its own */
+  /** Requests of one flow, such as all of an object, never take all the places of their class. @default a flow of its own */
   readonly flow?: string;
   /** Ends the request. A request that still waits leaves the queue. */
   readonly signal?: AbortSignal;
-}
-
-/** The limits of a {@link Gate}. */
-export interface GateOptions {
-  /** Requests on their way at once. @default 64 */
-  readonly inFlight?: number;
-  /** Requests of one flow on their way at once. @default 16 */
-  readonly inFlightOfFlow?: number;
-  /** The monotonic clock, in milliseconds. @default performance.now */
-  readonly now?: () => number;
 }
 
 /** The classes whose requests queue. A request of the class "lease" never does. */
@@ -40,22 +30,14 @@ const LONG_MS = 1_000;
  * At 25 ms a request these are 2,500 requests a second, more than an API server gives one client. Further requests wait here, in
  * order of their class, rather than in the API server's queues, which do not know our classes.
  */
-const IN_FLIGHT = 64;
+export const IN_FLIGHT = 64;
+/** An object with thousands of children leaves most places to the others. Lists are one flow, and so are statuses and reports. */
+export const IN_FLIGHT_OF_FLOW = 16;
 /**
- * A class that yields holds at most this part of the places while a more urgent request is on its way or waits. The age of its own
- * requests does not matter. Otherwise the statuses of a burst would take the places of later objects' children.
- *
- * It also leaves this part free for each more urgent class, even an idle one. Otherwise requests that hang could hold every place.
+ * The parts of the places that reads have at most, and what can wait, such as most children. If a server of many kinds hangs, or a
+ * webhook, all requests for these hang with it, for a minute and more.
  */
-const PART = 1 / 8;
-/** An object with thousands of children leaves most places to the others. */
-const IN_FLIGHT_OF_FLOW = 16;
-/**
- * The parts of the places that reads and lists have at most. If a server of many kinds hangs, or the conversion webhook of one kind
- * in many namespaces, every list of these kinds hangs with it, for a minute and more.
- */
-const PART_OF_READS = 1 / 2;
-const PART_OF_LISTS = 3 / 8;
+const PARTS = { read: 5 / 16, later: 9 / 16 };
 
 /** A request that waits, or that is on its way. */
 interface Turn {
@@ -84,55 +66,44 @@ interface Queue {
 
 /**
  * Requests to one API server wait here for their turn. Requests of the class "lease" never wait. The others are bounded, all
- * together and for each flow, and are ordered by class and age. Flows of one class take turns, and a flow's requests of one
- * class leave in the order in which they came.
+ * together, for each class and for each flow, and are ordered by class and age. Flows of one class take turns, and a flow's requests
+ * of one class leave in the order in which they came.
  *
- * The classes "unhurried", "status" and "tell" yield. Their requests leave when no more urgent request is on its way. Requests that
- * have been on their way for more than `LONG_MS` do not count. After the time of its class, a request leaves anyway. Beside more
- * urgent requests, a class that yields has only a few places.
+ * The class "later" yields to work: the API server works on all its requests at once, so one of our requests that can wait would delay
+ * one that cannot. Work that has been on its way for more than `LONG_MS` does not count. After five seconds, a request leaves anyway.
  *
  * Guarantees, each with a test in tests/unit/gate.test.ts:
  * - Every request leaves in the end, however much more urgent work keeps coming, as long as the requests on their way end.
  * - A fence is asked when its request leaves. If it throws, the request is not sent.
- * - Requests that can wait leave places to work and to reads, also if all of them hang.
- * - Lists leave places to reads, and lists and reads together leave places to work, also if all of them hang.
+ * - Reads and requests that can wait leave places to work, also if all of them hang. They leave places to each other.
+ * - Lists leave places to other reads, and reports to children, also if all of them hang.
  */
 export class Gate {
-  private readonly now: () => number;
-  private readonly most: number;
-  private readonly mostOfFlow: number;
-  private readonly part: number;
   /** Each with {@link Queue.laterMs}. */
   private readonly queues: Readonly<Record<Queued, Queue>>;
-  private readonly all: readonly Queue[];
-  /**
-   * Each of these yields to those before it. The API server works on all its requests at once, so one of our requests that can wait
-   * would delay another one that cannot. Reads and lists yield to nobody, and nobody yields to them.
-   */
-  private readonly yielding: readonly Queue[];
-  /** Looks again when the first request that yields has waited long enough, or those to which it yields have taken long. */
+  /** Looks again when the first request that yields has waited long enough, or the work to which it yields has taken long. */
   private patience: NodeJS.Timeout | undefined;
   private readonly flowsInFlight = new Map<unknown, number>();
   private inFlight = 0;
   /** Why no request passes any more. Undefined: requests pass. */
   private closed: Error | undefined;
 
-  constructor(options: GateOptions = {}) {
-    this.now = options.now ?? (() => performance.now());
-    this.most = options.inFlight ?? IN_FLIGHT;
-    this.mostOfFlow = options.inFlightOfFlow ?? IN_FLIGHT_OF_FLOW;
-    this.part = Math.floor(this.most * PART);
+  /**
+   * @param now a monotonic clock, in milliseconds
+   * @param most requests on their way at once
+   * @param mostOfFlow requests of one flow on their way at once
+   */
+  constructor(
+    private readonly now = monotonicNow,
+    private readonly most = IN_FLIGHT,
+    private readonly mostOfFlow = IN_FLIGHT_OF_FLOW,
+  ) {
     const partly = (part: number) => Math.max(1, Math.floor(this.most * part));
     this.queues = {
       work: newQueue(0, this.most),
-      read: newQueue(1_000, partly(PART_OF_READS)),
-      list: newQueue(1_000, partly(PART_OF_LISTS)),
-      unhurried: newQueue(3_000, this.most),
-      status: newQueue(4_000, this.most),
-      tell: newQueue(5_000, this.most),
+      read: newQueue(1_000, partly(PARTS.read)),
+      later: newQueue(5_000, partly(PARTS.later)),
     };
-    this.all = Object.values(this.queues);
-    this.yielding = (["work", "unhurried", "status", "tell"] as const).map((name) => this.queues[name]);
   }
 
   /**
@@ -163,17 +134,20 @@ export class Gate {
 
   /** Requests that wait for their turn. */
   get waiting(): number {
-    let waiting = 0;
-    for (const { flows } of this.all) for (const turns of flows.values()) waiting += turns.size;
-    return waiting;
+    return this.turns().length;
   }
 
   /** Refuses all requests that wait, and all that come, with this reason. */
   close(reason: Error): void {
     this.closed = reason;
     clearTimeout(this.patience);
-    for (const { flows } of this.all)
-      for (const turns of flows.values()) for (const { refuse } of turns) refuse(reason);
+    for (const { refuse } of this.turns()) refuse(reason);
+  }
+
+  private turns(): Turn[] {
+    return Object.values(this.queues).flatMap(({ flows }) =>
+      [...flows.values()].flatMap((turns) => [...turns]),
+    );
   }
 
   /** Resolves when the request has a place. */
@@ -205,14 +179,16 @@ export class Gate {
   private next(): void {
     clearTimeout(this.patience);
     while (this.inFlight < this.most) {
-      const turns = this.all.map((queue) => this.firstOf(queue)).filter((turn) => turn !== undefined);
-      const waits = turns.map((turn) => this.yieldsForMs(turn, turns));
-      const [first] = turns
-        .filter((_, at) => waits[at] === 0)
-        .sort((one, other) => dueAt(one) - dueAt(other));
+      const { work, read, later } = this.queues;
+      const now = this.now();
+      const turns = [work, read].flatMap((queue) => this.firstOf(queue) ?? []);
+      const last = this.firstOf(later);
+      const isUrgent = turns[0]?.queue === work || isAnyNew(work, now);
+      const waitMs = last && isUrgent ? Math.max(0, dueAt(last) - now) : 0;
+      if (last && waitMs === 0) turns.push(last);
+      const [first] = turns.sort((one, other) => dueAt(one) - dueAt(other));
       if (!first) {
-        const waitMs = Math.min(LONG_MS, ...waits);
-        if (turns.length > 0) this.patience = setTimeout(() => this.next(), Math.ceil(waitMs));
+        if (last) this.patience = setTimeout(() => this.next(), Math.ceil(Math.min(LONG_MS, waitMs)));
         return;
       }
       const { queue, flow } = first;
@@ -239,39 +215,6 @@ export class Gate {
       return turns.values().next().value;
     }
     return undefined;
-  }
-
-  /**
-   * How much longer a request gives way to more urgent ones, in milliseconds. Infinity: until one of those on their way has ended.
-   * @param turns the turns of all classes, of which only one can be next
-   */
-  private yieldsForMs(turn: Turn, turns: readonly Turn[]): number {
-    const { queue } = turn;
-    const at = this.yielding.indexOf(queue);
-    if (at <= 0) return 0;
-    if (!this.isPlaceLeft(at)) return Number.POSITIVE_INFINITY;
-    const others = this.yielding.slice(0, at);
-    const isUrgent = (other: Queue) =>
-      other.onTheirWay.size > 0 || turns.some((each) => each.queue === other);
-    if (!others.some(isUrgent)) return 0;
-    // Requests that take long hold their places too.
-    if (queue.onTheirWay.size >= Math.max(1, this.part)) return Number.POSITIVE_INFINITY;
-    const now = this.now();
-    return others.some((other) => isAnyNew(other, now)) ? Math.max(0, dueAt(turn) - now) : 0;
-  }
-
-  /**
-   * Whether one more request of this class may leave. This class and all less urgent ones must leave a part of the places to each
-   * more urgent class. The more urgent classes that yield are checked too, since they may have filled their places first.
-   * @param at the place of the class among those that yield
-   */
-  private isPlaceLeft(at: number): boolean {
-    let count = 0;
-    for (let from = this.yielding.length - 1; from > 0; from--) {
-      count += this.yielding[from]?.onTheirWay.size ?? 0;
-      if (from <= at && count >= this.most - this.part * from) return false;
-    }
-    return true;
   }
 
   private countFlow(flow: unknown, change: 1 | -1): void {
@@ -302,4 +245,27 @@ function remove(turn: Turn): void {
   const turns = flows.get(turn.flow);
   turns?.delete(turn);
   if (turns?.size === 0) flows.delete(turn.flow);
+}
+
+/** What each signal calls. */
+const calls = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls `end` when the signal is aborted. A signal compares each new listener with all that it has, so thousands of requests that
+ * listened to the signal of one term would take most of their time for that. Here they are one listener.
+ * @returns takes the call back
+ */
+export function onAbort(signal: AbortSignal, end: () => void): () => void {
+  const ends = calls.get(signal) ?? listenTo(signal);
+  ends.add(end);
+  return () => void ends.delete(end);
+}
+
+function listenTo(signal: AbortSignal): Set<() => void> {
+  const ends = new Set<() => void>();
+  calls.set(signal, ends);
+  signal.addEventListener("abort", () => {
+    for (const end of ends) end();
+  });
+  return ends;
 }

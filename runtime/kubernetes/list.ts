@@ -1,7 +1,9 @@
-import { isRecord } from "../json/json";
+import { isRecord } from "../base/json";
+import { isNamespaced } from "../base/kinds";
+import type { KubernetesObject } from "../base/objects";
+import { type Resource, resourcePath } from "../base/resource";
+import { isApiError } from "./errors";
 import { AnswerTooLongError, type ApiAnswer, type ApiRequest, answerOfAnother } from "./exchange";
-import type { KubernetesObject } from "./objects";
-import { type Resource, resourcePath } from "./resource";
 
 /** What a list or a watch covers. */
 export interface Selection {
@@ -17,7 +19,7 @@ export interface Selection {
 /** A page of a list. */
 interface ObjectList {
   /** Without a version if the API knows none, as that of PodMetrics. */
-  metadata: { resourceVersion?: string; continue?: string };
+  metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number };
   /** null if a list of metadata is empty. */
   items: KubernetesObject[] | null;
 }
@@ -37,7 +39,7 @@ const PAGE_LENGTH = 2 * 1024 * 1024;
  * The longest page, in bytes. A page is in memory several times while it is read, and its objects take up to 13 times as much. A
  * longer page is not read to its end, and is asked for again with fewer objects. A single object is always read whole.
  */
-const LONGEST_PAGE = 4 * 1024 * 1024;
+export const LONGEST_PAGE = 4 * 1024 * 1024;
 /** The page is then asked for again with this many times fewer objects. */
 const FEWER = 8;
 /** In a list that had such a page, each page has at most this many times the objects of the page before. */
@@ -46,9 +48,13 @@ const GROWTH = 2;
 /**
  * Reads every object of the selection, page by page. However large the objects are, a page of several objects has at most 4 MiB
  * (tests/unit/client.test.ts).
- * @param onPage called with each page's items and the list's version, so that a caller need not hold all objects
- * @returns the resourceVersion from which a watch continues. "" if the API knows no versions
- * @throws what `send` throws
+ *
+ * If etcd forgets the list's version before the last page, the pages that are left show what is there by then: the refusal (410) has
+ * the token for them (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/etcd3/errors.go, handleCompactedErrorForPaging). A watch
+ * from the version of the first page shows what the earlier pages lack.
+ * @param onPage called with each page's items and the version of the first page, so that a caller need not hold all objects
+ * @returns the resourceVersion from which a watch continues: that of the first page. "" if the API knows no versions
+ * @throws what `send` throws. ApiUnreachableError for an answer that is not a list of the kind
  */
 export async function listPages(
   send: Send,
@@ -60,15 +66,22 @@ export async function listPages(
   let continueToken = "";
   let limit = selection.metadataOnly ? LARGEST_PAGE : FIRST_PAGE;
   let growth = Number.POSITIVE_INFINITY;
+  let version: string | undefined;
   for (;;) {
-    const page = await readPage(send, resource, selection, limit, continueToken, signal);
-    if (!page) {
-      limit = Math.ceil(limit / FEWER);
-      growth = GROWTH;
+    let page: ApiAnswer<ObjectList>;
+    try {
+      page = await readPage(send, resource, selection, { limit, continueToken, ...(signal && { signal }) });
+    } catch (error) {
+      const token = tokenIn(error);
+      if (error instanceof AnswerTooLongError) {
+        limit = Math.ceil(limit / FEWER);
+        growth = GROWTH;
+      } else if (token === undefined || token === continueToken) throw error;
+      else continueToken = token;
       continue;
     }
     const { body, length } = page;
-    const { resourceVersion = "" } = body.metadata;
+    version ??= body.metadata.resourceVersion ?? "";
     // The items of a list have neither apiVersion nor kind. Those of a watch do.
     const items = body.items ?? [];
     const { apiVersion, kind } = resource;
@@ -78,55 +91,63 @@ export async function listPages(
           ? { apiVersion, kind, metadata: item.metadata }
           : { ...item, apiVersion, kind },
       ),
-      resourceVersion,
+      version,
     );
-    continueToken = body.metadata.continue ?? "";
-    if (!continueToken) return resourceVersion;
+    const next = body.metadata.continue ?? "";
+    if (!next) return version;
+    if (next === continueToken)
+      throw answerOfAnother({ method: "GET", path: resourcePath(resource, selection) }, "a further page");
+    continueToken = next;
     const fitting = Math.floor((PAGE_LENGTH * items.length) / length);
     limit = Math.max(1, Math.min(LARGEST_PAGE, fitting, limit * growth));
   }
 }
 
-/** The version that a list of these objects has now. Only one object is requested. */
-export async function versionOfList(
+/**
+ * Reads one page.
+ * @throws AnswerTooLongError if it has several objects and is longer than a page may be; ApiUnreachableError if it is no list
+ */
+export async function readPage(
   send: Send,
   resource: Resource,
   selection: Selection,
-  signal: AbortSignal,
-): Promise<string> {
-  const path = `${resourcePath(resource, selection)}?${selectionQuery(selection, { limit: "1" })}`;
-  const { body } = await sendForList(send, { method: "GET", path, signal });
-  return body.metadata.resourceVersion ?? "";
-}
-
-/** A page of a list. Undefined if it is longer than a page may be. */
-async function readPage(
-  send: Send,
-  resource: Resource,
-  selection: Selection,
-  limit: number,
-  continueToken: string,
-  signal: AbortSignal | undefined,
-): Promise<ApiAnswer<ObjectList> | undefined> {
+  { limit, continueToken = "", signal }: { limit: number; continueToken?: string; signal?: AbortSignal },
+): Promise<ApiAnswer<ObjectList>> {
   const query = selectionQuery(selection, { limit: String(limit), continue: continueToken });
-  try {
-    return await sendForList(send, {
-      method: "GET",
-      path: `${resourcePath(resource, selection)}?${query}`,
-      ...(selection.metadataOnly && { accept: METADATA_LIST }),
-      ...(limit > 1 && { longestAnswer: LONGEST_PAGE }),
-      ...(signal && { signal }),
-    });
-  } catch (error) {
-    if (error instanceof AnswerTooLongError) return undefined;
-    throw error;
-  }
+  const request: ApiRequest = {
+    method: "GET",
+    path: `${resourcePath(resource, selection)}?${query}`,
+    ...(selection.metadataOnly && { accept: METADATA_LIST }),
+    ...(limit > 1 && { longestAnswer: LONGEST_PAGE }),
+    ...(signal && { signal }),
+  };
+  const answer = await send<ObjectList>(request);
+  if (isListOf(resource, answer.body)) return answer;
+  throw answerOfAnother(request, "a list");
 }
 
-async function sendForList(send: Send, request: ApiRequest): Promise<ApiAnswer<ObjectList>> {
-  const answer = await send<ObjectList>(request);
-  if (isRecord(answer.body) && isRecord(answer.body.metadata)) return answer;
-  throw answerOfAnother(request, "a list");
+/**
+ * Whether an answer is a list of a kind. What a list lacks counts as gone, so nothing else may pass for an empty one: no
+ * Status, no single object, no table, no list of another kind.
+ */
+function isListOf({ apiVersion, kind }: Resource, body: unknown): boolean {
+  if (!isRecord(body) || !isRecord(body["metadata"])) return false;
+  const { items, kind: listKind, apiVersion: listVersion } = body;
+  // Only the CRD of a custom kind may give its lists another name.
+  const isNamed = isNamespaced(apiVersion, kind) !== undefined || listVersion !== apiVersion;
+  const named = [undefined, `${kind}List`, "List", "PartialObjectMetadataList"];
+  if (isNamed && !named.includes(listKind as string | undefined)) return false;
+  if (items === null) return typeof listKind === "string" && listKind.endsWith("List");
+  const kinds = [undefined, kind, "PartialObjectMetadata"];
+  const isItem = (item: unknown) =>
+    isRecord(item) && isRecord(item["metadata"]) && kinds.includes(item["kind"] as string | undefined);
+  return Array.isArray(items) && items.every(isItem);
+}
+
+/** The token for the pages that are left of a list whose version etcd has forgotten. Undefined if an error has none. */
+function tokenIn(error: unknown): string | undefined {
+  const token: unknown = isApiError(error, 410) ? error.status.metadata?.continue : undefined;
+  return typeof token === "string" && token !== "" ? token : undefined;
 }
 
 /** Selects the object of a name. @returns a part of a {@link Selection} */
@@ -147,14 +168,12 @@ export function selectionQuery(selection: Selection, more: Record<string, string
 /** How many objects are read at once. Each may be as long as etcd allows. */
 const READ_AT_ONCE = 8;
 
-/** Reads objects, few of them at once. Yields each one that exists, with the item for which it was read. */
+/** Reads objects, few of them at once. Yields each one that exists. */
 export async function* readInParts<Item, Read>(
   items: readonly Item[],
   readOne: (item: Item) => Promise<Read | undefined>,
-): AsyncGenerator<readonly [item: Item, read: Read]> {
-  for (let from = 0; from < items.length; from += READ_AT_ONCE) {
-    const part = items.slice(from, from + READ_AT_ONCE);
-    const found = await Promise.all(part.map(async (item) => [item, await readOne(item)] as const));
-    for (const [item, read] of found) if (read !== undefined) yield [item, read];
-  }
+): AsyncGenerator<Read> {
+  for (let from = 0; from < items.length; from += READ_AT_ONCE)
+    for (const read of await Promise.all(items.slice(from, from + READ_AT_ONCE).map(readOne)))
+      if (read !== undefined) yield read;
 }

@@ -1,9 +1,8 @@
-import type { KubernetesClient } from "./client";
+import type { KubernetesObject, ObjectName } from "../base/objects";
+import type { Resource } from "../base/resource";
+import type { ObjectReader } from "./client";
 import { builtIn } from "./discovery";
 import { isApiError } from "./errors";
-import { named } from "./list";
-import type { KubernetesObject, ObjectName } from "./objects";
-import type { Resource } from "./resource";
 
 const NAMESPACES = builtIn("v1", "Namespace");
 
@@ -12,7 +11,7 @@ const NAMESPACES = builtIn("v1", "Namespace");
  * @throws ApiError, ApiUnreachableError
  */
 export async function lookAtNamespace(
-  client: Pick<KubernetesClient, "get">,
+  client: ObjectReader,
   name: string,
 ): Promise<"there" | "going" | "gone" | "unseen"> {
   try {
@@ -31,28 +30,19 @@ export async function lookAtNamespace(
  * @throws ApiError, ApiUnreachableError
  */
 export function getUnlessGone(
-  client: Pick<KubernetesClient, "get">,
+  client: ObjectReader,
   resource: Resource,
   name: ObjectName,
 ): Promise<KubernetesObject | undefined> {
   return unlessGone(client, name, () => client.get(resource, name));
 }
 
-/** The same by a list, which fails if the cluster does not serve the kind. The answer to a GET is then that there is no object. */
-export function findUnlessGone(
-  client: Pick<KubernetesClient, "get" | "listAll">,
-  resource: Resource,
-  name: ObjectName,
-): Promise<KubernetesObject | undefined> {
-  const selection = { namespace: name.namespace, ...named(name.name) };
-  return unlessGone(client, name, async () => (await client.listAll(resource, selection))[0]);
-}
-
-async function unlessGone(
-  client: Pick<KubernetesClient, "get">,
+/** What `read` gives. Undefined if we may not read in a namespace that is gone. @throws what `read` throws otherwise */
+export async function unlessGone<Read>(
+  client: ObjectReader,
   { namespace }: ObjectName,
-  read: () => Promise<KubernetesObject | undefined>,
-): Promise<KubernetesObject | undefined> {
+  read: () => Promise<Read>,
+): Promise<Read | undefined> {
   try {
     return await read();
   } catch (error) {

@@ -1,10 +1,10 @@
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ConnectionOptions, SecureContext } from "node:tls";
-import { writeJson } from "../json/json";
+import { type ConnectionOptions, createSecureContext, type SecureContext } from "node:tls";
+import { writeJson } from "../base/json";
 import type { ClusterConnection } from "./connection";
-import { ApiUnreachableError, isApiError, retryAfterMs } from "./errors";
+import { type ApiError, ApiUnreachableError, isApiError, retryAfterMs, settled } from "./errors";
 import {
   AnswerTooLongError,
   type ApiAnswer,
@@ -14,10 +14,7 @@ import {
   requestText,
   toApiError,
 } from "./exchange";
-import { Gate } from "./gate";
-import { onAbort } from "./onAbort";
-import { Settling } from "./settling";
-import { type Trust, trustOf } from "./trust";
+import { Gate, onAbort } from "./gate";
 
 /** What {@link HttpTransport} reports of each finished request that was sent. */
 export interface RequestReport {
@@ -31,7 +28,7 @@ export interface RequestReport {
  * even if that one is gone. A new connection may reach another server.
  */
 const CONNECTION_TIMEOUT_MS = 10_000;
-/** How long an answer may take. The API server itself ends a request after 60 s (`--request-timeout`). */
+/** How long an answer may take to begin, and then to end. The API server itself ends a request after 60 s (`--request-timeout`). */
 const ANSWER_TIMEOUT_MS = 65_000;
 /** A watch gets a bookmark about every minute. A watch that is silent for this long is dead, whatever TCP says. */
 const WATCH_SILENCE_MS = 120_000;
@@ -47,7 +44,8 @@ const JSON_TYPE = "application/json";
 /** HTTP to one API server over Node's `https`: kept-alive connections, credentials, typed errors. */
 export class HttpTransport {
   private readonly gate = new Gate();
-  private readonly settling = new Settling();
+  /** When the API server was last not reached, on the monotonic clock. */
+  private awayAt = Number.NEGATIVE_INFINITY;
   private readonly agent: Agent;
   /** For the lease: its renewal does not wait for the connection of another request. */
   private readonly leaseAgent: Agent;
@@ -55,7 +53,10 @@ export class HttpTransport {
   private readonly streamAgent: Agent;
   private readonly target: RequestOptions;
   /** One for all connections: to read the certificates for each connection takes longer than the rest of making it. */
-  private trusted: Trust;
+  private trusted: {
+    readonly authority: ClusterConnection["certificateAuthority"];
+    readonly context: SecureContext;
+  };
   /** The beginning of every path if the API server is behind a proxy: "/k8s/clusters/c-1". */
   private readonly basePath: string;
   /** The server's clock when ours, the monotonic one, began. Undefined if no answer has told it. */
@@ -73,7 +74,7 @@ export class HttpTransport {
       throw new Error(`the API server's address is ${connection.server}; only https:// is supported`);
     }
     this.basePath = url.pathname.replace(/\/$/, "");
-    this.trusted = trustOf(connection);
+    this.trusted = this.trust();
     // The agent has no limit of its own, because a request that waited here would not ask its fence again. The gate limits
     // requests.
     this.agent = new Agent({ keepAlive: true, scheduling: "lifo" });
@@ -124,8 +125,7 @@ export class HttpTransport {
    */
   async open(request: ApiRequest): Promise<IncomingMessage> {
     const response = await this.exchange(request, WATCH_SILENCE_MS, this.streamAgent, () => {});
-    if (response.statusCode !== 200)
-      throw this.settling.taken(toApiError(response, await readAll(response, request), request));
+    if (response.statusCode !== 200) throw this.refusal(response, await readAll(response, request), request);
     return response;
   }
 
@@ -146,6 +146,10 @@ export class HttpTransport {
     this.streamAgent.destroy();
   }
 
+  private refusal(response: IncomingMessage, text: string, request: ApiRequest): ApiError {
+    return settled(toApiError(response, text, request), performance.now() - this.awayAt);
+  }
+
   private async sendOnce<T>(request: ApiRequest): Promise<ApiAnswer<T>> {
     const agent = request.class === "lease" ? this.leaseAgent : this.agent;
     let code = 0;
@@ -157,7 +161,10 @@ export class HttpTransport {
     };
     try {
       const response = await this.exchange(request, ANSWER_TIMEOUT_MS, agent, leave);
-      const text = await readAll(response, request).catch((error: Error) => {
+      const late = new Error(`the answer has not ended within ${ANSWER_TIMEOUT_MS / 1000} s`);
+      const timer = setTimeout(() => response.destroy(late), ANSWER_TIMEOUT_MS);
+      const reading = readAll(response, request).finally(() => clearTimeout(timer));
+      const text = await reading.catch((error: Error) => {
         if (error instanceof AnswerTooLongError) {
           code = response.statusCode ?? 0;
           throw error;
@@ -165,10 +172,22 @@ export class HttpTransport {
         throw new ApiUnreachableError(requestText(request), error);
       });
       code = response.statusCode ?? 0;
-      if (code < 200 || code > 299) throw this.settling.taken(toApiError(response, text, request));
+      if (code < 200 || code > 299) throw this.refusal(response, text, request);
       return { code, body: decode<T>(text, request), length: text.length };
     } finally {
       if (!refused) this.onRequest({ method: request.method, code });
+    }
+  }
+
+  /** Reads the certificates of the connection. @throws Error if they cannot be read */
+  private trust(): HttpTransport["trusted"] {
+    const { server, certificateAuthority: ca, certificate: cert, privateKey: key } = this.connection;
+    try {
+      const context = createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+      return { authority: ca, context };
+    } catch (error) {
+      const why = (error as Error).message;
+      throw new Error(`the certificates or the key for ${server} cannot be read: ${why}`, { cause: error });
     }
   }
 
@@ -178,8 +197,8 @@ export class HttpTransport {
   ): Promise<{ token: string | undefined; secureContext: SecureContext }> {
     const { connection } = this;
     try {
-      if (connection.certificateAuthority !== this.trusted.authority) this.trusted = trustOf(connection);
-      return { token: await connection.token?.(), secureContext: this.trusted.secureContext };
+      if (connection.certificateAuthority !== this.trusted.authority) this.trusted = this.trust();
+      return { token: await connection.token?.(), secureContext: this.trusted.context };
     } catch (error) {
       throw new ApiUnreachableError(requestText(request), error as Error, false);
     }
@@ -224,8 +243,10 @@ export class HttpTransport {
         outgoing.destroy(new Error(`no answer within ${silenceMs / 1000} s`)),
       );
       outgoing.on("error", (error) => {
-        if (!signal?.aborted && !isHeldBack) this.settling.wasAway();
-        const isStale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+        if (!signal?.aborted && !isHeldBack) this.awayAt = performance.now();
+        const { code = "" } = error as NodeJS.ErrnoException;
+        // The second, if the kernel knew when we wrote that the server was away.
+        const isStale = outgoing.reusedSocket && ["ECONNRESET", "EPIPE"].includes(code);
         const cause = isStale ? new StaleConnectionError(error) : error;
         reject(new ApiUnreachableError(requestText(request), cause, isSent));
       });

@@ -2,17 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { annotationPath, type Finishing, FREE, finishingAnnotation, finishingIn, haveRoom } from "./lease";
 import type { OurLease } from "./ourLease";
-import type { SeenLease } from "./seenLease";
 import type { Term } from "./term";
-
-/** What a {@link Handover} works with. */
-export interface HandoverOptions {
-  readonly lease: SeenLease;
-  readonly ours: Pick<OurLease, "isOurs" | "trustedUntil">;
-  readonly term: Term;
-  readonly identity: string;
-  readonly leaseSeconds: number;
-}
 
 /**
  * The end of one term. It frees the lease and leaves an annotation in it that names the runs that have not ended. It renews
@@ -26,17 +16,22 @@ export class Handover {
   private text: string | undefined;
   private renewals = 0;
 
-  constructor(private readonly options: HandoverOptions) {}
+  /** @param us who we are, and after which time without a renewal others take us for dead */
+  constructor(
+    private readonly lease: OurLease,
+    private readonly term: Term,
+    private readonly us: Pick<Finishing, "identity" | "leaseSeconds">,
+  ) {}
 
   /** Whether the Lease has room for these keys. */
   hasRoomFor(keys: readonly string[]): boolean {
-    const { annotations } = this.options.lease;
+    const { annotations } = this.lease;
     return haveRoom({ ...annotations, [this.name]: this.textOf(keys) });
   }
 
   /** Frees the lease, or renews the annotation. @param keys of the runs that have not ended */
   async renew(keys: readonly string[]): Promise<void> {
-    const { term } = this.options;
+    const { term } = this;
     // Before the request is sent: as soon as the API server has it, another process may write all other objects.
     term.narrow(keys);
     try {
@@ -50,41 +45,38 @@ export class Handover {
   /** All runs have ended: removes the annotation, so that nobody waits until it is stale. */
   async remove(): Promise<void> {
     if (this.text === undefined) return;
-    await this.options.lease.patch([
-      ...this.isThere(this.text),
-      { op: "remove", path: annotationPath(this.name) },
-    ]);
+    await this.lease.patch([...this.isThere(this.text), { op: "remove", path: annotationPath(this.name) }]);
   }
 
   private async write(keys: readonly string[]): Promise<void> {
-    const until = this.options.ours.trustedUntil();
+    const until = this.lease.trustedUntil();
     const text = this.textOf(keys);
     await (this.text === undefined ? this.leave(text) : this.replace(this.text, text));
     this.text = text;
-    this.options.term.extend(until);
+    this.term.extend(until);
   }
 
   private leave(text: string): Promise<void> {
-    const { lease, term } = this.options;
+    const { lease, term } = this;
     const annotations = { ...lease.annotations, [this.name]: text };
     return lease.write({ ...lease.spec, ...FREE }, annotations, term.remainingMs);
   }
 
   private replace(before: string, text: string): Promise<void> {
-    const { lease, term } = this.options;
+    const { lease, term } = this;
     const replace: JsonPatchOperation = { op: "replace", path: annotationPath(this.name), value: text };
     return lease.patch([...this.isThere(before), replace], term.remainingMs);
   }
 
   /** Looks at the Lease after a failure. Others may have written it, or our write was done and only its answer was lost. */
   private async find(): Promise<void> {
-    const { lease, term, ours } = this.options;
+    const { lease, term } = this;
     // If etcd was restored, the Lease may be ours again. The process that has led since still trusts its own.
-    if (await lease.look(term.remainingMs)) return term.end();
+    if (await lease.readLease(term.remainingMs)) return term.end();
     // Somebody deleted the Lease. The leader creates it again, with what it knew of us.
     if (!lease.exists) return;
     this.text = finishingIn(lease.annotations).get(this.name);
-    if (this.text === undefined && !ours.isOurs) term.end();
+    if (this.text === undefined && !lease.isOurs) term.end();
   }
 
   private isThere(text: string): JsonPatchOperation[] {
@@ -92,8 +84,7 @@ export class Handover {
   }
 
   private textOf(keys: readonly string[]): string {
-    const { identity, leaseSeconds } = this.options;
-    const finishing: Finishing = { identity, keys, leaseSeconds, renewal: this.renewals++ };
+    const finishing: Finishing = { ...this.us, keys, renewal: this.renewals++ };
     return JSON.stringify(finishing);
   }
 }

@@ -34,33 +34,10 @@
  * @see https://pkg.go.dev/k8s.io/client-go/tools/leaderelection
  */
 
-import { type Clock, SYSTEM_CLOCK } from "./clock";
 import { Handover } from "./handover";
 import type { LeaseApi } from "./lease";
-import { OurLease } from "./ourLease";
-import { SeenLease } from "./seenLease";
+import { type Clock, OurLease, SYSTEM_CLOCK } from "./ourLease";
 import { Term } from "./term";
-
-/** What a {@link Leadership} works with. */
-export interface LeadershipOptions {
-  readonly lease: LeaseApi;
-  /** Who we are: unique among the processes that stand for election. */
-  readonly identity: string;
-  /** How long a lease holds without renewal, in seconds. @default 15 */
-  readonly leaseSeconds?: number | undefined;
-  /** Called when we lead. Every write asks this term. */
-  readonly onLeading: (term: Term) => void;
-  /** Called when the term has ended. Another process may lead then. Not called after {@link Leadership.stop} or a handover. */
-  readonly onLost: () => void;
-  /** Called when another process is seen to lead, once for each such process. */
-  readonly onStandby?: (leader: string) => void;
-  /** Called when {@link Leadership.blockedKeys} have changed, while we lead. */
-  readonly onBlockedChange?: () => void;
-  /** Called when a request about the Lease has failed. It is tried again. */
-  readonly onError?: (error: Error) => void;
-  /** @default the clocks of this machine */
-  readonly clock?: Clock;
-}
 
 /** What {@link Leadership.handOver} waits for. */
 export interface Unfinished {
@@ -84,8 +61,7 @@ const MOST_ATTEMPTS = 5;
 export class Leadership {
   private readonly clock: Clock;
   private readonly leaseMs: number;
-  private readonly lease: SeenLease;
-  private readonly ours: OurLease;
+  private readonly lease: OurLease;
   private readonly stopping = new AbortController();
   private running: Promise<void> = Promise.resolve();
   private current: Term | undefined;
@@ -94,14 +70,41 @@ export class Leadership {
   /** Who led when we last looked. */
   private seenHolder: string | undefined;
 
-  constructor(private readonly options: LeadershipOptions) {
+  constructor(
+    private readonly options: {
+      readonly lease: LeaseApi;
+      /** Who we are: unique among the processes that stand for election. */
+      readonly identity: string;
+      /** How long a lease holds without renewal, in seconds. @default 15 */
+      readonly leaseSeconds?: number | undefined;
+      /** What tells this program from every other. @default nobody knows, and {@link Leadership.markAsked} marks nothing */
+      readonly program?: string | undefined;
+      /** Called when we lead. Every write asks this term. */
+      readonly onLeading: (term: Term) => void;
+      /** Called when the term has ended. Another process may lead then. Not called after {@link Leadership.stop} or a handover. */
+      readonly onLost: () => void;
+      /** Called when another process is seen to lead, once for each such process. */
+      readonly onStandby?: (leader: string) => void;
+      /** Called when {@link Leadership.blockedKeys} have changed, while we lead. */
+      readonly onBlockedChange?: () => void;
+      /** Called when a request about the Lease has failed. It is tried again. */
+      readonly onError?: (error: Error) => void;
+      /** @default the clocks of this machine */
+      readonly clock?: Clock;
+    },
+  ) {
     this.clock = options.clock ?? SYSTEM_CLOCK;
     this.leaseMs = (options.leaseSeconds ?? 15) * 1000;
-    this.lease = new SeenLease(options.lease, this.leaseMs, this.clock, () => {
-      if (this.term) options.onBlockedChange?.();
+    this.lease = new OurLease({
+      api: options.lease,
+      identity: options.identity,
+      leaseMs: this.leaseMs,
+      program: options.program,
+      clock: this.clock,
+      onBlockedChange: () => {
+        if (this.term) options.onBlockedChange?.();
+      },
     });
-    const { identity } = options;
-    this.ours = new OurLease(this.lease, { identity, leaseMs: this.leaseMs, clock: this.clock });
   }
 
   /** Begins to stand for election. */
@@ -120,12 +123,23 @@ export class Leadership {
    */
   get holder(): string | undefined {
     if (this.term) return this.options.identity;
-    return (!this.ours.isFree && this.lease.spec.holderIdentity) || undefined;
+    return (!this.lease.isFree && this.lease.spec.holderIdentity) || undefined;
   }
 
   /** The keys of runs that other processes began when they led and that have not ended. No run may begin for these keys. */
   get blockedKeys(): ReadonlySet<string> {
     return this.lease.blockedKeys;
+  }
+
+  /** @see OurLease.exceptions */
+  get exceptions(): readonly string[] | undefined {
+    return this.lease.exceptions;
+  }
+
+  /** Notes in the Lease that this program has asked about every object. If that fails, the next process asks again. */
+  async markAsked(exceptions: readonly string[]): Promise<void> {
+    const { term } = this;
+    if (term) await this.tried(this.lease.markAsked(term, exceptions));
   }
 
   /**
@@ -144,7 +158,7 @@ export class Leadership {
     this.current = undefined;
     current?.end();
     // The lease is ours although somebody has ended the term before.
-    if (current) await this.tried(this.ours.free());
+    if (current) await this.tried(this.lease.free());
   }
 
   /**
@@ -164,13 +178,8 @@ export class Leadership {
     await this.endLoop();
     const { term } = this;
     if (!term) return;
-    const handover = new Handover({
-      lease: this.lease,
-      ours: this.ours,
-      term,
-      identity: this.options.identity,
-      leaseSeconds: this.leaseMs / 1000,
-    });
+    const { identity } = this.options;
+    const handover = new Handover(this.lease, term, { identity, leaseSeconds: this.leaseMs / 1000 });
     // Keys that another process still had to finish were never ours.
     const { blockedKeys: others } = this;
     let begun = false;
@@ -179,7 +188,7 @@ export class Leadership {
       const keys = unfinished().filter((key) => !others.has(key));
       begun ||= handover.hasRoomFor(keys);
       if (begun) this.current = undefined;
-      const ok = await this.tried(begun ? handover.renew(keys) : this.ours.renew(term));
+      const ok = await this.tried(begun ? handover.renew(keys) : this.lease.renew(term));
       const waitMs = this.untilNext(from, this.leaseMs / (ok ? 6 : 15));
       await this.clock.pause(Math.min(waitMs, term.remainingMs), done.signal);
     }
@@ -222,19 +231,19 @@ export class Leadership {
   /** Renews the lease, takes it, or only looks at it. */
   private async round(): Promise<void> {
     if (this.current) {
-      await this.ours.renew(this.current);
-      return this.ours.removeStale(this.current);
+      await this.lease.renew(this.current);
+      return this.lease.removeStale(this.current);
     }
-    await this.ours.look();
-    for (let attempt = 0; attempt < MOST_ATTEMPTS && this.ours.isFree; attempt++) {
+    await this.lease.look();
+    for (let attempt = 0; attempt < MOST_ATTEMPTS && this.lease.isFree; attempt++) {
       if (this.stopping.signal.aborted || (await this.acquire())) return;
-      await this.ours.look();
+      await this.lease.look();
     }
   }
 
   /** Takes the lease as it was seen, and leads. @returns false if it has changed meanwhile */
   private async acquire(): Promise<boolean> {
-    const until = await this.ours.acquire();
+    const until = await this.lease.acquire();
     if (until === undefined) return false;
     const term = new Term(
       () => this.clock.now(),

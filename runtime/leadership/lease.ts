@@ -1,7 +1,8 @@
-import { pointerOf } from "../json/json";
+import { fingerprint, pointerOf } from "../base/json";
+import { DOMAIN } from "../base/names";
+import type { JsonObject, KubernetesObject } from "../base/objects";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
 import { builtIn } from "../kubernetes/discovery";
-import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 
 /** What a Lease says of its holder (`coordination.k8s.io/v1`). */
 export interface LeaseSpec {
@@ -50,7 +51,9 @@ export interface Finishing {
 export const LEASES = builtIn("coordination.k8s.io/v1", "Lease");
 
 /** The beginning of the name of an annotation in which a process names the runs that it has to finish. */
-const FINISHING_PREFIX = "argosy.dev/finishing-";
+const FINISHING_PREFIX = `${DOMAIN}/finishing-`;
+/** The annotation with the mark of the program that has asked its handler about every object. "" while it asks. */
+export const ASKED_ANNOTATION = `${DOMAIN}/asked-by`;
 /** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
 const LONGEST_ANNOTATIONS = 200 * 1024;
 
@@ -93,6 +96,34 @@ export function readFinishing(annotation: string): Finishing | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The mark of a program that has asked its handler about every object. Nobody can change a part of it unnoticed.
+ * @param exceptions objects that it may not have asked about
+ */
+export function askedMark(program: string, exceptions: readonly string[]): string {
+  return [fingerprint([program, ...exceptions]), ...exceptions].join(" ");
+}
+
+/** The exceptions in a program's mark. Undefined if the annotations have no such mark. */
+export function exceptionsIn(
+  annotations: Readonly<Record<string, string>>,
+  program: string | undefined,
+): readonly string[] | undefined {
+  const mark = annotations[ASKED_ANNOTATION];
+  if (program === undefined || mark === undefined) return undefined;
+  const exceptions = mark.split(" ").slice(1);
+  return mark === askedMark(program, exceptions) ? exceptions : undefined;
+}
+
+/** Annotations with room for this program's mark, and without any other. A JSON patch adds only to annotations that exist. */
+export function unmarked(
+  annotations: Readonly<Record<string, string>>,
+  program: string | undefined,
+): Readonly<Record<string, string>> {
+  const { [ASKED_ANNOTATION]: _, ...others } = annotations;
+  return program === undefined ? others : { ...others, [ASKED_ANNOTATION]: "" };
 }
 
 /** Whether a Lease can have these annotations. */

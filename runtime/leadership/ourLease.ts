@@ -1,48 +1,105 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { monotonicNow } from "../base/clock";
+import { isNewer, microTimeOf } from "../base/objects";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
-import { microTimeOf } from "../kubernetes/objects";
-import type { Clock } from "./clock";
-import { annotationPath, FREE, type LeaseSpec } from "./lease";
-import type { SeenLease } from "./seenLease";
+import {
+  ASKED_ANNOTATION,
+  annotationPath,
+  askedMark,
+  exceptionsIn,
+  FREE,
+  finishingIn,
+  type Lease,
+  type LeaseApi,
+  type LeaseSpec,
+  LONGEST_LEASE_SECONDS,
+  readFinishing,
+  unmarked,
+} from "./lease";
 import type { Term } from "./term";
 
-/** Who writes the Lease, and for how long. */
-export interface OurLeaseOptions {
-  readonly identity: string;
-  /** How long the lease holds without renewal, in milliseconds. */
-  readonly leaseMs: number;
-  readonly clock: Clock;
-}
-
+/**
+ * The part of a lease's time that a request about it may take. A process may write for two thirds: so a leader has time for a second
+ * request if the first one gets no answer, and leads also if a busy API server takes that long for each answer.
+ */
+const PATIENCE = 1 / 3;
 /** The part of a lease's time in which a process may write, from the beginning of its last renewal. */
 const TRUSTED = 2 / 3;
 /** The most that `leaseTransitions` can be: an integer of 32 bits. */
 const MOST_TRANSITIONS = 2 ** 31 - 1;
 
 /**
- * How this process reads the Lease, takes it, renews it, and frees it. The API server decides between processes. A process that
- * takes the lease replaces exactly the version that it saw, and every other write tests that the lease is still ours.
+ * The Lease as it was last seen, and how long it has been unchanged by our own clock; and how this process takes it, renews it and frees
+ * it. The API server decides between processes. A process that takes the lease replaces exactly the version that it saw, and every
+ * other write tests that the lease is still ours.
  */
 export class OurLease {
+  /** The annotations of the Lease. If it has vanished: those that it had. */
+  annotations: Readonly<Record<string, string>> = {};
+  /**
+   * Set in our term if this very program had asked about every object before the term began: the objects that are excepted. Undefined:
+   * another program may have been asked since.
+   */
+  exceptions: readonly string[] | undefined;
+  /** The keys of runs that previous leaders have not ended yet. */
+  blockedKeys: ReadonlySet<string> = new Set();
+  private lease: Lease | undefined;
+  private changedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the Lease is that of a backup: whoever has led since may still trust a later one. */
+  private isRestored = false;
+  /** What each process that finishes its runs has written, and since when we have seen that. */
+  private finishing = new Map<string, { readonly text: string; readonly since: number }>();
   /** The content of the Lease in our term, as we last wrote it. No other term of any process has the same time of acquisition. */
   private own: LeaseSpec = {};
 
   constructor(
-    private readonly seen: SeenLease,
-    private readonly options: OurLeaseOptions,
+    private readonly options: {
+      readonly api: LeaseApi;
+      readonly identity: string;
+      /** How long the lease holds without renewal, in milliseconds. */
+      readonly leaseMs: number;
+      /** What tells this program from every other. @default nobody knows */
+      readonly program?: string | undefined;
+      readonly clock: Clock;
+      /** Called when {@link OurLease.blockedKeys} have changed. */
+      readonly onBlockedChange: () => void;
+    },
   ) {}
+
+  /** Whether there is a Lease. */
+  get exists(): boolean {
+    return this.lease !== undefined;
+  }
+
+  /** What it says of its holder. Empty if there is no Lease. */
+  get spec(): LeaseSpec {
+    return this.lease?.spec ?? {};
+  }
 
   /** Whether the Lease, as it was seen, is that of our last term. */
   get isOurs(): boolean {
-    const { holderIdentity, acquireTime } = this.seen.spec;
+    const { holderIdentity, acquireTime } = this.spec;
     if (holderIdentity !== this.options.identity || acquireTime === undefined) return false;
     return acquireTime === this.own.acquireTime;
   }
 
   /** Whether we may take it. For a process that does not lead. */
   get isFree(): boolean {
-    // The lease is our own, of a term that has ended. Nobody else has taken it since.
-    return this.seen.isFree || this.isOurs;
+    // Somebody may have deleted the Lease, shortened it or removed its holder. The holder may still trust its term, so the Lease
+    // counts as free only after its full time. Our own, of a term that has ended, has been taken by nobody since.
+    return (
+      this.isOurs ||
+      (this.isReleased && !this.isRestored) ||
+      this.options.clock.now() - this.changedAt >= this.holdsMs(this.spec.leaseDurationSeconds)
+    );
+  }
+
+  /** The annotations, with their names, of processes that have not renewed them for a lease's time. */
+  get stale(): [name: string, text: string][] {
+    const isStale = ({ text, since }: { text: string; since: number }) =>
+      this.options.clock.now() - since >= this.holdsMs(readFinishing(text)?.leaseSeconds);
+    return [...this.finishing].flatMap(([name, each]) => (isStale(each) ? [[name, each.text]] : []));
   }
 
   /** Until when a term lasts after a renewal that begins now, on the monotonic clock. */
@@ -52,10 +109,19 @@ export class OurLease {
 
   /** Reads the Lease. For a process that does not lead. */
   async look(): Promise<void> {
-    await this.seen.look();
+    await this.readLease();
     // Forget our last term as soon as the Lease is not ours. Otherwise, if a restore of etcd brings back the Lease of that term, we
     // would take it for ours, while the process that has led since still trusts its own term.
     if (!this.isOurs) this.own = {};
+  }
+
+  /**
+   * Reads the Lease.
+   * @param withinMs the most time for that, if it is shorter than what one request may take
+   * @returns whether the Lease is older than it was seen before: etcd was restored from a backup
+   */
+  async readLease(withinMs?: number): Promise<boolean> {
+    return this.see(await this.limited((signal) => this.options.api.get(signal), withinMs));
   }
 
   /**
@@ -63,11 +129,11 @@ export class OurLease {
    * @returns until when the new term lasts. Undefined if the lease has changed meanwhile
    */
   async acquire(): Promise<number | undefined> {
-    const { identity } = this.options;
+    const { identity, program } = this.options;
     const until = this.trustedUntil();
     const now = this.timeOfDay();
-    const { holderIdentity, leaseTransitions = 0 } = this.seen.spec;
-    const isNext = this.seen.exists && holderIdentity !== identity;
+    const { holderIdentity, leaseTransitions = 0 } = this.spec;
+    const isNext = this.exists && holderIdentity !== identity;
     const spec: LeaseSpec = {
       holderIdentity: identity,
       leaseDurationSeconds: this.leaseDurationSeconds,
@@ -76,11 +142,14 @@ export class OurLease {
       // The API server refuses more, and somebody may have written as much by hand.
       leaseTransitions: leaseTransitions < MOST_TRANSITIONS ? leaseTransitions + (isNext ? 1 : 0) : 0,
     };
+    this.exceptions = exceptionsIn(this.annotations, program);
+    // Another program's mark must be gone before this one is asked. It would count again after a return to that program.
+    const annotations = this.exceptions ? this.annotations : unmarked(this.annotations, program);
     const { own } = this;
     // Before the answer, which may be lost.
     this.own = spec;
     try {
-      await this.seen.write(spec, this.seen.annotations);
+      await this.write(spec, annotations);
       return until;
     } catch (error) {
       // Another process was faster, or a process that finishes its runs has written the Lease.
@@ -94,7 +163,7 @@ export class OurLease {
   async renew(term: Term): Promise<void> {
     const until = this.trustedUntil();
     const renewTime = this.timeOfDay();
-    const { renewTime: lastTime } = this.seen.spec;
+    const { renewTime: lastTime } = this.spec;
     const renewal: JsonPatchOperation[] = [
       // In a backup, the Lease is that of an earlier renewal.
       ...(lastTime ? [{ op: "test", path: "/spec/renewTime", value: lastTime } as const] : []),
@@ -102,21 +171,21 @@ export class OurLease {
       { op: "add", path: "/spec/leaseDurationSeconds", value: this.leaseDurationSeconds },
     ];
     try {
-      await this.patch(renewal, term.remainingMs);
+      await this.patchOurs(renewal, term.remainingMs);
     } catch (error) {
       if (!isApiError(error, 422) && !isApiError(error, 404)) throw error;
-      const wentBack = await this.seen.look(term.remainingMs);
+      const wentBack = await this.readLease(term.remainingMs);
       if (wentBack || this.isTaken) return term.end();
       // Somebody deleted the Lease, or wrote nonsense into it. Others wait as long as it would have held. What they have to
       // finish is not forgotten.
-      await this.seen.write({ ...this.own, renewTime }, this.seen.annotations, term.remainingMs);
+      await this.write({ ...this.own, renewTime }, this.annotations, term.remainingMs);
     }
     term.extend(until);
   }
 
   /** Removes what dead processes have left in the Lease. Their keys are blocked until then. */
   async removeStale(term: Term): Promise<void> {
-    for (const [name, text] of this.seen.stale) {
+    for (const [name, text] of this.stale) {
       if (term.hasEnded) return;
       const path = annotationPath(name);
       const remove: JsonPatchOperation[] = [
@@ -124,7 +193,7 @@ export class OurLease {
         { op: "remove", path },
       ];
       try {
-        await this.patch(remove, term.remainingMs);
+        await this.patchOurs(remove, term.remainingMs);
       } catch (error) {
         // It was renewed or removed in the last moment. The next renewal of the lease shows that.
         if (!isApiError(error, 422)) throw error;
@@ -132,28 +201,121 @@ export class OurLease {
     }
   }
 
+  /** Marks the Lease: this program has asked about every object. @param exceptions but about these, of which nothing is known */
+  async markAsked(term: Term, exceptions: readonly string[]): Promise<void> {
+    const { program } = this.options;
+    if (program === undefined) return;
+    const mark: JsonPatchOperation = {
+      op: "add",
+      path: annotationPath(ASKED_ANNOTATION),
+      value: askedMark(program, exceptions),
+    };
+    await this.patchOurs([mark], term.remainingMs);
+  }
+
   /** Frees the lease, so that another process need not wait for its end. */
   async free(): Promise<void> {
-    await this.patch([
+    await this.patchOurs([
       { op: "add", path: "/spec/holderIdentity", value: FREE.holderIdentity },
       { op: "add", path: "/spec/leaseDurationSeconds", value: FREE.leaseDurationSeconds },
     ]);
   }
 
+  /** Changes the Lease by a JSON patch. */
+  async patch(operations: readonly JsonPatchOperation[], withinMs?: number): Promise<void> {
+    this.see(await this.limited((signal) => this.options.api.patch(operations, signal), withinMs));
+  }
+
+  /** Replaces exactly the version that was seen, or creates the Lease if there was none. */
+  async write(
+    spec: LeaseSpec,
+    annotations: Readonly<Record<string, string>>,
+    withinMs?: number,
+  ): Promise<void> {
+    const { api } = this.options;
+    const { lease } = this;
+    const request = (signal: AbortSignal) =>
+      lease
+        ? api.replace({ ...lease, metadata: { ...lease.metadata, annotations }, spec }, signal)
+        : api.create(spec, annotations, signal);
+    this.see(await this.limited(request, withinMs));
+  }
+
   /** Changes the Lease, or fails if it is not that of our term. */
-  private patch(operations: readonly JsonPatchOperation[], withinMs?: number): Promise<void> {
+  private patchOurs(operations: readonly JsonPatchOperation[], withinMs?: number): Promise<void> {
     const isOurs: JsonPatchOperation[] = [
       { op: "test", path: "/spec/holderIdentity", value: this.options.identity },
       { op: "test", path: "/spec/acquireTime", value: this.own.acquireTime ?? "" },
     ];
-    return this.seen.patch([...isOurs, ...operations], withinMs);
+    return this.patch([...isOurs, ...operations], withinMs);
+  }
+
+  /** Whether its holder has freed it. */
+  private get isReleased(): boolean {
+    const { holderIdentity, leaseDurationSeconds } = this.spec;
+    return !holderIdentity && leaseDurationSeconds === FREE.leaseDurationSeconds;
   }
 
   /** Whether another process has the lease, or had it and has freed it. */
   private get isTaken(): boolean {
-    const { holderIdentity, acquireTime } = this.seen.spec;
-    if (!holderIdentity) return this.seen.isReleased;
+    const { holderIdentity, acquireTime } = this.spec;
+    if (!holderIdentity) return this.isReleased;
     return holderIdentity !== this.options.identity || (acquireTime !== undefined && !this.isOurs);
+  }
+
+  /** How long an entry of the Lease holds without a renewal: as long as it says itself, but at least our own lease's time. */
+  private holdsMs(seconds = 0): number {
+    return Math.max(this.options.leaseMs, Math.min(seconds, LONGEST_LEASE_SECONDS) * 1000);
+  }
+
+  /** @returns whether it is older than it was seen before */
+  private see(lease: Lease | undefined): boolean {
+    const { lease: before } = this;
+    const now = this.options.clock.now();
+    const [version, versionBefore] = [lease?.metadata.resourceVersion, before?.metadata.resourceVersion];
+    const wentBack = lease !== undefined && isNewer(versionBefore, version);
+    if (version !== versionBefore) this.isRestored = wentBack;
+    this.lease = lease;
+    if (lease) this.annotations = lease.metadata.annotations ?? {};
+    const isAnother = lease?.metadata.uid !== before?.metadata.uid;
+    if (isAnother || isSignOfLife(lease, before)) this.changedAt = now;
+    if (lease) this.seeFinishing(lease, isAnother, now);
+    return wentBack;
+  }
+
+  private seeFinishing(lease: Lease, isAnother: boolean, now: number): void {
+    const known = this.finishing;
+    this.finishing = new Map();
+    const blocked = new Set<string>();
+    for (const [name, text] of finishingIn(lease.metadata.annotations ?? {})) {
+      const before = known.get(name);
+      // If the Lease was created again, the text in it may be older than the last one that we saw.
+      this.finishing.set(name, before?.text === text && !isAnother ? before : { text, since: now });
+      for (const key of readFinishing(text)?.keys ?? []) blocked.add(key);
+    }
+    const isSame =
+      blocked.size === this.blockedKeys.size && [...blocked].every((key) => this.blockedKeys.has(key));
+    this.blockedKeys = blocked;
+    if (!isSame) this.options.onBlockedChange();
+  }
+
+  /** Limits the time of a request, so that there is time for others while we lead. */
+  private async limited<T>(
+    request: (signal: AbortSignal) => Promise<T>,
+    withinMs = Number.POSITIVE_INFINITY,
+  ): Promise<T> {
+    const limitMs = Math.min(this.options.leaseMs * PATIENCE, withinMs);
+    const [late, answered] = [new AbortController(), new AbortController()];
+    void this.options.clock.pause(limitMs, answered.signal).then(() => {
+      if (!answered.signal.aborted)
+        late.abort(new Error("the API server did not answer about the lease in time"));
+    });
+    try {
+      return await request(late.signal);
+    } finally {
+      // Without a reason, Node would make an error with a stack trace for each answer.
+      answered.abort("answered");
+    }
   }
 
   /** What the Lease says about how long it holds. */
@@ -165,4 +327,52 @@ export class OurLease {
   private timeOfDay(): string {
     return microTimeOf(this.options.clock.date());
   }
+}
+
+/** The clocks that leadership uses. */
+export interface Clock {
+  /** The monotonic clock, in milliseconds. */
+  now(): number;
+  /** The time of day. Only people read it in the Lease. */
+  date(): Date;
+  /** Resolves after that time, or when the signal is aborted. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** The clocks of this machine. */
+export const SYSTEM_CLOCK: Clock = {
+  now: monotonicNow,
+  date: () => new Date(),
+  pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => {}),
+};
+
+/**
+ * Whether the holder may have written a Lease between two looks. Only a change of the specification counts. If somebody has
+ * reverted this change before the second look, only `resourceVersion` and the entries of the specification in `managedFields`
+ * differ. Other writers, such as a process that finishes its runs, change something outside the specification. They have entries
+ * of their own in `managedFields`.
+ * @param lease as it is now. Undefined: there is none
+ * @param before as it was at the last look
+ * @see https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+ */
+export function isSignOfLife(lease: Lease | undefined, before: Lease | undefined): boolean {
+  if (JSON.stringify(lease?.spec) !== JSON.stringify(before?.spec)) return true;
+  if (lease?.metadata.resourceVersion === before?.metadata.resourceVersion) return false;
+  if (rest(lease) !== rest(before)) return false;
+  const [writers, writersBefore] = [specWriters(lease), specWriters(before)];
+  // Somebody has taken out who wrote the specification, or all of it. It is safer to wait than to lead beside another process.
+  const isUnknown = writers === undefined || writersBefore === undefined;
+  return isUnknown || writers !== writersBefore;
+}
+
+/** What a Lease has besides its specification and what the API server keeps, as JSON. */
+function rest(lease: Lease | undefined): string {
+  const { resourceVersion: _, managedFields: __, ...rest } = lease?.metadata ?? {};
+  return JSON.stringify(rest);
+}
+
+/** Who wrote which fields of the specification, and when, as JSON. Undefined if that is not known. */
+function specWriters(lease: Lease | undefined): string | undefined {
+  const entries = (lease?.metadata.managedFields ?? []).filter(({ fieldsV1 }) => fieldsV1?.["f:spec"]);
+  return entries.length > 0 ? JSON.stringify(entries) : undefined;
 }

@@ -1,3 +1,4 @@
+// One term: every write asks it.
 import { setMaxListeners } from "node:events";
 
 /** A process was about to write something that it may not write. */

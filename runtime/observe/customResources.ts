@@ -1,19 +1,31 @@
-import { readJson, writeJson } from "../json/json";
-import type { KubernetesClient } from "../kubernetes/client";
-import { getUnlessGone } from "../kubernetes/namespaces";
+import { readJson, writeJson } from "../base/json";
+import { dropOldest } from "../base/limits";
 import {
   isNewer,
   type JsonObject,
   type KubernetesObject,
   type ObjectName,
   withoutManagedFields,
-} from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { dropOldest } from "../limits/dropOldest";
-import { type ObjectFacts, objectFactsOf, type WatchedObjects } from "./objectFacts";
-import type { ReflectorSink } from "./reflectorSink";
+} from "../base/objects";
+import type { Resource } from "../base/resource";
+import type { KubernetesClient } from "../kubernetes/client";
+import { getUnlessGone } from "../kubernetes/namespaces";
+import type { Emit } from "./news";
+import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
 import type { StoredObject } from "./storedObject";
+import { type ObjectFacts, objectFactsOf, type WatchedObjects } from "./watched";
+
+/** Which objects are known, by their uids. */
+export interface KnownUids {
+  /** Whether an object with that uid is known. */
+  hasUid(uid: string): boolean;
+  /**
+   * When the object with that uid was seen to be gone, or to be watched no more, in milliseconds since 1970 by the API server's clock.
+   * Undefined if that was not seen.
+   */
+  removedAt(uid: string): number | undefined;
+}
 
 /** The custom resources as they are known now. */
 export interface KnownObjects {
@@ -35,50 +47,6 @@ export interface KnownObjects {
  */
 const MOST_MEMORY_LENGTH = 16 * 1024;
 
-/** The objects that {@link CustomResources} hold, and the callbacks that they call. */
-export interface CustomResourcesOptions {
-  readonly client: Pick<KubernetesClient, "get" | "now">;
-  readonly resource: Resource;
-  /**
-   * Our finalizers. If an object that is not being deleted loses one of them, it is reconciled, because otherwise nobody would be
-   * asked before it goes. @default none
-   */
-  readonly finalizers?: readonly string[];
-  /**
-   * The engine's memory that the status of an object has. Undefined: it has none. If an object that is not being deleted loses it, the
-   * object is reconciled, and {@link CustomResources.lastMemoryOf} still has it. @default nothing is remembered in the status
-   */
-  readonly memoryIn?: (object: KubernetesObject) => JsonObject | undefined;
-  /** An object is to be reconciled. */
-  readonly onChange: (change: ObjectChange) => void;
-  /** An object is gone. */
-  readonly onGone: (name: ObjectName, uid: string) => void;
-  /**
-   * Called with each new state of an object, no matter who changed it and whether it is to be reconciled or not. It is called
-   * before the other callbacks.
-   * @param object undefined: it is gone
-   */
-  readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
-  /** Whether an object of that name may have changed unseen. It is read then before it is reconciled. @default none has */
-  readonly isOutdated?: (name: ObjectName) => boolean;
-  /** Whether a watch would show an object of that name. @default always */
-  readonly wouldShow?: (name: ObjectName) => boolean;
-  /** Set if these are not custom resources of our own. */
-  readonly watched?: WatchedObjects | undefined;
-}
-
-/** A change of a custom resource for which it is to be reconciled. */
-export interface ObjectChange {
-  readonly name: ObjectName;
-  readonly resourceVersion: string;
-  /** Whether the object is new here and its status says that it is ready. Its turn then comes after the others'. */
-  readonly isReady: boolean;
-  /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of Argosy's. */
-  readonly isHinted: boolean;
-  /** Whether the only change is that somebody removed one of our finalizers, or the engine's memory. @default false */
-  readonly isStripped?: boolean;
-}
-
 /**
  * How many deleted objects are remembered, so that a reconcile in progress knows that its object is gone. As many are remembered that
  * we wrote before the watch brought them.
@@ -89,7 +57,7 @@ const MOST_REMEMBERED = 10_000;
  * The custom resources of one operator as they are now, or the objects of another kind that it watches. Says when one is
  * to be reconciled.
  */
-export class CustomResources implements KnownObjects {
+export class CustomResources implements KnownObjects, KnownUids {
   private readonly store: Store<ObjectFacts>;
   /** When each object was seen to be gone, by the API server's clock, by its uid. */
   private readonly removed = new Map<string, number>();
@@ -98,7 +66,35 @@ export class CustomResources implements KnownObjects {
   /** The uids of the objects that are known now. */
   private readonly uids = new Set<string>();
 
-  constructor(private readonly options: CustomResourcesOptions) {
+  constructor(
+    private readonly options: {
+      readonly client: Pick<KubernetesClient, "get" | "now">;
+      readonly resource: Resource;
+      /**
+       * Our finalizers. If an object that is not being deleted loses one of them, it is reconciled, because otherwise nobody would be
+       * asked before it goes. @default none
+       */
+      readonly finalizers?: readonly string[];
+      /**
+       * The engine's memory that the status of an object has. Undefined: it has none. If an object that is not being deleted loses it, the
+       * object is reconciled, and {@link CustomResources.lastMemoryOf} still has it. @default nothing is remembered in the status
+       */
+      readonly memoryIn?: (object: KubernetesObject) => JsonObject | undefined;
+      readonly emit: Emit;
+      /**
+       * Called with each new state of an object, no matter who changed it and whether it is to be reconciled or not. It is called
+       * before the news are emitted.
+       * @param object undefined: it is gone
+       */
+      readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
+      /** Whether an object of that name may have changed unseen. It is read then before it is reconciled. @default none has */
+      readonly isOutdated?: (name: ObjectName) => boolean;
+      /** Whether a watch would show an object of that name. @default always */
+      readonly wouldShow?: (name: ObjectName) => boolean;
+      /** Set if these are not custom resources of our own. */
+      readonly watched?: WatchedObjects | undefined;
+    },
+  ) {
     const { client, watched, finalizers = [] } = options;
     this.store = new Store<ObjectFacts>({
       client: { get: (kind, name) => getUnlessGone(client, kind, name) },
@@ -187,15 +183,10 @@ export class CustomResources implements KnownObjects {
     return memory === undefined ? undefined : (readJson(memory) as JsonObject);
   }
 
-  /** Whether an object with that uid is known. */
   hasUid(uid: string): boolean {
     return this.uids.has(uid);
   }
 
-  /**
-   * When the object with that uid was seen to be gone, or to be watched no more, in milliseconds since 1970 by the API server's clock.
-   * Undefined if that was not seen.
-   */
   removedAt(uid: string): number | undefined {
     return this.removed.get(uid);
   }
@@ -235,23 +226,25 @@ export class CustomResources implements KnownObjects {
       this.options.onSeen?.({ name, namespace }, after && object);
     // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
     if (source === "handled") return;
-    if (left) this.options.onGone({ namespace, name }, left.uid);
+    const { emit } = this.options;
+    if (left) emit({ kind: "object gone", name: { namespace, name }, uid: left.uid });
     if (!after) return;
     const { trigger, hinted, isReady, finalizers, isEmptied } = after.facts;
     const isStripped =
       same?.finalizers.some((each) => !finalizers.includes(each)) || (isEmptied && same?.isEmptied !== true);
     if (same?.trigger === trigger && (after.deleting || !isStripped)) return;
-    const { resourceVersion } = after;
-    this.options.onChange({
+    if (same?.trigger === trigger) return emit({ kind: "object stripped", name: { namespace, name } });
+    if (!before && isReady) return emit({ kind: "object ready", name: { namespace, name } });
+    const isHinted = same?.hinted !== hinted;
+    emit({
+      kind: "object changed",
       name: { namespace, name },
-      resourceVersion,
-      isReady: !before && isReady,
-      isHinted: same?.hinted !== hinted,
-      ...(same?.trigger === trigger && { isStripped: true }),
+      resourceVersion: after.resourceVersion,
+      isHinted,
     });
   }
 
-  private memoryFactsOf(object: KubernetesObject): Pick<ObjectFacts, "memory" | "isEmptied"> {
+  private memoryFactsOf(object: KubernetesObject): Partial<ObjectFacts> {
     const memory = this.options.memoryIn?.(object);
     if (memory) {
       const text = writeJson(memory);

@@ -1,5 +1,5 @@
-import { isRecord } from "../json/json";
-import { type Condition, conditionsIn, groupOf, type Manifest } from "../kubernetes/objects";
+import { isRecord } from "../base/json";
+import { type Condition, conditionsIn, groupOf, type Manifest } from "../base/objects";
 
 const COUNTS = [
   "observedGeneration",

@@ -1,14 +1,41 @@
+import { finished } from "node:stream/promises";
 import { setTimeout } from "node:timers/promises";
-import { readJson } from "../json/json";
+import { monotonicNow } from "../base/clock";
+import { readJson } from "../base/json";
+import { LineSplitter } from "../base/lines";
+import { formatName, isNewer, type KubernetesObject } from "../base/objects";
+import type { Resource } from "../base/resource";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, type ApiStatus, retryAfterMs } from "../kubernetes/errors";
 import type { Selection } from "../kubernetes/list";
-import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { LineSplitter } from "../text/lines";
-import { FIRST_PAUSE_MS, GrowingPause } from "./growingPause";
-import type { ReflectorSink } from "./reflectorSink";
-import { type Step, WatchFailures } from "./watchFailures";
+import { type AnswersOthers, FIRST_PAUSE_MS, GrowingPause, type Step, WatchFailures } from "./watchFailures";
+
+/** Receives what a `Reflector` sees, in the order of the API server. */
+export interface ReflectorSink {
+  /** The API server is about to be asked for a list. The objects in the list may be as old as this call, and no older. */
+  asking?(): void;
+  /**
+   * A list begins: {@link set} is called for everything that exists, then {@link listed}.
+   * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. The known objects do
+   *   not count then
+   * @param resourceVersion the version of the list: it shows every object as it was then
+   */
+  listing(isReset: boolean, resourceVersion: string): void;
+  /**
+   * An object as it is now.
+   * @param isListed whether a list has it. If not, a watch reports that it was created or changed
+   */
+  set(object: KubernetesObject, isListed: boolean): void;
+  /** The list of that version is complete. Objects that are not newer and were not set since {@link listing} are gone. */
+  listed(resourceVersion: string): void;
+  /** An object was deleted, or no longer has the labels that are selected. */
+  remove(object: KubernetesObject): void;
+  /**
+   * The list in progress has an object with this metadata.
+   * @returns whether that version of it is known, or a later one. If not, {@link set} follows
+   */
+  isKnown?(object: KubernetesObject): boolean;
+}
 
 /** The kind that a {@link Reflector} watches, and the callbacks that it calls. */
 export interface ReflectorOptions extends Selection {
@@ -27,7 +54,7 @@ export interface ReflectorOptions extends Selection {
    * Whether the API server answers other lists now. It is called when the API server has failed for a while to answer this one.
    * If the API server answers others, the failure counts as a refusal. @default only 403 and 404 count as refusals
    */
-  readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
+  readonly answersOthers?: AnswersOthers | undefined;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
   /** Waits this many milliseconds before another try. Rejects when the signal ends it. @default a timer */
@@ -44,6 +71,10 @@ const LONGEST_RETRY_MS = 4_000;
  * more than another try of a watch.
  */
 const LONGEST_RELIST_MS = 30_000;
+/** How often a large kind is listed although its watch goes on, in milliseconds. */
+const RARELY_MS = 3_600_000;
+/** If a list of metadata shows more objects that are not known than this, whole objects are listed. */
+const MOST_READ = 100;
 /** A watch has succeeded if it lasted for this long, in milliseconds. */
 const LASTING_MS = 4_000;
 
@@ -60,11 +91,15 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
  */
 export class Reflector {
   private readonly stopping = new AbortController();
-  private running: Promise<void> = Promise.resolve();
+  private running: Promise<void> | undefined;
   /** Where the next watch begins. Undefined: it needs a list first. */
   private resourceVersion: string | undefined;
   /** Whether a caller waits for a list. */
   private isListRequested = false;
+  /** Whether a list of metadata is enough for the callers that wait. */
+  private isMetadataEnough = false;
+  /** How many objects the last list had, and when it ended, on the clock. */
+  private lastList = { size: 0, at: 0 };
   /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
   /** Whether a watch was cut off, or could not be opened. Another API server may answer next. */
@@ -81,15 +116,15 @@ export class Reflector {
   private onListed: ((isListed: boolean) => void)[] = [];
 
   constructor(private readonly options: ReflectorOptions) {
-    const { from, answersOthers, now = () => performance.now() } = options;
+    const { from, answersOthers, now = monotonicNow } = options;
     this.resourceVersion = this.latest = from;
     this.now = now;
-    this.failures = new WatchFailures({ answersOthers, now });
+    this.failures = new WatchFailures(answersOthers, now);
   }
 
-  /** Begins to list and watch, and returns at once: see {@link isSynced}. */
-  start(): void {
-    this.running = this.run();
+  /** Begins to list and watch, unless it has begun, and returns at once: see {@link isSynced}. It watches from a list that was made. */
+  startWatching(): void {
+    this.running ??= this.run();
   }
 
   /** Whether everything was listed once and the API server has not refused since. */
@@ -99,7 +134,7 @@ export class Reflector {
 
   /** Whether the sink is told each change. False while a list is due, and after a failure until a list or a watch succeeds. */
   get isFollowing(): boolean {
-    return this.synced && !this.isListRequested && !this.isInterrupted;
+    return this.running !== undefined && this.synced && !this.isListRequested && !this.isInterrupted;
   }
 
   /** Whether a list has begun to show objects, even if it broke off. What is known of them may be outdated by now. */
@@ -118,7 +153,28 @@ export class Reflector {
    *   and the watch goes on without it, or if the reflector has stopped
    */
   relist(): Promise<boolean> {
+    return this.requestList(false);
+  }
+
+  /**
+   * Lists again if that was not done for an hour or the watch is interrupted. Of objects whose version is known, only the metadata are
+   * read. So a change that gives an object no new version is not seen, such as a default in a CRD.
+   * @returns as {@link relist}
+   */
+  relistRarely(): Promise<boolean> {
+    if (this.isFollowing && this.now() - this.lastList.at < RARELY_MS) return Promise.resolve(true);
+    const { metadataOnly, sink } = this.options;
+    return this.requestList(this.isFollowing && !metadataOnly && sink.isKnown !== undefined);
+  }
+
+  /** How many objects the last list had. */
+  get size(): number {
+    return this.lastList.size;
+  }
+
+  private requestList(isMetadataEnough: boolean): Promise<boolean> {
     if (this.stopping.signal.aborted) return Promise.resolve(false);
+    this.isMetadataEnough = isMetadataEnough && (this.isMetadataEnough || !this.isListRequested);
     this.isListRequested = true;
     this.interruption.abort();
     return this.whenListed();
@@ -131,7 +187,7 @@ export class Reflector {
   }
 
   /** Ends the watch. The sink is not called afterwards. */
-  async stop(): Promise<void> {
+  async stopWatching(): Promise<void> {
     this.stopping.abort();
     this.interruption.abort();
     await this.running;
@@ -174,7 +230,8 @@ export class Reflector {
     // If the list fails, an API server that is behind may have passed that version when it is asked again.
     if (this.isInterrupted) this.resourceVersion = undefined;
     try {
-      return await this.list();
+      const isMetadataEnough = this.isMetadataEnough && !this.isInterrupted;
+      return (isMetadataEnough ? await this.listMetadata() : undefined) ?? (await this.list());
     } catch (error) {
       if (this.stopping.signal.aborted || this.resourceVersion === undefined) throw error;
       this.options.onInterruption?.(error as Error);
@@ -214,16 +271,26 @@ export class Reflector {
   private async isBehind(seen: string): Promise<boolean> {
     if (!this.isInterrupted) return false;
     const { client, resource } = this.options;
-    return isNewer(seen, await client.versionOf(resource, this.options, this.stopping.signal));
+    const version = await client.versionOf(resource, this.options, this.stopping.signal);
+    this.assertVersioned(version);
+    return isNewer(seen, version);
   }
 
-  /** @returns the version of the list */
-  private async list(): Promise<string> {
-    const { client, resource, sink, onSynced } = this.options;
+  /** An API that has versions never gives a list without one, however empty. Taken for a list, such an answer would be a reset. */
+  private assertVersioned(version: string): void {
+    if (version !== "" || !this.latest) return;
+    const { plural } = this.options.resource;
+    throw new Error(`the list of ${plural} has no version: something other than the API server answered`);
+  }
+
+  /** Lists once, for a caller that does not watch yet. @returns the version of the list @throws ApiError, ApiUnreachableError */
+  async list(): Promise<string> {
+    const { client, resource, sink } = this.options;
     sink.asking?.();
     let begun = false;
     const begin = (version: string) => {
       if (begun) return;
+      this.assertVersioned(version);
       begun = true;
       const isReset = this.latest !== undefined && isNewer(this.latest, version);
       // The list may break off. The next one may be older than what this one has shown, and no watch continues after a reset.
@@ -231,14 +298,51 @@ export class Reflector {
       else this.latest = version;
       sink.listing(isReset, version);
     };
+    let size = 0;
     const onPage = (items: KubernetesObject[], version: string) => {
       begin(version);
+      size += items.length;
       for (const item of items) this.tell(item, (object) => sink.set(object, true));
     };
     const version = await client.list(resource, this.options, onPage, this.stopping.signal);
     begin(version);
+    return this.complete(version, size);
+  }
+
+  /**
+   * Lists the metadata, and reads the objects of which another version is known.
+   * @returns the version of the list. Undefined if whole objects must be listed
+   */
+  private async listMetadata(): Promise<string | undefined> {
+    const { client, resource, sink } = this.options;
+    const { signal } = this.stopping;
+    sink.asking?.();
+    const unknown: KubernetesObject[] = [];
+    let size = 0;
+    let isReset = false;
+    const onPage = (items: KubernetesObject[], version: string) => {
+      isReset ||= version === "" || (this.latest !== undefined && isNewer(this.latest, version));
+      if (isReset) return;
+      if (size === 0) sink.listing(false, version);
+      size += items.length;
+      for (const item of items) if (!sink.isKnown?.(item)) unknown.push(item);
+    };
+    const version = await client.list(resource, { ...this.options, metadataOnly: true }, onPage, signal);
+    if (isReset || size === 0 || unknown.length > MOST_READ) return undefined;
+    for (const { metadata } of unknown) {
+      const object = await client.get(resource, metadata);
+      // The watch reports that it is gone.
+      if (object) this.tell(object, (read) => sink.set(read, true));
+    }
+    return this.complete(version, size);
+  }
+
+  /** A list is complete. @returns its version */
+  private complete(version: string, size: number): string {
+    const { sink, onSynced } = this.options;
     sink.listed(version);
     this.resourceVersion = this.latest = version;
+    this.lastList = { size, at: this.now() };
     this.isInterrupted = false;
     const wasSynced = this.isSynced;
     this.synced = true;
@@ -263,9 +367,16 @@ export class Reflector {
     const lines = new LineSplitter();
     const openedAt = this.now();
     try {
-      for await (const chunk of stream) {
-        for (const line of lines.push(chunk as Buffer)) this.receive(readJson(line) as WatchEvent);
-      }
+      // An iterator of the stream would take more time than a short event.
+      stream.on("data", (chunk: Buffer) => {
+        if (stream.destroyed) return;
+        try {
+          for (const line of lines.push(chunk)) this.receive(readJson(line) as WatchEvent);
+        } catch (error) {
+          stream.destroy(error as Error);
+        }
+      });
+      await finished(stream, { writable: false });
       // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
       if (this.now() - openedAt < FIRST_PAUSE_MS) throw new Error("the watch ended as soon as it began");
     } catch (error) {
@@ -306,8 +417,7 @@ export class Reflector {
     try {
       take(object);
     } catch (error) {
-      const { message } = error as Error;
-      this.options.onInterruption?.(new Error(`${formatName(object.metadata)} was left out: ${message}`));
+      this.options.onInterruption?.(new Error(leftOut(object, (error as Error).message)));
     }
   }
 }
@@ -315,4 +425,9 @@ export class Reflector {
 /** The code of the API server's answer. Undefined if there was none. */
 function codeOf(error: Error): number | undefined {
   return error instanceof ApiError ? error.code : undefined;
+}
+
+/** Says that a sink could not take an object. @param why the message of its error */
+export function leftOut({ metadata }: KubernetesObject, why: string): string {
+  return `${formatName(metadata)} was left out: ${why}`;
 }

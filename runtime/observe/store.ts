@@ -1,12 +1,18 @@
-import { jsonOf } from "../json/flaw";
-import { readJson } from "../json/json";
-import type { KubernetesClient } from "../kubernetes/client";
-import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { Allowance } from "../limits/allowance";
-import type { ReflectorSink } from "./reflectorSink";
-import { isFromWatch, type ListFacts, noteObserved, type Source, standingTo } from "./standing";
-import { isAlike, newStored, type StoredObject } from "./storedObject";
+import { jsonOf } from "../base/json";
+import { Allowance } from "../base/limits";
+import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../base/objects";
+import type { Resource, TypeMeta } from "../base/resource";
+import type { ObjectReader } from "../kubernetes/client";
+import type { ReflectorSink } from "./reflector";
+import {
+  contentOf,
+  isAlike,
+  isFromWatch,
+  type ListFacts,
+  type Source,
+  type StoredObject,
+  standingTo,
+} from "./storedObject";
 
 /** What changed in a store. */
 export interface Change<Facts> {
@@ -19,23 +25,6 @@ export interface Change<Facts> {
   readonly object: KubernetesObject | undefined;
 }
 
-/** The objects that a {@link Store} keeps, and the callback that it calls. */
-export interface StoreOptions<Facts> {
-  readonly client: Pick<KubernetesClient, "get">;
-  /** The facts to keep of an object. Undefined: we do not own the object, and it is not kept. */
-  readonly factsOf: (object: KubernetesObject) => Facts | undefined;
-  /** The part of an object that is kept as JSON. @default the whole object */
-  readonly kept?: ((object: KubernetesObject) => object) | undefined;
-  readonly onChange: (change: Change<Facts>) => void;
-  /**
-   * Whether watches and lists bring only metadata, so that whole objects are read when they are needed. An object that was read
-   * is kept until a watch reports another version. @default false
-   */
-  readonly isMetadataOnly?: boolean;
-  /** How many characters of the newest JSON are kept. Other objects are read when they are needed. @default 24 Mi */
-  readonly mostKept?: number | undefined;
-}
-
 /** Takes in what a reflector sees. */
 export interface StoreSink extends ReflectorSink {
   /**
@@ -45,17 +34,8 @@ export interface StoreSink extends ReflectorSink {
   see(object: KubernetesObject): () => void;
 }
 
-/** An object that a {@link Store} takes in, when it is known that the object replaces the stored one. */
-interface Replacement<Facts> {
-  readonly resource: Resource;
-  readonly object: KubernetesObject;
-  readonly source: Source;
-  readonly facts: Facts;
-  /** Whether its content may be kept. */
-  readonly isCurrent: boolean;
-}
-
-const MOST_KEPT = 24 * 1024 * 1024;
+/** How much of the objects a store keeps, in characters of JSON: the newest. Others are read when they are needed. */
+export const MOST_KEPT = 24 * 1024 * 1024;
 
 /**
  * Objects as watches, lists and the answers to our own writes show them. Two questions are separate. Which version of an object is
@@ -88,9 +68,26 @@ export class Store<Facts> {
     { readonly version: string; readonly object: Promise<KubernetesObject | undefined> }
   >();
 
-  constructor(private readonly options: StoreOptions<Facts>) {
+  constructor(
+    private readonly options: {
+      readonly client: ObjectReader;
+      /** The facts to keep of an object. Undefined: we do not own the object, and it is not kept. */
+      readonly factsOf: (object: KubernetesObject) => Facts | undefined;
+      /** The part of an object that is kept as JSON. @default the whole object */
+      readonly kept?: ((object: KubernetesObject) => object) | undefined;
+      readonly onChange: (change: Change<Facts>) => void;
+      /**
+       * Whether watches and lists bring only metadata, so that whole objects are read when they are needed. An object that was read
+       * is kept until a watch reports another version. @default false
+       */
+      readonly isMetadataOnly?: boolean;
+      /** How many characters of the newest JSON are kept. Other objects are read when they are needed. @default 24 Mi */
+      readonly mostKept?: number | undefined;
+    },
+  ) {
     this.allowance = new Allowance(options.mostKept ?? MOST_KEPT, (stored) => {
       stored.json = undefined;
+      stored.parsed = undefined;
     });
   }
 
@@ -115,7 +112,8 @@ export class Store<Facts> {
     stored: StoredObject<Facts>,
     source: "answer" | "handled" = "answer",
   ): Promise<KubernetesObject | undefined> {
-    if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
+    const kept = contentOf(stored);
+    if (kept) return kept;
     const requestedAt = this.clock;
     const object = await this.get(stored);
     // The object may have been deleted, or forgotten, while it was read.
@@ -162,6 +160,8 @@ export class Store<Facts> {
    * Takes in an object.
    * @param list the list that has it, if it comes by a list
    * @param requestedAt when it was requested, on the clock of the store. @default when the list was, or now
+   * @param isBehind whether a newer version was seen of its kind. After a restore of etcd, that is how the object is. A cache that is
+   *   behind shows the same. Only a read tells which of them it is, so the content is not kept
    * @returns the stored object with that name now. Undefined if we do not own it
    */
   set(
@@ -170,17 +170,21 @@ export class Store<Facts> {
     source: Source,
     list?: ListFacts,
     requestedAt = list?.requestedAt ?? this.clock,
+    isBehind = list?.isReset ?? false,
   ): StoredObject<Facts> | undefined {
     const known = this.find(resource, object.metadata);
-    const isCurrent = this.isCurrent(known, source, requestedAt);
+    const isCurrent = !isBehind && this.isCurrent(known, source, requestedAt);
     if (known) {
-      if (isFromWatch(source)) noteObserved(known, object);
+      const { uid, resourceVersion } = object.metadata;
+      // It may be an earlier object of the name.
+      if (isFromWatch(source) && known.uid === uid && isNewer(resourceVersion, known.observedVersion))
+        known.observedVersion = resourceVersion;
       const standing = standingTo(known, object, list, isCurrent);
       if (standing === "same" && isCurrent && known.json === undefined) this.keep(known, object);
       if (standing !== "newer") return known;
     }
     const facts = this.options.factsOf(object);
-    if (facts !== undefined) return this.replace(known, { resource, object, source, facts, isCurrent });
+    if (facts !== undefined) return this.replace(known, resource, object, source, facts, isCurrent);
     if (known) this.remove(known, source, object);
     return undefined;
   }
@@ -192,21 +196,28 @@ export class Store<Facts> {
     return requestedAt >= Math.max(known?.invalidatedAt ?? 0, this.invalidatedAt);
   }
 
-  /** Stores an object in the place of the one that has its name. */
+  /** Stores an object in the place of the one that has its name. @param isCurrent whether its content may be kept */
   private replace(
     known: StoredObject<Facts> | undefined,
-    { resource, object, source, facts, isCurrent }: Replacement<Facts>,
+    resource: Resource,
+    object: KubernetesObject,
+    source: Source,
+    facts: Facts,
+    isCurrent: boolean,
   ): StoredObject<Facts> {
-    const { uid, resourceVersion, deletionTimestamp } = object.metadata;
+    const { name, namespace, uid, resourceVersion, deletionTimestamp } = object.metadata;
     const before = known && { ...known };
     // Objects of an API without versions may have no uid either.
     const same = known && known.uid === uid ? known : undefined;
-    const stored = same ?? newStored(resource, object, facts);
+    const state = { resourceVersion, deleting: deletionTimestamp !== undefined, facts };
+    const stored: StoredObject<Facts> = same
+      ? Object.assign(same, state)
+      : {
+          ...{ resource, name, namespace, uid, ...state, observedVersion: resourceVersion },
+          ...{ json: undefined, parsed: undefined, length: undefined, invalidatedAt: 0, isInvalid: false },
+        };
     if (known && !same) this.allowance.release(known);
-    stored.resourceVersion = resourceVersion;
     if (isFromWatch(source)) stored.observedVersion = resourceVersion;
-    stored.deleting = deletionTimestamp !== undefined;
-    stored.facts = facts;
     this.byKey.set(storeKey(resource, object.metadata), stored);
     if (isCurrent) this.keep(stored, object);
     else this.discard(stored);
@@ -231,6 +242,8 @@ export class Store<Facts> {
     let list: ListFacts = { source: "initial", requestedAt, version: "", isReset: false };
     let isComplete = false;
     let listed = new Set<string>();
+    /** The newest version that was seen, until a list shows that the API server goes on from an earlier one. */
+    let newest = "";
     const see = (object: KubernetesObject) => {
       const its = list;
       listed.add(storeKey(resource, object.metadata));
@@ -242,17 +255,26 @@ export class Store<Facts> {
       },
       listing: (isReset, version) => {
         list = { source: isComplete ? "list" : "initial", requestedAt, version, isReset };
+        if (!isReset) newest = version;
         listed = new Set();
       },
       see,
       set: (object, isListed) => {
-        if (isListed) see(object)();
-        else this.set(resource, object, "watch");
+        if (isListed) return see(object)();
+        const { resourceVersion } = object.metadata;
+        this.set(resource, object, "watch", undefined, undefined, isNewer(newest, resourceVersion));
+        if (isNewer(resourceVersion, newest)) newest = resourceVersion;
       },
       listed: (version) => {
         this.removeMissing(resource, namespace, { ...list, version }, listed);
         isComplete = true;
         listed = new Set();
+      },
+      isKnown: (object) => {
+        listed.add(storeKey(resource, object.metadata));
+        const { uid, resourceVersion } = object.metadata;
+        const stored = this.find(resource, object.metadata);
+        return stored?.uid === uid && !isNewer(resourceVersion, stored.resourceVersion);
       },
       remove: (object) => {
         const { uid, resourceVersion } = object.metadata;
@@ -283,19 +305,22 @@ export class Store<Facts> {
 
   private discard(stored: StoredObject<Facts>): void {
     stored.json = undefined;
+    stored.parsed = undefined;
     this.allowance.release(stored);
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {
     // An object that is nested too deeply for JSON must not end the watch of all others. Anyone who reads it learns why.
-    stored.json = jsonOf(this.options.kept ? this.options.kept(object) : object);
+    const kept = this.options.kept ? this.options.kept(object) : object;
+    stored.json = jsonOf(kept);
+    stored.parsed = stored.json === undefined ? undefined : new WeakRef(kept);
     stored.length = stored.json?.length;
     stored.isInvalid = false;
-    this.allowance.take(stored, stored.length ?? 0);
+    this.allowance.hold(stored, stored.length ?? 0);
   }
 }
 
 /** The key of an object in a store: its kind, namespace and name. Sorts by kind first. */
-export function storeKey({ apiVersion, kind }: Resource, { namespace, name }: ObjectName): string {
+export function storeKey({ apiVersion, kind }: TypeMeta, { namespace, name }: ObjectName): string {
   return `${apiVersion} ${kind} ${formatName({ namespace, name })}`;
 }

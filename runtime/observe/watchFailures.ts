@@ -12,13 +12,8 @@ type Consequence =
   /** It reports that, and lists until it is no longer refused. Nobody waits for it meanwhile. */
   | "refused";
 
-/** What {@link WatchFailures} ask. */
-export interface WatchFailuresOptions {
-  /** @see ReflectorOptions.answersOthers */
-  readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
-  /** A monotonic clock, in milliseconds. */
-  readonly now: () => number;
-}
+/** Whether the API server answers lists of another kind. If not, a list that fails says nothing about its kind. */
+export type AnswersOthers = (signal: AbortSignal) => Promise<boolean>;
 
 /** The kind is not there (404), or we may not list it (403). That will not change for a while. */
 const REFUSAL_CODES = [403, 404];
@@ -38,7 +33,7 @@ const FEWEST_FAILURES = 3;
  * | 403: not allowed | refused | relist: the next list is refused too, if that is not allowed either |
  * | 404: there is no such kind | refused | refused |
  * | 405: nobody can watch the kind | lasting | relist |
- * | 410: the version is too old | relist | relist |
+ * | 410: the version is too old | relist, lasting | relist |
  * | 429: we ask too much | retry | lasting |
  * | 429: the API server cannot fill its cache with the kind | lasting | lasting |
  * | 504 "Timeout": the version is newer than any, as after a restore of etcd | relist, lasting | relist |
@@ -55,7 +50,13 @@ export class WatchFailures {
   /** Since when watches have failed, with no report of one in between. */
   private watchFailingSince: number | undefined;
 
-  constructor(private readonly options: WatchFailuresOptions) {}
+  /**
+   * @param now a monotonic clock, in milliseconds
+   */
+  constructor(
+    private readonly answersOthers: AnswersOthers | undefined,
+    private readonly now: () => number,
+  ) {}
 
   /** A list is complete. */
   listed(): void {
@@ -97,14 +98,14 @@ export class WatchFailures {
     // The API server was away. What failed until now says nothing about the kind.
     if (isUnsent) this.lists.count = 0;
     if (isUnsent || isOfNoKind(error) || !this.isListLasting(wasListed)) return false;
-    const isAtFault = (await this.options.answersOthers?.(signal)) ?? false;
+    const isAtFault = (await this.answersOthers?.(signal)) ?? false;
     if (!isAtFault) this.lists.count = 0;
     return isAtFault;
   }
 
   /** Whether watches have failed for a while, now that another one has. */
   private isWatchLasting(): boolean {
-    const now = this.options.now();
+    const now = this.now();
     this.watchFailingSince ??= now;
     if (now - this.watchFailingSince < STALE_AFTER_MS) return false;
     this.watchFailingSince = undefined;
@@ -114,7 +115,7 @@ export class WatchFailures {
   /** Whether lists have failed for a while, now that another one has. */
   private isListLasting(wasListed: boolean): boolean {
     const { lists } = this;
-    const now = this.options.now();
+    const now = this.now();
     if (lists.count === 0) lists.since = now;
     lists.count++;
     const patienceMs = wasListed ? STALE_AFTER_MS : LISTING_PATIENCE_MS;
@@ -131,7 +132,33 @@ function isVersionUseless(error: Error): boolean {
   return isApiError(error, 410) || (isApiError(error, 504) && error.reason === "Timeout");
 }
 
-/** Whether an error says nothing about the kind: a page has expired (410), or we ask too much (429). */
+/** Whether an error says nothing about the kind: we ask too much (429). */
 function isOfNoKind(error: Error): boolean {
-  return isApiError(error, 410) || (isApiError(error, 429) && !isUncached(error));
+  return isApiError(error, 429) && !isUncached(error);
+}
+
+/** The first of the waits, in milliseconds. */
+export const FIRST_PAUSE_MS = 200;
+
+/** Waits between tries, each twice as long as the one before, until a success ends the row. */
+export class GrowingPause {
+  private ms = FIRST_PAUSE_MS;
+
+  /** @param longestMs the longest wait, in milliseconds */
+  constructor(private readonly longestMs: number) {}
+
+  /**
+   * How long to wait this time, in milliseconds: between half of the wait and one and a half of it, so that many watches do not try
+   * again at once.
+   */
+  next(): number {
+    const { ms } = this;
+    this.ms = Math.min(ms * 2, this.longestMs);
+    return ms * (0.5 + Math.random());
+  }
+
+  /** The row of tries has ended. */
+  reset(): void {
+    this.ms = FIRST_PAUSE_MS;
+  }
 }

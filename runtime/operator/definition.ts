@@ -1,6 +1,6 @@
-import type { JsonObject } from "../kubernetes/objects";
-import type { CronSchedule } from "../schedules/due";
-import type { OutsideEvent } from "./outsideEvent";
+import type { JsonObject } from "../base/objects";
+import type { OutsideEvent } from "./mapEvent";
+import type { CronSchedule } from "./schedules/due";
 
 /** How the engine changes a child that exists: see {@link ChildKind.update}. */
 export type UpdatePolicy = "apply" | "recreate" | "never";
@@ -153,7 +153,7 @@ export interface Operator {
   readonly concurrency: number;
   /** After this many seconds without an answer, the handler's process group is killed. */
   readonly timeoutSeconds: number;
-  /** Every object is reconciled at least this often, in seconds. With `execution: "pod"` it is the next shorter step of cron. */
+  /** Every object is reconciled at least this often, in seconds. */
   readonly resyncSeconds: number;
   /** Namespaces whose objects are handled. */
   readonly namespaces: "all" | readonly string[];
@@ -161,6 +161,12 @@ export interface Operator {
   readonly schedules?: Readonly<Record<string, CronSchedule>>;
   /** Whether the handler is asked to "finalize" before an object goes. */
   readonly finalize: boolean;
+  /**
+   * "changed": the handler's answer follows from its request alone, so that it need not be asked the same twice. Without an effect with
+   * `execution: "pod"`.
+   * @default it is asked in every reconcile
+   */
+  readonly ask?: "changed";
   readonly resources: ResourceRequirements;
   /** Environment variables of the handler. */
   readonly env: Readonly<Record<string, string>>;

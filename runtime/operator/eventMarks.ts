@@ -1,6 +1,4 @@
-import { fingerprint } from "../json/fingerprint";
-import { isRecord } from "../json/json";
-import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../kubernetes/objects";
+import { fingerprint, isRecord } from "../base/json";
 import {
   allIdentitiesOf,
   EVENT_CONTENT_ANNOTATION,
@@ -9,7 +7,8 @@ import {
   fieldManagerOf,
   type OperatorIdentity,
   type OperatorNames,
-} from "../names";
+} from "../base/names";
+import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../base/objects";
 import type { EventObject } from "./mapEvent";
 
 /** The field manager with which an intake creates objects of an operator. */
@@ -35,11 +34,7 @@ export function eventMarks(
  * Whether an existing object was created from an event with the same content. The intake itself must have made the object, as for
  * {@link isExpired}: anybody who may create such objects can write the same annotation beside another spec.
  */
-export function isMadeOf(
-  wanted: Pick<ObjectMeta, "annotations">,
-  object: KubernetesObject,
-  operator: OperatorNames,
-): boolean {
+export function isMadeOf(wanted: ObjectMeta, object: KubernetesObject, operator: OperatorNames): boolean {
   const content = object.metadata.annotations?.[EVENT_CONTENT_ANNOTATION];
   const isSame = content !== undefined && content === wanted.annotations?.[EVENT_CONTENT_ANNOTATION];
   return isSame && isOfIntake(object, operator);

@@ -1,6 +1,8 @@
-import { isRecord, isText } from "../json/json";
-import { isObjectName, type KubernetesObject } from "../kubernetes/objects";
-import type { Use } from "./definition";
+import { isRecord, isText } from "../base/json";
+import { isSecretKind } from "../base/kinds";
+import { allIdentitiesOf, identityOf, type OperatorNames, USED_BY_LABEL } from "../base/names";
+import { isObjectName, type KubernetesObject } from "../base/objects";
+import type { Operator, Use } from "./definition";
 
 /** Stands for every entry of a list in a field path: `[*]`. */
 export const EACH = Symbol("[*]");
@@ -58,17 +60,8 @@ export function parseTerm(text: string): Term | undefined {
   return { path };
 }
 
-/** A field path as its author writes it. */
-export function formatPath(path: readonly Step[]): string {
-  return path.reduce<string>((text, step) => {
-    if (step === EACH) return `${text}[*]`;
-    if (!/^[A-Za-z_][\w-]*$/.test(step)) return `${text}['${step}']`;
-    return text === "" ? step : `${text}.${step}`;
-  }, "");
-}
-
 /** Whether a use gives the handler a list. If not, it gives one object or null. */
-export function isList({ name }: Pick<Use, "name">): boolean {
+export function isList({ name }: { readonly name?: string | undefined }): boolean {
   const term = name === undefined ? undefined : parseTerm(name);
   return term === undefined || ("path" in term && term.path.includes(EACH));
 }
@@ -87,7 +80,11 @@ export function constantIn(text: string | undefined): string | undefined {
 export function referenceOf(use: Use, object: Pick<KubernetesObject, "metadata">): Reference {
   const namespace = use.namespace ?? object.metadata.namespace;
   if (use.name !== undefined) {
-    const names = valuesOf(use.name, object, (name) => isObjectName(name) && isAllowed(use, name));
+    const names = valuesOf(
+      use.name,
+      object,
+      (name) => isObjectName(name) && (use.names?.includes(name) ?? true),
+    );
     return { namespace, names };
   }
   const labels = Object.entries(use.labels ?? {}).map(([label, value]) => [
@@ -141,10 +138,6 @@ export function selectorOf(reference: LabelReference): string | undefined {
     .join(",");
 }
 
-function isAllowed({ names }: Use, name: string): boolean {
-  return names === undefined || names.includes(name);
-}
-
 /**
  * The texts at a path of an object, or the constant, without repetitions and without those that `isRight` refuses. At most one
  * more than {@link MOST_REFERENCES}.
@@ -167,4 +160,88 @@ function valuesOf(text: string, object: object, isRight: (value: string) => bool
     if (values.size > MOST_REFERENCES) break;
   }
   return [...values];
+}
+
+/** One selection of objects that an operator reads because it uses them. Rights and watches both follow from it. */
+export interface UsedSelection {
+  /** The key of the use in the definition. */
+  readonly key: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  /** Where the objects are. */
+  readonly namespaces: Operator["namespaces"];
+  /** Only the object with this name, in each namespace. @default all */
+  readonly name?: string;
+  /** Only objects with these labels. @default all */
+  readonly labelSelector?: string;
+  /** Whether only their metadata is watched. The objects that are used are then read. */
+  readonly isMetadataOnly: boolean;
+  /**
+   * Whether objects are read one by one, by their names, and again from time to time. That is so for Secrets that may be in any
+   * namespace and have any name: anyone who may list them may read all Secrets of the cluster.
+   */
+  readonly isPolled: boolean;
+}
+
+/** The uses that an operator declares. */
+export interface Uses {
+  readonly uses: Operator["uses"];
+}
+
+/** The parts of an operator that say which objects it uses. */
+export interface UsingOperator extends Uses, OperatorNames {
+  readonly namespaces: Operator["namespaces"];
+}
+
+/** The use of that key, which must exist. */
+export function useOf({ uses }: Uses, key: string): Use {
+  const use = uses[key];
+  if (!use) throw new Error(`there is no use ${key}`);
+  return use;
+}
+
+/** The names that the definition lists for a use. Undefined if it lists none: an object names what it uses. */
+export function listedNames({ name, names }: Pick<Use, "name" | "names">): readonly string[] | undefined {
+  const constant = constantIn(name);
+  return constant === undefined ? names : [constant];
+}
+
+/** The label by which a Secret says who may use it, with the values that mean this operator. */
+function usedBySelector(operator: UsingOperator): string {
+  const identities = allIdentitiesOf(operator).map(identityOf);
+  const [identity = "", ...former] = identities;
+  return former.length === 0
+    ? `${USED_BY_LABEL}=${identity}`
+    : `${USED_BY_LABEL} in (${identities.join(",")})`;
+}
+
+/** Everything that an operator reads because it uses it. */
+export function selectionsOf(operator: UsingOperator): UsedSelection[] {
+  return Object.entries(operator.uses).flatMap(([key, use]): UsedSelection[] => {
+    const { apiVersion, kind, plural, namespace } = use;
+    const namespaces = namespace === undefined ? operator.namespaces : [namespace];
+    const common = { key, apiVersion, kind, plural, namespaces };
+    const names = listedNames(use);
+    if (names !== undefined)
+      return names.map((name) => ({ ...common, name, isMetadataOnly: false, isPolled: false }));
+    const isSecret = isSecretKind(use);
+    if (isSecret && namespaces === "all") return [{ ...common, isMetadataOnly: false, isPolled: true }];
+    const selectors = [
+      ...(isSecret ? [usedBySelector(operator)] : []),
+      ...Object.entries(use.labels ?? {}).map(([label, value]) => {
+        const constant = constantIn(value);
+        return constant === undefined ? label : `${label}=${constant}`;
+      }),
+    ];
+    return [
+      {
+        ...common,
+        ...(selectors.length > 0 && { labelSelector: selectors.join(",") }),
+        // All objects of a kind are too many to keep whole, and few of them are used.
+        isMetadataOnly: selectors.length === 0,
+        isPolled: false,
+      },
+    ];
+  });
 }

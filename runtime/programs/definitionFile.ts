@@ -1,24 +1,24 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import type { Operator } from "../definition/definition";
-import { isRecord } from "../json/json";
+import { isRecord } from "../base/json";
+import type { Operator } from "../operator/definition";
 import { POD_LAYOUT } from "./layout";
 
 /** The file's name, in the folder {@link POD_LAYOUT} calls "definition". */
 export const DEFINITION_FILE = "operator.json";
 
 /**
- * The fields of an operator with a pod for each run that only the resync reads. They are in the resync's environment. If they
- * were in the file, a change of them would change the program of every run, and waiting runs would be created again.
+ * The fields of an operator with a pod for each run that only the resident runner reads. They are in its environment. If they were in
+ * the file, a change of them would change the program of every run, and waiting runs would be created again.
  */
-export type ResyncFields = Pick<Operator, "concurrency" | "resyncSeconds">;
+export type RunnerFields = Pick<Operator, "concurrency" | "resyncSeconds">;
 
 /** The values of these fields in a run. A run asks about one object, and nothing is repeated by itself in it. */
-const IN_A_RUN: ResyncFields = { concurrency: 1, resyncSeconds: Number.POSITIVE_INFINITY };
+const IN_A_RUN: RunnerFields = { concurrency: 1, resyncSeconds: Number.POSITIVE_INFINITY };
 
 /**
  * The part of an operator that the runner reads. A change of the rest does not roll out the runner. The folder is the author's,
- * and everything that the engine needs of the CRD is in `customResource`. {@link ResyncFields} are left out of an operator with
+ * and everything that the engine needs of the CRD is in `customResource`. {@link RunnerFields} are left out of an operator with
  * `execution: "pod"`.
  */
 export function definitionFileContent(operator: Operator): string {
@@ -59,7 +59,7 @@ export function flawsOf(definition: Readonly<Record<string, unknown>>, needed: N
 }
 
 /**
- * Reads the operator that this runner runs. With `execution: "pod"` it has the {@link ResyncFields} of a run.
+ * Reads the operator that this runner runs. With `execution: "pod"` it has the {@link RunnerFields} of a run.
  * @param folder the folder of operator.json
  * @throws DefinitionFileError if the file is not there, or does not have the form of {@link definitionFileContent}
  */

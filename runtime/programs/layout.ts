@@ -42,12 +42,10 @@ export const RUNNER_PORTS = {
 
 /** The first argument of engine.js: the command. */
 export type EngineCommand =
-  /** Reconcile for ever. */
+  /** Reconcile for ever, or begin the runs that do so. */
   | "resident"
   /** Reconcile the one object that the Workflow names, and end. */
   | "run"
-  /** Submit a Workflow for each object that needs a reconcile, and end. */
-  | "resync"
   /** Keep the event path working, for ever. */
   | "keep"
   /** Create custom resources from events from outside, for ever. */
@@ -61,6 +59,8 @@ export const RUNNER_ENVIRONMENT = {
   pod: "ARGOSY_POD",
   /** The pod's address, by which a standby reaches the leader. */
   address: "ARGOSY_POD_ADDRESS",
+  /** "resident", with `ask: changed`: the hash of the pod's template, which each roll-out and each restart by hand changes. */
+  template: "ARGOSY_POD_TEMPLATE",
   /** The Workflow controller's instance id. "" for none. */
   instanceId: "ARGOSY_INSTANCE_ID",
   /** "resident": how long the Workflow of a run that succeeded is kept, in seconds. */
@@ -77,14 +77,14 @@ export const RUNNER_ENVIRONMENT = {
   tracesHeaders: "ARGOSY_TRACES_HEADERS",
   /** The same: with "20", one run in 20 is traced. Not set if every run is. */
   tracesOneIn: "ARGOSY_TRACES_ONE_IN",
-  /** "run" and "resync": the Workflow that this pod belongs to. */
+  /** "run": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",
   /**
-   * "resync": how many runs have a pod at once. The value comes from the ConfigMap from which Argo reads it too, so a change of
-   * it does not change the program of runs.
+   * "resident", if runs have pods of their own: how many have a pod at once. The definition of these does not have it: see
+   * `definitionFileContent`.
    */
   concurrency: "ARGOSY_CONCURRENCY",
-  /** "resync": the time between two resyncs, in seconds. */
+  /** The same: the time between two resyncs, in seconds. */
   resyncSeconds: "ARGOSY_RESYNC_SECONDS",
   /** "keep": the event path's name. */
   eventPath: "ARGOSY_EVENT_PATH",

@@ -1,7 +1,7 @@
-import { escaped } from "../json/json";
-import { formatName } from "../kubernetes/objects";
+import { escaped } from "../base/json";
+import { formatName } from "../base/objects";
+import { clean } from "../base/text";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
-import { clean } from "../text/clean";
 
 export type LogLevel = "info" | "warn" | "error";
 

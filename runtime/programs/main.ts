@@ -9,15 +9,15 @@ type Work = () => Promise<number>;
 
 /** The commands of engine.js, by its first argument. Only the modules that the command needs are evaluated. */
 const COMMANDS: Readonly<Record<EngineCommand, () => (context: PodContext) => Work>> = {
-  resident: () => ofOperator((require("./resident") as typeof import("./resident")).resident),
-  run: () => ofOperator((require("./run") as typeof import("./run")).run),
-  resync: () => ofOperator((require("./resync") as typeof import("./resync")).resync),
+  resident: () =>
+    ofOperator((require("./resident/resident") as typeof import("./resident/resident")).resident),
+  run: () => ofOperator((require("./run/run") as typeof import("./run/run")).run),
   keep: () => {
-    const { keep } = require("./keep") as typeof import("./keep");
+    const { keep } = require("./keep/keeper") as typeof import("./keep/keeper");
     return (context) => () => keep(context);
   },
   intake: () => {
-    const { intake } = require("./intake") as typeof import("./intake");
+    const { intake } = require("./intake/intakeCommand") as typeof import("./intake/intakeCommand");
     return (context) => {
       const file = intake.read(context);
       return () => intake.run(context, file);

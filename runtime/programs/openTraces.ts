@@ -1,7 +1,6 @@
-import { identityOf } from "../names";
-import { TraceExporter } from "../traces/exporter";
-import { readTraceSettings } from "../traces/settings";
-import { Tracing } from "../traces/tracing";
+import { identityOf } from "../base/names";
+import { TraceExporter } from "../report/traces/exporter";
+import { readTraceSettings } from "../report/traces/settings";
 import type { Pod } from "./pod";
 
 /** How long the last spans may take to be sent when a process ends, in milliseconds. */
@@ -14,7 +13,7 @@ export const TRACES_GRACE_MS = 2_000;
 export function openTraces(
   { operator, environment, log }: Pick<Pod, "operator" | "environment" | "log">,
   onNotice: (notice: string) => void,
-): Tracing | undefined {
+): TraceExporter | undefined {
   const {
     tracesEndpoint: endpoint,
     tracesHeaders: headers,
@@ -31,7 +30,7 @@ export function openTraces(
       "k8s.namespace.name": namespace,
       "k8s.pod.name": pod,
     };
-    return new Tracing(new TraceExporter({ ...settings, resource, onNotice }), settings.ratio);
+    return new TraceExporter({ ...settings, resource, onNotice });
   } catch (error) {
     log("warn", `traces are off: ${(error as Error).message}`);
     return undefined;

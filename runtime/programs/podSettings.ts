@@ -1,18 +1,20 @@
-import type { ListenAddress } from "../http/listen";
+import type { ListenAddress } from "../base/http/listen";
 import { POD_LAYOUT, RUNNER_PORTS } from "./layout";
 
-/** The settings that are fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
-export interface PodSettings {
+/** Where the files of a pod are. */
+export interface PodRoot {
   /** A prefix of every path of {@link POD_LAYOUT}. @default "" */
   readonly root: string;
+}
+
+/** The settings that are fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
+export interface PodSettings extends PodRoot {
   /** The address to listen on. @default every address of the pod */
   readonly host?: string;
   /** @default {@link RUNNER_PORTS} */
   readonly ports: { readonly hints: number; readonly metrics: number };
   /** How long a lease holds without renewal, in seconds. @default 15 */
   readonly leaseSeconds: number;
-  /** How long the event of a change may take before it counts as lost, in milliseconds. @default 30000 */
-  readonly hintedWithinMs: number;
 }
 
 /** The environment variable by which a test gives other settings, as JSON. No manifest sets it. */
@@ -22,7 +24,6 @@ const IN_A_POD: PodSettings = {
   root: "",
   ports: RUNNER_PORTS,
   leaseSeconds: 15,
-  hintedWithinMs: 30_000,
 };
 
 /** The settings of this process. */
@@ -32,7 +33,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
 }
 
 /** The path of a part of the pod. */
-export function pathOf({ root }: Pick<PodSettings, "root">, what: keyof typeof POD_LAYOUT): string {
+export function pathOf({ root }: PodRoot, what: keyof typeof POD_LAYOUT): string {
   return root + POD_LAYOUT[what];
 }
 

@@ -1,8 +1,8 @@
-import { within } from "../../limits/within";
-import type { Pod } from "../pod";
-import { pathOf } from "../podSettings";
+import { within } from "../base/clock";
+import type { PipeTransport } from "../handler/container/pipeTransport";
 import { handlerAccountOf, keepHandlerToken } from "./handlerToken";
-import type { PipeTransport } from "./pipeTransport";
+import type { Pod } from "./pod";
+import { pathOf } from "./podSettings";
 
 /** If the handler's container is not there after this time, the log says so. Its image may take long to be pulled. */
 const PATIENCE_MS = 60_000;

@@ -1,17 +1,17 @@
 import { writeFileSync } from "node:fs";
-import { endOfLog } from "../argo/recordedRun";
+import { clean } from "../base/text";
 import type { ReconcileReport } from "../reconcile/report";
-import { clean } from "../text/clean";
-import { timingText } from "../traces/timings";
+import { endOfLog } from "../report/recordedRun";
+import { timingText } from "../report/traces/spans";
 import { HANDLER_EXIT_CODE, TERMINATION_LOG, TIMINGS_FILE } from "./layout";
-import type { PodSettings } from "./podSettings";
+import type { PodRoot } from "./podSettings";
 
 /**
  * Writes why this container ends. `kubectl describe pod` shows the text, and Argo makes it the message of the node and of the
  * Workflow: "main: Error (exit code 1): ..." (argo-workflows, workflow/controller/operator.go, inferFailedReason). Outside of a
  * container the file does not exist, and nothing is written.
  */
-export function writeTerminationMessage({ root }: Pick<PodSettings, "root">, message: string): void {
+export function writeTerminationMessage({ root }: PodRoot, message: string): void {
   try {
     writeFileSync(`${root}${TERMINATION_LOG}`, clean(message), { flag: "r+" });
   } catch {
@@ -20,7 +20,7 @@ export function writeTerminationMessage({ root }: Pick<PodSettings, "root">, mes
 }
 
 /** Writes how long the steps of a run took, to the file that Argo takes as an output of the run. */
-export function leaveTimings({ root }: Pick<PodSettings, "root">, reports: readonly ReconcileReport[]): void {
+export function leaveTimings({ root }: PodRoot, reports: readonly ReconcileReport[]): void {
   try {
     writeFileSync(`${root}${TIMINGS_FILE}`, endOfLog(timingText(reports)));
   } catch {
@@ -37,7 +37,7 @@ const KILLED = "137";
  * Argo's container `wait` would then wait for this report until the deadline of the pod, and so would every other run of the
  * object.
  */
-export function leaveExitOfHandler({ root }: Pick<PodSettings, "root">): void {
+export function leaveExitOfHandler({ root }: PodRoot): void {
   try {
     writeFileSync(`${root}${HANDLER_EXIT_CODE}`, KILLED, { flag: "wx" });
   } catch {

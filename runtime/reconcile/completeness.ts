@@ -1,29 +1,32 @@
-import type { Child } from "../children/childStore";
-import type { ChildWatches } from "../children/childWatches";
-import { GRANT_REMEDY, ROLE_REMEDY } from "../children/refusals";
-import { kindMissing, ReconcileFailure, UNLISTED_KIND_REMEDY, UNSERVED_REMEDY } from "../failure";
+import { kindMissing, ReconcileFailure, UNLISTED_KIND_REMEDY, UNSERVED_REMEDY } from "../base/failure";
+import type { KubernetesObject, ObjectName } from "../base/objects";
+import { isSameKind, kindKey, type Resource } from "../base/resource";
 import type { HandlerEvent } from "../handler/contract";
 import { isKindMissing } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
-import { type Memory, MOST_NAMESPACES } from "../memory/memory";
-import { type KindWatch, type NotSynced, StillListingError } from "../watch/kindWatch";
-import { type CycleSource, whyCycling } from "./watchCycle";
+import { type NotSynced, StillListingError } from "../observe/kindWatch";
+import type { Owner } from "../observe/ownership";
+import { madeOf } from "../observe/watched";
+import { MOST_NAMESPACES } from "../remember/memory";
+import { GRANT_REMEDY, type NamedChild, ROLE_REMEDY } from "../write/refusals";
+import type { RememberedPlaces } from "../write/sweep";
 
-/** The parts that {@link Completeness} asks. */
-export interface CompletenessOptions {
-  /** The objects' own kind, as it was found at the beginning. */
-  readonly resource: Resource;
-  readonly objects: Pick<KindWatch, "notSynced">;
-  readonly children: Pick<ChildWatches, "notFound" | "notSynced">;
-  /** Undefined if nothing is remembered outside of the objects. */
-  readonly memories: Pick<KindWatch, "notSynced"> | undefined;
-  /** Says where the objects come from. Undefined if they are our own. */
-  readonly cycles: CycleSource | undefined;
+/** Says which kinds are not known yet where they must be. @see KindWatch.notSynced */
+export interface Listing {
+  notSynced(namespace: string | undefined): readonly NotSynced[];
+}
+
+/** The parts that {@link Completeness} asks about cycles. */
+export interface CycleSource {
+  /** The owner of the child with that uid. Undefined: no known child has the uid. */
+  readonly ownerOf: (uid: string) => Owner | undefined;
+  /** The uids of the objects that led to a watched object. */
+  readonly madeOf: (name: ObjectName) => readonly string[];
 }
 
 const RETRY = { retryAfterSeconds: 30 };
+/** How many times in a row an object may come from this operator by way of others. Work in several steps takes one or two. */
+const MOST_ROUNDS = 5;
 
 /**
  * Says whether everything that a reconcile of an object needs is known.
@@ -34,7 +37,21 @@ const RETRY = { retryAfterSeconds: 30 };
  * - While their own kind is not served, objects get no children (tests/integration/hostile/crdVersions.test.ts).
  */
 export class Completeness {
-  constructor(private readonly options: CompletenessOptions) {}
+  constructor(
+    private readonly options: {
+      /** The objects' own kind, as it was found at the beginning. */
+      readonly resource: Resource;
+      readonly objects: Listing;
+      readonly children: Listing & {
+        /** @see ChildWatches.notFound */
+        notFound(): readonly NotSynced[];
+      };
+      /** Undefined if nothing is remembered outside of the objects. */
+      readonly memories: Listing | undefined;
+      /** Says where the objects come from. Undefined if they are our own. */
+      readonly cycles: CycleSource | undefined;
+    },
+  ) {}
 
   /**
    * Why a handler cannot be asked about an object now: the object may have children that are not known, or it comes from the
@@ -44,12 +61,12 @@ export class Completeness {
    * @param remembered the kinds of children that the engine remembers for the object, and the other namespaces in which it has some
    * @param isElsewhere whether it has children in other namespaces
    */
-  whyNot(
+  readonly whyNot = (
     event: HandlerEvent,
     object: KubernetesObject,
     remembered: RememberedPlaces,
     isElsewhere: boolean,
-  ): ReconcileFailure | StillListingError | undefined {
+  ): ReconcileFailure | StillListingError | undefined => {
     const { children, cycles } = this.options;
     const refused = (cycles && whyCycling(object, cycles)) ?? this.whyUnserved() ?? this.whyMoved(object);
     if (refused) return refused;
@@ -63,7 +80,7 @@ export class Completeness {
       return isPlaceOfChildren(object, remembered, resource, namespace);
     });
     return blocking && notSyncedError(blocking);
-  }
+  };
 
   /**
    * Why nothing may be done for any object: the cluster does not serve their kind in the version that the operator uses. Kubernetes'
@@ -77,7 +94,8 @@ export class Completeness {
       .find(({ problem }) => problem && isKindMissing(problem));
     if (!unserved) return undefined;
     const message = `nothing is done for objects of ${kindKey(unserved.resource)} now, because Kubernetes' garbage collector would delete their new children. ${UNSERVED_REMEDY}`;
-    return new ReconcileFailure("KindMissing", message, RETRY);
+    const awaits = { kind: kindKey(unserved.resource) };
+    return new ReconcileFailure("KindMissing", message, { ...RETRY, awaits });
   }
 
   /**
@@ -96,34 +114,34 @@ export class Completeness {
    * Why nobody knows yet whether the cluster serves a kind of children. Undefined if that is known. A busy API server does not say
    * that a kind is missing.
    */
-  whyUnknown(kind: NotSynced["resource"]): ReconcileFailure | StillListingError | undefined {
+  readonly whyUnknown = (kind: NotSynced["resource"]): ReconcileFailure | StillListingError | undefined => {
     const unknown = this.options.children
       .notFound()
       .find(({ resource }) => kindKey(resource) === kindKey(kind));
     return unknown && !(unknown.problem && isKindMissing(unknown.problem))
       ? notSyncedError(unknown)
       : undefined;
-  }
+  };
 
   /**
    * Whether a known child is still followed. False if its kind is missing where it was, or may not be listed there: nobody says then
    * whether the child is gone.
    */
-  isFollowed({ resource, namespace }: Pick<Child, "resource" | "namespace">): boolean {
+  readonly isFollowed = ({ resource, namespace }: NamedChild): boolean => {
     const isItsKind = (other: NotSynced["resource"]) => kindKey(other) === kindKey(resource);
     return !this.options.children
       .notSynced(namespace)
       .some((each) => isItsKind(each.resource) && each.problem !== undefined && isOutOfReach(each.problem));
-  }
+  };
 
   /**
    * Throws if an object with that name may exist although no watch shows it.
    * @throws ReconcileFailure, StillListingError
    */
-  assertSeen({ namespace }: ObjectName): void {
+  readonly assertSeen = ({ namespace }: ObjectName): void => {
     const [notSynced] = this.options.objects.notSynced(namespace);
     if (notSynced) throw notSyncedError(notSynced, "which the operator watches");
-  }
+  };
 
   /**
    * Throws if not everything is known that must be remembered.
@@ -134,9 +152,6 @@ export class Completeness {
     if (notSynced) throw notSyncedError(notSynced, "which stores what must be remembered");
   }
 }
-
-/** The kinds of an object's children, and the other namespaces in which it has some. */
-export type RememberedPlaces = Pick<Memory, "kinds" | "namespaces">;
 
 /**
  * Whether an object may have children of a kind in a namespace, by what is remembered.
@@ -159,19 +174,43 @@ export function isOutOfReach(problem: unknown): boolean {
   return isKindMissing(problem) || isApiError(problem, 403);
 }
 
-function notSyncedError(
+/** The failure of an object that needs a kind that is not known yet. @param why the rest of the sentence */
+export function notSyncedError(
   { resource, namespace, problem }: NotSynced,
   why = "and the object has children of this kind",
 ): ReconcileFailure | StillListingError {
-  const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
-  if (!problem) return new StillListingError(what);
+  const awaits = { kind: kindKey(resource), namespace };
+  const retry = { ...RETRY, awaits };
+  const what = `${awaits.kind}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
+  if (!problem) return new StillListingError(what, awaits);
   if (isKindMissing(problem)) return kindMissing(resource, why);
   if (!isApiError(problem, 403)) {
     const message = `${what} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;
-    return new ReconcileFailure("KindNotListed", message, RETRY);
+    return new ReconcileFailure("KindNotListed", message, retry);
   }
   const message = `the runner may not list ${what}: ${problem.message}.`;
   if (namespace === undefined)
-    return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);
-  return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, RETRY);
+    return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, retry);
+  return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, retry);
+}
+
+/** Why no children are created for a watched object: it came from this operator's own children too many times in a row. */
+function whyCycling(object: KubernetesObject, source: CycleSource): ReconcileFailure | undefined {
+  if (roundsOf(object, source) <= MOST_ROUNDS) return undefined;
+  const message = `this operator watches objects that another operator creates for this operator's children. The chain that led to this object went back and forth more than ${MOST_ROUNDS} times. This object gets no children, because the chain would never end.`;
+  return new ReconcileFailure("WatchCycle", message, { permanent: true });
+}
+
+/**
+ * How many times in a row a watched object comes from this operator: 1 if it was created because of one of the operator's
+ * children, 2 if that child belongs to an object that was created in the same way, and so on.
+ */
+function roundsOf(object: KubernetesObject, source: CycleSource): number {
+  let rounds = 0;
+  for (let uids: readonly string[] = madeOf(object); rounds <= MOST_ROUNDS; rounds++) {
+    const owner = uids.map((uid) => source.ownerOf(uid)).find((each) => each !== undefined);
+    if (!owner) break;
+    uids = source.madeOf(owner);
+  }
+  return rounds;
 }

@@ -1,25 +1,18 @@
-import { ReconcileFailure } from "../failure";
-import { isRace } from "../kubernetes/conflicts";
+// The one table of errors: whose fault, reported or not, when again.
+import { ObjectGoneError, ReconcileFailure } from "../base/failure";
+import type { WorkResult } from "../base/turn";
 import {
   ApiError,
   ApiUnreachableError,
   isBusy,
   isNamespaceMissing,
   isNamespaceTerminating,
+  isRace,
   retryAfterMs,
 } from "../kubernetes/errors";
 import { NotLeadingError } from "../leadership/term";
-import { StillListingError } from "../watch/kindWatch";
-import type { WorkResult } from "../work/backoff";
+import { StillListingError } from "../observe/kindWatch";
 import type { ReconcileReport } from "./report";
-
-/** The custom resource was deleted, or is being deleted, while it was handled. */
-export class ObjectGoneError extends Error {
-  constructor() {
-    super("the object is gone");
-    this.name = "ObjectGoneError";
-  }
-}
 
 /**
  * A read did not find the custom resource, and its watch still shows it. The watch is late, or the API server did not serve the kind
@@ -35,7 +28,7 @@ export class WatchLateError extends Error {
 /** The consequences of an error that ended a reconcile. */
 export interface Consequence {
   /** What the report says. */
-  readonly report: Pick<ReconcileReport, "result" | "skipped" | "failure" | "problem">;
+  readonly report: Partial<ReconcileReport>;
   /** Whether the object's status, an Event and a recorded run report it. */
   readonly isReported: boolean;
   readonly again: WorkResult;
@@ -66,12 +59,12 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | --- | --- | --- |
  * | `apiErrorOf` (kubernetes/errors.ts) | an admission webhook's denial, with almost any code | a refusal: 403 |
  * | `apiErrorOf` | a policy that could not be applied, for example without its parameters | like a webhook that does not answer: 500 |
- * | `Settling` (kubernetes/settling.ts) | 403, soon after the API server came up: it may not know its roles yet | busy: 503 |
- * | `Conflicts` (kubernetes/conflicts.ts), `Finalizers` | 409 though nothing moved | `PersistentConflictError` |
- * | `Outages` (children/outages.ts) | a request that fails while the API server answers for its object | busy; later `ChildRefused`, or `ApiError` |
+ * | `settled` (kubernetes/errors.ts) | 403, soon after the API server came up: it may not know its roles yet | busy: 503 |
+ * | `Conflicts` (kubernetes/errors.ts), `Finalizers` | 409 though nothing moved | `PersistentConflictError` |
+ * | `Outages` (write/outages.ts) | a request that fails while the API server answers for its object, or at least lists it | busy; later `ChildRefused`, or `ApiError` |
  * | `Reconciler` | `ObjectGoneError`, while a watch shows the object | `WatchLateError` |
- * | `childRefused`, `deletionRefused` (children/refusals.ts) | a refusal of a child | `ChildRefused` or `NamespaceNotGranted` |
- * | `refusedBy` (status/statusWriter.ts) | a refusal of the status | `StatusRefused` |
+ * | `childRefused`, `deletionRefused` (write/refusals.ts) | a refusal of a child | `ChildRefused`, `NamespaceNotGranted`, or `KindMissing` if nothing is at the path of its kind |
+ * | `refusedBy` (remember/statusMemories.ts) | a refusal of the status | `StatusRefused` |
  *
  * @param namespace the object's own namespace. If another one is missing, such as that of memories, the object is not gone
  */
@@ -82,7 +75,8 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   if (error instanceof ObjectGoneError || isGone) return skipped("gone", { kind: "done" });
   if (isRace(error) || error instanceof WatchLateError)
     return skipped("changed meanwhile", { kind: "again" });
-  if (error instanceof StillListingError) return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
+  if (error instanceof StillListingError)
+    return skipped("not listed yet", { kind: "again", afterMs: 1_000, awaits: error.awaits });
   const message = error instanceof Error ? error.message : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;
@@ -95,7 +89,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
 }
 
 function failed(failure: ReconcileFailure): Consequence {
-  const { permanent, retryAfterSeconds } = failure;
+  const { permanent, retryAfterSeconds, awaits } = failure;
   const retryAfter = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
   return {
     report: { result: "failed", failure },
@@ -103,6 +97,7 @@ function failed(failure: ReconcileFailure): Consequence {
     again: {
       kind: "failed",
       permanent,
+      ...(awaits && { awaits }),
       ...(retryAfter !== undefined && { retryAfterMs: Math.max(SHORTEST_WAIT_MS, retryAfter) }),
     },
   };

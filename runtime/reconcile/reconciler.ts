@@ -1,49 +1,33 @@
-import type { ChildWriter } from "../children/childWriter";
-import { Outages } from "../children/outages";
-import type { Operator } from "../definition/definition";
-import type { KubernetesClient } from "../kubernetes/client";
-import { type KubernetesObject, keyOf, type ObjectName } from "../kubernetes/objects";
-import { isListed } from "../kubernetes/resource";
-import type { Memory } from "../memory/memory";
-import { annotated, PAUSED_ANNOTATION } from "../names";
-import { Asking, type AskingOptions } from "./asking";
-import { Convergence, type ConvergenceOptions } from "./convergence";
-import { Departures, type DeparturesOptions } from "./departures";
-import { Draft } from "./draft";
-import { consequenceOf, ObjectGoneError, WatchLateError } from "./errors";
-import { deleteIfExpired, type ExpiryOptions } from "./expiry";
-import { Finalization } from "./finalization";
-import { Finalizers } from "./finalizers";
-import { MemoryWriter, type MemoryWriterOptions } from "./memoryWriter";
-import { UnconfirmedEvents } from "./newEvents";
-import { ObservedChildren, type ObservedChildrenOptions } from "./observedChildren";
-import type { Outcome } from "./outcome";
-import { type ReconcileContext, Reconciliation, whyEnded } from "./reconciliation";
-import { Scrubber } from "./scrubber";
-import { Sweep } from "./sweep";
-import { lastWriteOf, Timeline } from "./timeline";
-import type { WritingOptions } from "./writeChildren";
-
-/** What {@link Reconciler} works with. */
-export interface ReconcilerOptions
-  extends Omit<MemoryWriterOptions, "isOurs">,
-    Pick<AskingOptions, "pool" | "used" | "whyNot">,
-    Pick<ObservedChildrenOptions, "isFollowed">,
-    Pick<ConvergenceOptions, "childResources" | "whyUnknown">,
-    Pick<ExpiryOptions, "machineNow"> {
-  readonly operator: Operator;
-  readonly writer: ChildWriter;
-  /** The clock of schedules, in milliseconds since 1970. @default Date.now */
-  readonly now?: () => number;
-  /** What the API server fails to answer about objects. @default none is known yet */
-  readonly outages?: Outages;
-  /** Set if the objects are not ours, so that nothing may be written on them. */
-  readonly departures?: DeparturesOptions | undefined;
-}
+// What is done for an object, and what becomes of an error. Begin here.
+import { ObjectGoneError, ReconcileFailure } from "../base/failure";
+import { annotated, PAUSED_ANNOTATION } from "../base/names";
+import { type KubernetesObject, keyOf, type ObjectName } from "../base/objects";
+import { isListed } from "../base/resource";
+import { named } from "../kubernetes/list";
+import { statusChecker } from "../operator/contentSchema";
+import { isExpired } from "../operator/eventMarks";
+import { Scrubber } from "../secrets/scrubber";
+import { Finalizers } from "../write/finalizers";
+import { Outages } from "../write/outages";
+import { Sweep } from "../write/sweep";
+import { QuestionSecrets } from "./ask";
+import { converge } from "./converge";
+import { clearUpAfterGone } from "./departures";
+import { consequenceOf, WatchLateError } from "./errors";
+import { finalize } from "./finalize";
+import { type Outcome, type ReconcileIdentity, UnconfirmedEvents } from "./report";
+import {
+  failedOutcome,
+  type Parts,
+  type ReconcileContext,
+  type ReconcilerOptions,
+  Run,
+  whyEnded,
+} from "./run";
 
 /**
  * Makes one object and its children as the handler wants them: takes the newest object, asks the handler, checks the whole
- * answer, and only then writes. This class says what is done for an object: {@link Convergence}, {@link Finalization} or nothing.
+ * answer, and only then writes. This class says what is done for an object: {@link converge}, {@link finalize} or nothing.
  * It also says what becomes of an error.
  *
  * Guarantees, each with a test in tests/integration:
@@ -63,132 +47,141 @@ export interface ReconcilerOptions
  * Caveat: if the API server refuses a part of an answer, the parts that were applied before stay.
  */
 export class Reconciler {
-  /** Undefined if the objects are ours. */
-  private readonly departures: Departures | undefined;
-  private readonly convergence: Convergence;
-  private readonly finalization: Finalization;
-  private readonly scrubber = new Scrubber();
-  private readonly unconfirmed = new UnconfirmedEvents();
+  private readonly parts: Parts;
   private readonly outages: Outages;
 
-  constructor(private readonly options: ReconcilerOptions) {
-    const { operator, resource, objects, childResources, children, writer, departures } = options;
-    const { scrubber, unconfirmed } = this;
-    const { now = () => Date.now() } = options;
-    this.outages = options.outages ?? new Outages("ApiError");
-    const isOurs = !departures;
-    const sweep = new Sweep({ operator, childResources, children, writer });
-    const finalizers = isOurs ? new Finalizers(resource, operator) : undefined;
-    const memoryWriter = new MemoryWriter({ ...options, isOurs });
-    const remember: WritingOptions["remember"] = (...what) => memoryWriter.write(...what);
-    const known = { children, isFollowed: options.isFollowed };
-    const writing = { ...known, writer, sweep, remember };
-    const observed = new ObservedChildren(known);
-    const asking = new Asking({ ...options, observed, scrubber, isOurs });
-    const parts = { finalizers, asking, memoryWriter, unconfirmed };
-    this.departures = departures && new Departures(departures, sweep);
-    this.convergence = new Convergence({ ...options, ...parts, writing, observed, scrubber, now });
-    this.finalization = new Finalization({ operator, objects, children, sweep, ...parts });
+  constructor(options: ReconcilerOptions) {
+    const { operator, resource, pool, others, outages = new Outages("ApiError") } = options;
+    this.outages = outages;
+    this.parts = {
+      isFollowed: () => true,
+      ...options,
+      finalizers: others ? undefined : new Finalizers(resource, operator),
+      sweep: new Sweep(options),
+      scrubber: new Scrubber(),
+      unconfirmed: new UnconfirmedEvents(),
+      checkStatus: statusChecker(operator.customResource.statusSchema),
+    };
+    // A handler may write before its first question.
+    new QuestionSecrets(this.parts.scrubber, pool, [], []);
   }
 
   /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */
-  masked(text: string): string {
-    return this.scrubber.text(text);
-  }
+  readonly masked = (text: string): string => this.parts.scrubber.text(text);
 
   /** An object is gone. Nothing is kept of it. If it is being reconciled, its last reconcile ends by itself. */
-  forget(name: ObjectName): void {
-    this.unconfirmed.forget(name);
+  forgetObject(name: ObjectName): void {
+    this.parts.unconfirmed.forget(name);
     this.outages.ended(keyOf(name));
+    this.outages.ended(unreadKey(name));
+    this.parts.standing?.forget(keyOf(name));
   }
 
-  /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. */
+  /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. See tests/unit/objectFaults.test.ts. */
   async reconcile(name: ObjectName, attempt: number, context: ReconcileContext): Promise<Outcome> {
-    const { operator, resource, objects } = this.options;
-    const { scrubber } = this;
-    const timeline = new Timeline();
-    let writtenAt: number | undefined;
-    const about = {
-      operator: operator.name,
-      kind: resource.kind,
-      namespace: name.namespace,
-      name: name.name,
-    };
-    const draft = new Draft({ ...about, attempt }, context);
-    /** Undefined as long as the object has not even been read. */
-    let client: KubernetesClient | undefined;
+    const run = new Run(this.parts, name, attempt, context, this.masked);
     try {
-      const object = await timeline.step("read", () => objects.readToReconcile(name));
-      client = context.client.with({ class: "work", fence: context.fence });
-      writtenAt = object && lastWriteOf(object);
-      if (object) draft.note({ uid: object.metadata.uid, generation: object.metadata.generation });
-      const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, context, draft);
-      await timeline.step("sweep", clearUp, () => draft.changes.length > 0);
-      if (!object) throw new ObjectGoneError();
-      const memory = await this.options.memories.of(object);
-      draft.events.push(...this.unconfirmed.take(name, memory.reportedEvents));
-      const options = { resource, objects, scrubber, timeline, id: draft.report.id, attempt };
-      const reconciliation = new Reconciliation(object, context, options);
-      client = reconciliation.client;
-      await this.handle(object, memory, reconciliation, draft);
+      await this.handle(run);
       this.outages.ended(keyOf(name));
     } catch (error) {
-      await this.fail(error, name, draft, context, client);
+      await this.fail(error, run).catch((fault: unknown) => run.fail(consequenceOf(fault, name.namespace)));
     }
-    return scrubber.outcome(draft.outcome(timeline.timing(writtenAt)));
+    try {
+      const outcome = run.outcome();
+      const { uid } = outcome.report;
+      if (uid !== undefined && outcome.again.kind !== "again")
+        this.parts.standing?.looked(keyOf(name), uid, run.digest, run.remembered);
+      return this.parts.scrubber.outcome(outcome);
+    } catch (error) {
+      return this.fault(error, run.report);
+    }
   }
 
-  private async handle(
-    object: KubernetesObject,
-    memory: Memory,
-    reconciliation: Reconciliation,
-    draft: Draft,
-  ): Promise<void> {
-    const { namespace, deletionTimestamp } = object.metadata;
-    if (annotated(object.metadata, PAUSED_ANNOTATION)) {
-      draft.skip("paused");
-    } else if (deletionTimestamp) {
-      await this.finalization.finalize(object, memory, reconciliation, draft);
-    } else if (!isListed(this.options.operator.namespaces, namespace)) {
-      // We no longer own the object. When it is deleted, we only remove our finalizers.
-      draft.skip("gone");
-    } else if (await deleteIfExpired(object, reconciliation, this.options)) {
-      draft.skip("gone");
-    } else {
-      await this.convergence.converge(object, memory, reconciliation, draft);
+  /**
+   * The outcome of a run in which something threw that never should, or in which the object could not be read. It has nothing of the run
+   * but whose it was, since all else may be the cause, or have values of Secrets.
+   * @param error a `ReconcileFailure` is one of an outcome, so its text is masked
+   */
+  fault(error: unknown, about: ReconcileIdentity): Outcome {
+    const isTold = error instanceof ReconcileFailure;
+    const failure = isTold ? error : new ReconcileFailure("InternalError", this.safelyMasked(error));
+    return failedOutcome(this.parts, failure, about);
+  }
+
+  private safelyMasked(error: unknown): string {
+    try {
+      return this.masked(error instanceof Error ? error.message : String(error));
+    } catch {
+      return "what failed is withheld, because the values of Secrets could not be masked in it";
     }
+  }
+
+  private async handle(run: Run): Promise<void> {
+    const { parts } = this;
+    const { name } = run;
+    const object = await run.timeline.step("read", () => parts.objects.readToReconcile(name));
+    this.outages.ended(unreadKey(name));
+    run.begin(object);
+    if (parts.others)
+      await clearUpAfterGone(parts.others, parts.children, parts.sweep, run, object?.metadata.uid);
+    if (!object) throw new ObjectGoneError();
+    const memory = await parts.memories.of(object);
+    run.remembered = memory.digest;
+    run.events.push(...parts.unconfirmed.takeUnconfirmed(name, memory.reportedEvents));
+    const { namespace, deletionTimestamp } = object.metadata;
+    if (annotated(object.metadata, PAUSED_ANNOTATION)) run.skip("paused");
+    else if (deletionTimestamp) await finalize(parts, run, object, memory);
+    // We no longer own the object. When it is deleted, we only remove our finalizers.
+    else if (!isListed(parts.operator.namespaces, namespace)) run.skip("gone");
+    else if (parts.operator.eventTtls && (await this.deleteIfExpired(object, run))) run.skip("gone");
+    else await converge(parts, run, object, memory);
+  }
+
+  /**
+   * Deletes an object that was created from an event and has lasted long enough, by our clock and by the API server's. The clock of
+   * one machine may be wrong by years, and what is deleted does not come back. So the object is deleted in exactly the version that
+   * was seen to have lasted long enough.
+   * @returns whether it was deleted
+   */
+  private async deleteIfExpired(object: KubernetesObject, { client }: Run): Promise<boolean> {
+    const { operator, resource, objects, machineNow = Date.now } = this.parts;
+    if (![machineNow(), client.now()].every((now) => isExpired(object, operator, now))) return false;
+    const { uid, resourceVersion } = object.metadata;
+    await client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
+    objects.invalidate(object.metadata);
+    return true;
   }
 
   /** Puts the consequences of an error into the outcome. */
-  private async fail(
-    error: unknown,
-    name: ObjectName,
-    draft: Draft,
-    context: ReconcileContext,
-    client: KubernetesClient | undefined,
-  ): Promise<void> {
-    const { objects } = this.options;
-    const outage = whyEnded(context) ? undefined : await this.outageOf(error, name, client);
+  private async fail(error: unknown, run: Run): Promise<void> {
+    const { objects } = this.parts;
+    const { name } = run;
+    const outage = whyEnded(run.context) ? undefined : await this.outageOf(error, run);
     const late = error instanceof ObjectGoneError && objects.isShown(name) ? new WatchLateError() : undefined;
-    const consequence = consequenceOf(whyEnded(context) ?? outage ?? late ?? error, name.namespace);
+    const consequence = consequenceOf(whyEnded(run.context) ?? outage ?? late ?? error, name.namespace);
     const { report, again } = consequence;
     // If the answer to a write was lost, the write may still have been done.
     if (again.kind === "again" || report.skipped === "gone" || outage) objects.invalidate(name);
     // Perhaps no later reconcile comes for this object, so forget it now.
-    if (report.skipped === "gone") this.forget(name);
-    draft.fail(consequence);
+    if (report.skipped === "gone") this.forgetObject(name);
+    run.fail(consequence);
   }
 
   /** What {@link Outages.met} says of an error. */
-  private outageOf(error: unknown, name: ObjectName, client: KubernetesClient | undefined) {
-    const key = keyOf(name);
-    if (client) {
-      // The API server answers for the object, whatever it answers.
-      const confirmOwner = async () => void (await client.get(this.options.resource, name));
-      return this.outages.met(error, key, { confirmOwner, masked: (text) => this.masked(text) });
-    }
+  private outageOf(error: unknown, { name, client, isRead, masked }: Run) {
+    const { resource } = this.parts;
+    // The API server answers for the object, whatever it answers.
+    const confirmOwner = async () => void (await client.get(resource, name));
+    if (isRead) return this.outages.met(error, keyOf(name), { confirmOwner, masked });
     // Not even the object was read: what failed before failed because the API server was away.
-    this.outages.ended(key);
-    return undefined;
+    this.outages.ended(keyOf(name));
+    const selection = { namespace: name.namespace, ...named(name.name), metadataOnly: true };
+    const confirmKind = async () => void (await client.list(resource, selection, () => {}));
+    return this.outages.met(error, unreadKey(name), { confirmOwner: confirmKind, masked });
   }
+}
+
+/** The key of failures to read an object. */
+function unreadKey(name: ObjectName): string {
+  return `read ${keyOf(name)}`;
 }

@@ -1,8 +1,10 @@
-import type { ChildChange } from "../children/childWriter";
-import type { ReconcileFailure } from "../failure";
-import type { HandlerEvent } from "../handler/contract";
-import { formatName } from "../kubernetes/objects";
-import type { Arrival } from "../work/arrivals";
+import type { ReconcileFailure } from "../base/failure";
+import { fingerprint } from "../base/json";
+import { formatName, keyOf, type ObjectName } from "../base/objects";
+import type { Arrival, WorkResult } from "../base/turn";
+import type { AnsweredEvent, HandlerEvent } from "../handler/contract";
+import type { Verdict } from "../remember/composeStatus";
+import type { ChildChange } from "../write/childWriter";
 import type { ReconcileTiming } from "./timeline";
 
 /** How a reconcile ended. */
@@ -14,32 +16,50 @@ export const RECONCILE_RESULTS = [
   "skipped",
 ] as const;
 
-/** One of {@link RECONCILE_RESULTS}. */
-export type ReconcileResult = (typeof RECONCILE_RESULTS)[number];
+/** Which object a reconcile is about, and which attempt it is. */
+export interface ReconcileIdentity extends ObjectName {
+  /** Undefined if the object was gone. */
+  readonly uid?: string | undefined;
+  readonly generation?: number | undefined;
+  readonly attempt: number;
+}
 
-/** The result of one reconcile. `npm run dev` prints it, and in a cluster it is recorded as a Workflow. */
-export interface ReconcileReport {
+/** How an object's children are. */
+export interface ChildrenFound {
+  /** Whether every child is applied and ready. */
+  readonly ready: boolean;
+  /** How many children are there and not ready. */
+  readonly unready: number;
+  /** How many children are ready, of how many, with those that wait until another one is ready. */
+  readonly children: { readonly ready: number; readonly total: number };
+  /** Whether a child waits until another one is ready. */
+  readonly waits: boolean;
+}
+
+/**
+ * The result of one reconcile. `npm run dev` prints it, and in a cluster it is recorded as a Workflow. It has no {@link ChildrenFound}
+ * if the reconcile ended before it could judge the children.
+ */
+export interface ReconcileReport extends ReconcileIdentity, Partial<ChildrenFound> {
   /** Tells this reconcile from every other: a UUID. */
   readonly id: string;
   readonly operator: string;
   /** The custom resource's kind. */
   readonly kind: string;
-  readonly namespace?: string | undefined;
-  readonly name: string;
-  /** Undefined if the object was gone. */
-  readonly uid?: string | undefined;
-  readonly generation?: number | undefined;
   readonly event: HandlerEvent;
-  readonly attempt: number;
-  readonly result: ReconcileResult;
+  readonly result: (typeof RECONCILE_RESULTS)[number];
   /** Why nothing was done, if `result` is "skipped". */
   readonly skipped?:
     | "gone"
     | "paused"
+    /** The answer to its question stands. */
+    | "unchanged"
     | "changed meanwhile"
     | "not the leader"
     | "not listed yet"
-    | "API server away";
+    | "API server away"
+    /** A run in a pod of its own is to do it. */
+    | "awaits its run";
   /** The API server's message if it was busy, or why it was not reached. */
   readonly problem?: string;
   readonly failure?: ReconcileFailure | undefined;
@@ -64,17 +84,41 @@ export interface ReconcileReport {
   readonly handlerMs?: number | undefined;
   /** When the object is due again by itself, in milliseconds, because the handler asked for it. */
   readonly againAfterMs?: number | undefined;
-  /** Whether every child is applied and ready. Undefined if the reconcile ended before it could judge that. */
-  readonly ready?: boolean | undefined;
-  /** How many children are there and not ready. Undefined if the reconcile ended before it could judge that. */
-  readonly unready?: number | undefined;
+}
+
+/** Something to report about an object, for `kubectl describe` and `kubectl events`. */
+export interface ObjectEvent extends AnsweredEvent {
+  /** The name of the Workflow that says more, if there is one. */
+  readonly run?: string | undefined;
+  /** The action, in one word. @default "Reconcile" */
+  readonly action?: string;
+  /** Annotations of the Event, as of its latest time. @default none */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Whether the record of the run says the same, so that the Event is left out if there is one. @default false */
+  readonly isInRecord?: boolean;
+}
+
+/** The result of one reconcile, and the reports about it. */
+export interface Outcome {
+  readonly report: ReconcileReport;
+  /** What the object's conditions should say. Undefined: nothing new. */
+  readonly verdict?: Verdict;
+  /** The digest to remember with the verdict. @default none */
+  readonly digest?: string;
+  /** Kubernetes Events about the object, besides those that follow from the verdict and the changes. */
+  readonly events: readonly ObjectEvent[];
+  /** When the object is due again. */
+  readonly again: WorkResult;
   /**
-   * How many children are ready, of how many, with those that wait until another one is ready. Undefined if the reconcile ended
-   * before it could judge that.
+   * When a schedule of the object is due, in milliseconds since 1970, whatever the result of this reconcile. Undefined: no
+   * schedule is due, or the handler is not to be asked about the object.
    */
-  readonly children?: { readonly ready: number; readonly total: number } | undefined;
-  /** Whether a child waits until another one is ready. @default false */
-  readonly waits?: boolean | undefined;
+  readonly nextLook?: number;
+  /**
+   * Whether a run in a pod has begun or ended since, so that another look follows and the verdict may be wrong. It is not written then.
+   * @default it never is
+   */
+  readonly isOver?: () => boolean;
 }
 
 /**
@@ -88,4 +132,72 @@ export function describeChanges(changes: readonly ChildChange[], namespace: stri
         `${verb} ${kind} ${child.namespace === namespace ? child.name : formatName(child)}`,
     )
     .join(", ");
+}
+
+/** The Events in an answer that must be reported, and the fingerprints to remember. */
+interface NewEvents {
+  /** Those that the last answer did not have, or had for another generation. */
+  readonly events: readonly AnsweredEvent[];
+  /** Fingerprints of all Events in the answer. */
+  readonly fingerprints: readonly string[];
+  /** The generation of the object that the answer is about. */
+  readonly generation: number;
+}
+
+/**
+ * Distinguishes new Events from those that were reported, because a handler answers the same Events again in each resync.
+ *
+ * Guarantees (tests/unit/newEvents.test.ts): an Event is reported once for a generation as long as every answer has it. After an
+ * answer without it, it is new again.
+ *
+ * @param reported {@link NewEvents.fingerprints} of the last answer
+ */
+export function newEventsIn(
+  events: readonly AnsweredEvent[],
+  generation: number,
+  reported: readonly string[] = [],
+): NewEvents {
+  const all = new Map(events.map((event) => [fingerprintOf(event, generation), event]));
+  return {
+    events: [...all].filter(([key]) => !reported.includes(key)).map(([, event]) => event),
+    fingerprints: [...all.keys()],
+    generation,
+  };
+}
+
+function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number): string {
+  return fingerprint([generation, type, reason, note]);
+}
+
+/**
+ * Events whose report is uncertain. An object's memory lists them as reported, and is written before they are. If that write fails,
+ * they are not reported. But perhaps the API server stored the memory, and only its answer was lost. So the Events are kept until
+ * the next reconcile of the object reads its memory, or until the object is gone.
+ *
+ * Guarantee (tests/unit/reconcileReports.test.ts): if the memory was written, the next reconcile of the object reports them, whatever
+ * its handler answers.
+ */
+export class UnconfirmedEvents {
+  private readonly byObject = new Map<string, NewEvents>();
+
+  /** Calls `write`, which writes the memory. If it fails, the Events are kept. */
+  async while(name: ObjectName, news: NewEvents, write: () => Promise<void>): Promise<void> {
+    const key = keyOf(name);
+    this.byObject.set(key, news);
+    await write();
+    this.byObject.delete(key);
+  }
+
+  /** Takes the kept Events of an object that its memory calls reported. @param reported their fingerprints in the memory */
+  takeUnconfirmed(name: ObjectName, reported: readonly string[] = []): readonly AnsweredEvent[] {
+    const key = keyOf(name);
+    const { events = [], generation = 0 } = this.byObject.get(key) ?? {};
+    this.byObject.delete(key);
+    return events.filter((event) => reported.includes(fingerprintOf(event, generation)));
+  }
+
+  /** The object is gone. */
+  forget(name: ObjectName): void {
+    this.byObject.delete(keyOf(name));
+  }
 }

@@ -1,7 +1,9 @@
-import type { ChildVerb } from "../children/childApplier";
-import { type KubernetesObject, latestOf } from "../kubernetes/objects";
-import { MANAGER_PREFIX } from "../names";
-import { cut } from "../text/cut";
+import { monotonicNow } from "../base/clock";
+import { MANAGER_PREFIX } from "../base/names";
+import { type KubernetesObject, latestOf } from "../base/objects";
+import { cut } from "../base/text";
+import type { ChildVerb } from "../write/childApplier";
+import type { ChildChange } from "../write/childWriter";
 
 /** A part of a reconcile that takes time. */
 export const STEPS = [
@@ -23,12 +25,7 @@ export const STEPS = [
 export type StepName = (typeof STEPS)[number];
 
 /** The child that a step is about. */
-export interface StepChild {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string | undefined;
-  readonly name: string;
-}
+export type StepChild = Omit<ChildChange, "verb">;
 
 /** One step of a reconcile. */
 export interface Step {
@@ -57,7 +54,7 @@ export interface ReconcileTiming {
 }
 
 /** The most steps that are kept of a reconcile, and the most of those that changed nothing: it may have thousands of children. */
-const MOST_STEPS = 100;
+export const MOST_STEPS = 100;
 const MOST_UNCHANGED = 50;
 const LONGEST_ERROR = 1024;
 
@@ -69,40 +66,34 @@ export class Timeline {
   private readonly from: number;
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(private readonly now: () => number = () => performance.now()) {
+  constructor(private readonly now: () => number = monotonicNow) {
     this.from = now();
   }
 
   /**
    * Does a step, and notes how long it took and whether it failed.
    * @param isWorth whether a step that succeeded is noted at all. @default always
+   * @param child the child that is made as desired. What was done is noted too, by the verb of the step's result
    * @throws what the step throws
    */
   async step<Result>(
     name: StepName,
     action: () => Promise<Result>,
-    isWorth: (result: Result) => boolean = () => true,
+    isWorth?: (result: Result) => boolean,
+    child?: StepChild,
   ): Promise<Result> {
-    return this.note(action, (end, result) =>
-      end.error !== undefined || isWorth(result as Result) ? { name, ...end } : undefined,
-    );
-  }
-
-  /**
-   * Makes one child as desired, and notes what was done.
-   * @param action its answer is undefined if there was nothing to change
-   * @throws what the action throws
-   */
-  async child<Change extends { readonly verb: ChildVerb } | undefined>(
-    child: StepChild,
-    action: () => Promise<Change>,
-  ): Promise<Change> {
-    return this.note(action, (end, change) => ({
-      name: "child",
-      child,
-      ...(end.error === undefined && { verb: change?.verb ?? "unchanged" }),
-      ...end,
-    }));
+    const from = this.now();
+    const about = { name, from, ...(child && { child }) };
+    try {
+      const result = await action();
+      const { verb = "unchanged" } = (result ?? {}) as { readonly verb?: ChildVerb };
+      if (isWorth?.(result) ?? true) this.keep({ ...about, to: this.now(), ...(child && { verb }) });
+      return result;
+    } catch (thrown) {
+      const error = cut(thrown instanceof Error ? thrown.message : String(thrown), LONGEST_ERROR);
+      this.keep({ ...about, to: this.now(), error });
+      throw thrown;
+    }
   }
 
   /** The steps until now. */
@@ -111,24 +102,7 @@ export class Timeline {
     return { from, to: this.now(), steps, omitted, ...(writtenAt !== undefined && { writtenAt }) };
   }
 
-  private async note<Result>(
-    action: () => Promise<Result>,
-    stepOf: (end: Pick<Step, "from" | "to" | "error">, result: Result | undefined) => Step | undefined,
-  ): Promise<Result> {
-    const from = this.now();
-    try {
-      const result = await action();
-      this.keep(stepOf({ from, to: this.now() }, result));
-      return result;
-    } catch (thrown) {
-      const error = cut(thrown instanceof Error ? thrown.message : String(thrown), LONGEST_ERROR);
-      this.keep(stepOf({ from, to: this.now(), error }, undefined));
-      throw thrown;
-    }
-  }
-
-  private keep(step: Step | undefined): void {
-    if (!step) return;
+  private keep(step: Step): void {
     const isUnchanged = step.verb === "unchanged";
     const hasRoom = this.steps.length < MOST_STEPS && !(isUnchanged && this.unchanged >= MOST_UNCHANGED);
     // There are few steps that are not about a child, and each shows where time was spent.
@@ -148,8 +122,8 @@ export function lastWriteOf({ metadata }: KubernetesObject): number | undefined 
   const { creationTimestamp, deletionTimestamp, managedFields } = metadata;
   if (deletionTimestamp !== undefined) return latestOf([deletionTimestamp]);
   if (!managedFields) return undefined;
-  const times = managedFields
-    .filter(({ manager = "", subresource }) => !subresource && !manager.startsWith(MANAGER_PREFIX))
-    .map(({ time }) => time);
+  const times = managedFields.map(({ manager = "", subresource, time }) =>
+    subresource || manager.startsWith(MANAGER_PREFIX) ? undefined : time,
+  );
   return latestOf([creationTimestamp, ...times]);
 }

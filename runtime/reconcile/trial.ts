@@ -1,24 +1,23 @@
-import { desiredChildren } from "../children/desiredChildren";
-import type { Operator } from "../definition/definition";
-import { isList } from "../definition/references";
-import { statusChecker } from "../definition/statusSchema";
-import { ReconcileFailure } from "../failure";
-import { askHandler } from "../handler/askHandler";
+import { ReconcileFailure } from "../base/failure";
+import { isRecord } from "../base/json";
+import { isSecretKind } from "../base/kinds";
+import { apiVersionOf, type KubernetesObject, type Manifest } from "../base/objects";
+import type { Resource } from "../base/resource";
 import { type HandlerAnswer, questionAbout, type Used } from "../handler/contract";
-import type { HandlerPool } from "../handler/handlerPool";
-import { isRecord } from "../json/json";
-import { isSecretKind } from "../kubernetes/kinds";
-import { apiVersionOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { QuestionSecrets } from "./questionSecrets";
-import { Scrubber } from "./scrubber";
+import type { Asked } from "../handler/handlerPool";
+import { statusChecker } from "../operator/contentSchema";
+import type { Operator } from "../operator/definition";
+import { isList, type Uses } from "../operator/uses";
+import { Scrubber } from "../secrets/scrubber";
+import { desiredChildren } from "../write/desiredChildren";
+import { askHandler, QuestionSecrets } from "./ask";
 
 /** The parts with which a trial works. */
 export interface TrialOptions {
   readonly operator: Operator;
   /** The declared children's kinds as the API serves them, in the order of `operator.children`. */
   readonly childResources: readonly Resource[];
-  readonly pool: Pick<HandlerPool, "ask">;
+  readonly pool: Asked;
 }
 
 /** The result of a trial of a handler on an object. */
@@ -60,20 +59,15 @@ export async function tryHandler(
   const example = readExample(object, operator);
   const event = example.metadata.deletionTimestamp ? "finalize" : "reconcile";
   const given = readUsed(used, operator);
-  const question = questionAbout({
-    event,
-    object: example,
-    children: [],
-    used: given,
-    attempt: 1,
-    dryRun: true,
-  });
+  const about = { event, object: example, children: [], used: given } as const;
+  const question = questionAbout({ ...about, attempt: 1, dryRun: true });
   const scrubber = new Scrubber();
-  const secrets = new QuestionSecrets({ scrubber, given: [example], used: secretsIn(given, operator) });
+  // The scrubber is of this trial alone, and forgets nothing of it.
+  const asked = new QuestionSecrets(scrubber, pool, [example], secretsIn(given, operator), NO_UID);
   const startedAt = performance.now();
   try {
     const { answer, log } = await askHandler<HandlerAnswer>(
-      secrets.learning(pool),
+      asked,
       question,
       statusChecker(operator.customResource.statusSchema),
       !operator.watch,
@@ -87,7 +81,7 @@ export async function tryHandler(
 }
 
 /** The Secrets among examples of used objects. An example needs no kind. */
-function secretsIn(used: Used, { uses }: Pick<Operator, "uses">): Manifest[] {
+function secretsIn(used: Used, { uses }: Uses): Manifest[] {
   const secrets = Object.entries(uses).filter(([, use]) => isSecretKind(use));
   return secrets.flatMap(([key]) => used[key] ?? []);
 }
@@ -96,7 +90,7 @@ function secretsIn(used: Used, { uses }: Pick<Operator, "uses">): Manifest[] {
  * Examples of the objects that an object uses, as somebody gives them, completed with null and [].
  * @throws Error if they do not fit the definition
  */
-export function readUsed(examples: unknown, { uses }: Pick<Operator, "uses">): Used {
+export function readUsed(examples: unknown, { uses }: Uses): Used {
   if (!isRecord(examples)) throw new Error("used must be an object, with the names in the definition's uses");
   const unknown = Object.keys(examples).find((key) => !Object.hasOwn(uses, key));
   if (unknown !== undefined) {

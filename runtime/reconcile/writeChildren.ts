@@ -1,34 +1,30 @@
-import { inApplyOrder } from "../children/applyOrder";
-import type { WriteScope } from "../children/childApplier";
-import { childKey, contentOf } from "../children/childOrder";
-import type { Child, ChildStore } from "../children/childStore";
-import type { ChildChange, ChildWriter } from "../children/childWriter";
-import type { DesiredChild } from "../children/desiredChildren";
-import { whyNotReady } from "../children/readiness";
-import { ReconcileFailure } from "../failure";
-import type { KubernetesClient } from "../kubernetes/client";
-import { isRace } from "../kubernetes/conflicts";
-import { isTaken } from "../kubernetes/errors";
-import { type KubernetesObject, kindAndName } from "../kubernetes/objects";
-import { isSameMemory, type Memory } from "../memory/memory";
-import { type Progress, wasReady, withoutChild } from "../memory/rememberedChildren";
-import type { ObservedChildrenOptions } from "./observedChildren";
-import type { Sweep } from "./sweep";
-import type { StepChild, Timeline } from "./timeline";
+import { ReconcileFailure } from "../base/failure";
+import { type KubernetesObject, kindAndName } from "../base/objects";
+import { isRace, isTaken } from "../kubernetes/errors";
+import type { Child, ChildStore } from "../observe/childStore";
+import { whyNotReady } from "../observe/readiness";
+import { isSameMemory, type Memory } from "../remember/memory";
+import type { WriteScope } from "../write/childApplier";
+import type { ChildChange, ChildWriter } from "../write/childWriter";
+import { childKey, contentOf, type DesiredChild, inApplyOrder } from "../write/desiredChildren";
+import { isRefusalOf } from "../write/refusals";
+import type { Sweep } from "../write/sweep";
+import { type Progress, wasReady, withoutChild } from "./remember";
+import type { Timeline } from "./timeline";
 
 /** What {@link writeChildren} works with. */
-export interface WritingOptions extends Pick<ObservedChildrenOptions, "isFollowed"> {
+export interface WritingOptions {
   readonly children: ChildStore;
   readonly writer: ChildWriter;
   readonly sweep: Sweep;
-  /** Writes the memory of an object. @default nothing is remembered */
-  readonly remember?: (client: KubernetesClient, object: KubernetesObject, memory: Memory) => Promise<void>;
+  /** Whether a known child is still followed: see `Completeness`. */
+  readonly isFollowed: (child: Child) => boolean;
+  /** Writes the memory of the object. */
+  readonly remember: (memory: Memory) => Promise<void>;
 }
 
-/** On whose behalf children are written: see `Reconciliation`. */
+/** On whose behalf children are written. A `Run` is one. */
 export interface ChildrenScope extends WriteScope {
-  /** The client for children for which nothing in the reconcile waits. */
-  readonly unhurried: KubernetesClient;
   readonly timeline: Timeline;
 }
 
@@ -40,7 +36,7 @@ export interface Written {
   /** The memory of the object from before, without children that were deleted to be created again. */
   readonly memory: Memory;
   /** Set if not everything was applied that should be applied now. */
-  readonly failure?: { readonly error: unknown };
+  readonly failure: { readonly error: unknown } | undefined;
 }
 
 /**
@@ -66,7 +62,10 @@ export function writeChildren(
 /** One write of the children of one object, and how far it has come. */
 class Writing {
   private readonly changes: ChildChange[] = [];
-  private progress: Progress = { waiting: [], going: new Set(), ready: new Map() };
+  private waiting: readonly DesiredChild[] = [];
+  private readonly going = new Set<DesiredChild>();
+  private readonly ready = new Map<string, string>();
+  private left: Progress["left"];
 
   constructor(
     private readonly options: WritingOptions,
@@ -77,65 +76,68 @@ class Writing {
   ) {}
 
   async run(): Promise<Written> {
+    let failure: Written["failure"];
     try {
       await this.deletePredecessors();
       await this.applyInOrder();
       await this.prune();
-      await this.deleteUndeclared();
+      if (this.memory.kinds.length > 0) await this.deleteUndeclared();
     } catch (error) {
-      return { ...this.result(), failure: { error: this.withUnwanted(error) } };
+      failure = { error: this.withUnwanted(error) };
     }
-    return this.result();
-  }
-
-  private result(): Written {
-    const { changes, progress, memory } = this;
-    return { changes, progress, memory };
+    const { changes, waiting, going, ready, left, memory } = this;
+    return { changes, progress: { waiting, going, ready, left }, memory, failure };
   }
 
   /** Applies the children that wait for nothing, and then those that waited for them. */
   private async applyInOrder(): Promise<void> {
-    const ready = new Map<string, string>();
-    const going = new Set<DesiredChild>();
-    let waiting = this.desired;
-    for (;;) {
-      // A child that is as desired waits for nothing, even if the child after which it came is not ready now.
-      const isFree = (child: DesiredChild) =>
-        (child.after ?? []).every((key) => ready.has(key)) || this.options.writer.isDone(child);
-      const free = new Set(waiting.filter(isFree));
-      waiting = waiting.filter((child) => !free.has(child));
-      this.progress = { waiting, going, ready };
-      if (free.size === 0) return;
-      await this.apply([...free], going);
+    const { ready } = this;
+    for (let left = this.desired; ; left = this.waiting) {
+      const free: DesiredChild[] = [];
+      const waiting: DesiredChild[] = [];
+      for (const child of left) {
+        // A child that is as desired waits for nothing, even if the child after which it came is not ready now.
+        const isFree = !child.after?.some((key) => !ready.has(key)) || this.options.writer.isDone(child);
+        (isFree ? free : waiting).push(child);
+      }
+      this.waiting = waiting;
+      if (free.length === 0) return;
+      const groups = inApplyOrder(free);
+      for (const group of groups) {
+        const isLast = group === groups.at(-1);
+        await this.all(group.map((child) => this.applyOne(child, isLast)));
+      }
       for (const child of free)
         if (child.isAwaited && (await this.isReady(child))) ready.set(childKey(child), contentOf(child));
     }
   }
 
-  /** @param going gets the children of which an old one is being deleted */
-  private async apply(children: readonly DesiredChild[], going: Set<DesiredChild>): Promise<void> {
-    const { writer } = this.options;
-    const { scope } = this;
-    const groups = inApplyOrder(children);
-    for (const group of groups) {
-      // Nothing in this reconcile waits for its last group. So in that group, children that are ready at once let Deployments go
-      // first, its own and those of other objects.
-      const isLast = group === groups.at(-1);
-      const scopeOf = (child: DesiredChild): WriteScope => {
-        const isUnhurried = isLast && whyNotReady(child.manifest) === undefined;
-        const { namespace, masked, confirmOwner } = scope;
-        const client = isUnhurried ? scope.unhurried : scope.client;
-        const beforeReplacement = () => this.beforeReplacement(child);
-        return { client, namespace, masked, confirmOwner, beforeReplacement };
-      };
-      const apply = async (child: DesiredChild) => {
-        if (writer.known(child)?.deleting && !child.isCreated) going.add(child);
-        const change = await writer.apply(child, scopeOf(child));
-        if (change?.verb === "deleted") going.add(child);
-        return change;
-      };
-      await this.all(group.map((child) => scope.timeline.child(named(child), () => apply(child))));
-    }
+  /**
+   * @param isLast whether nothing in this reconcile waits for the child's group. Children that are ready at once then let Deployments
+   *   go first, the object's own and those of other objects
+   */
+  private applyOne(child: DesiredChild, isLast: boolean) {
+    const { going, options, scope } = this;
+    const { writer } = options;
+    const { client, namespace, masked, confirmOwner, timeline } = scope;
+    const isUnhurried = isLast && whyNotReady(child.manifest) === undefined;
+    const childScope: WriteScope = {
+      client: isUnhurried ? client.with({ class: "later" }) : client,
+      namespace,
+      masked,
+      confirmOwner,
+      beforeReplacement: () => this.beforeReplacement(child),
+    };
+    const apply = async () => {
+      if (writer.known(child)?.deleting && !child.isCreated) going.add(child);
+      const change = await writer.apply(child, childScope);
+      if (change?.verb === "deleted") going.add(child);
+      return change;
+    };
+    const { apiVersion, kind } = child.resource;
+    const { metadata } = child.manifest;
+    const named = { apiVersion, kind, namespace: metadata.namespace, name: metadata.name };
+    return timeline.step("child", apply, undefined, named);
   }
 
   private async beforeReplacement(child: DesiredChild): Promise<void> {
@@ -143,7 +145,7 @@ class Writing {
     if (isSameMemory(memory, this.memory)) return;
     // Before the write, since several children may be replaced at once.
     this.memory = memory;
-    await this.options.remember?.(this.scope.client, this.object, memory);
+    await this.options.remember(memory);
   }
 
   /**
@@ -151,10 +153,10 @@ class Writing {
    * while requests are still on their way.
    */
   private async all(changes: readonly Promise<ChildChange | undefined>[]): Promise<void> {
-    const results = await Promise.allSettled(changes);
-    for (const result of results)
-      if (result.status === "fulfilled" && result.value) this.changes.push(result.value);
-    const failed = results.find((result) => result.status === "rejected");
+    let failed: PromiseRejectedResult | undefined;
+    for (const result of await Promise.allSettled(changes))
+      if (result.status === "rejected") failed ??= result;
+      else if (result.value) this.changes.push(result.value);
     if (failed) throw failed.reason;
   }
 
@@ -164,7 +166,7 @@ class Writing {
   private async isReady(child: DesiredChild): Promise<boolean> {
     const { children: store, writer } = this.options;
     const known = writer.known(child);
-    const object = known && (await store.read(known));
+    const object = known && (await store.readChild(known));
     return object ? whyNotReady(object) === undefined : wasReady(this.memory, child);
   }
 
@@ -175,15 +177,13 @@ class Writing {
    * nobody says whether the child went with it: that child waits until it is followed again.
    */
   private async deletePredecessors(): Promise<void> {
-    const { children: store, writer, isFollowed = () => true } = this.options;
+    const { children: store, writer, isFollowed } = this.options;
     const { object, scope } = this;
     const left = store.ofPredecessors(object.metadata).filter(isFollowed);
     if (left.length === 0) return;
     // The object that we hold may itself be the deleted one.
     await scope.confirmOwner();
-    await this.all(
-      left.map((child) => scope.timeline.child(existing(child), () => writer.deleteOrphan(child, scope))),
-    );
+    await this.all(left.map((child) => this.deleteOne(child, () => writer.deleteOrphan(child, scope))));
   }
 
   private unwanted(): Child[] {
@@ -193,32 +193,35 @@ class Writing {
     return store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
   }
 
-  /** An error, which names a child that is no longer wanted if that child may hold what a new one needs: a quota, or a port. */
+  /**
+   * An error, which names a child that is no longer wanted if that child may hold what a new one of its kind needs: a quota, or a port.
+   */
   private withUnwanted(error: unknown): unknown {
     if (!(error instanceof ReconcileFailure) || !isTaken(error.cause)) return error;
-    const { reason, message, cause } = error;
-    const left = this.unwanted();
-    const child = left.find(({ resource: { kind } }) => message.includes(` ${kind} `)) ?? left[0];
+    const { reason, message } = error;
+    const child = this.unwanted().find(({ resource: { kind } }) => isRefusalOf(kind, message));
     if (!child) return error;
     const advice = `Nothing is deleted before every child is written. If ${kindAndName(child.resource.kind, child)}, which the handler no longer returns, is in the way, delete it by hand.`;
-    return new ReconcileFailure(reason, `${message} ${advice}`, { cause });
+    return new ReconcileFailure(reason, `${message} ${advice}`, error);
   }
 
   private async prune(): Promise<void> {
     const { writer } = this.options;
     const { scope } = this;
-    await this.all(
-      this.unwanted().map((child) =>
-        scope.timeline
-          .child(existing(child), () => writer.delete(child, scope))
-          .catch((error: unknown) => {
-            // Somebody else writes the child all the time. The child's next report leads to another try, and the rest does not
-            // wait.
-            if (isRace(error)) return undefined;
-            throw error;
-          }),
-      ),
+    const deletions = this.unwanted().map((child) =>
+      this.deleteOne(child, () => writer.delete(child, scope)).catch((error: unknown) => {
+        // Somebody else writes the child all the time. The child's next report leads to another try, and the rest does not wait.
+        if (isRace(error)) return undefined;
+        throw error;
+      }),
     );
+    await this.all(deletions);
+  }
+
+  private deleteOne(child: Child, deletion: () => Promise<ChildChange | undefined>) {
+    const { resource, namespace, name } = child;
+    const { apiVersion, kind } = resource;
+    return this.scope.timeline.step("child", deletion, undefined, { apiVersion, kind, namespace, name });
   }
 
   /** Deletes the children of kinds that are no longer declared. */
@@ -227,15 +230,6 @@ class Writing {
     const { sweep } = this.options;
     const before = changes.length;
     const sweeping = () => sweep.deleteUndeclared(scope.client, object, memory.kinds, changes);
-    const left = await scope.timeline.step("sweep", sweeping, () => changes.length > before);
-    this.progress = { ...this.progress, left };
+    this.left = await scope.timeline.step("sweep", sweeping, () => changes.length > before);
   }
-}
-
-function named({ resource: { apiVersion, kind }, manifest: { metadata } }: DesiredChild): StepChild {
-  return { apiVersion, kind, namespace: metadata.namespace, name: metadata.name };
-}
-
-function existing({ resource: { apiVersion, kind }, namespace, name }: Child): StepChild {
-  return { apiVersion, kind, namespace, name };
 }

@@ -1,13 +1,16 @@
+// The parts of a memory, and its form as JSON. Begin here.
 import { isDeepStrictEqual } from "node:util";
-import { flawOf } from "../json/flaw";
-import { isRecord, writeJson } from "../json/json";
-import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
-import { MEMORY_FIELD } from "../names";
-import type { ScheduleMemory } from "../schedules/due";
+import { flawOf, isRecord, writeJson } from "../base/json";
+import { MEMORY_FIELD } from "../base/names";
+import type { JsonObject, KubernetesObject, ObjectName } from "../base/objects";
+import { isKindKey } from "../base/resource";
+import type { KubernetesClient } from "../kubernetes/client";
+import type { ScheduleMemory } from "../operator/schedules/due";
+import { DIGEST, digestIn, type StatusChange, type StatusVerdict } from "./composeStatus";
 
 /**
- * How a run left an object. A resync compares that with the object as it is, to find out whether the object needs another run.
- * Only runs in pods of their own write it, since a resident runner has watches.
+ * How a run left an object. The dispatcher compares that with the object as it is, to find out whether the object needs another run.
+ * Only runs in pods of their own write it.
  */
 export interface Footprint {
   /** A fingerprint of the parts of the object that the handler saw, except its status and the API server's counters. */
@@ -20,6 +23,8 @@ export interface Footprint {
   readonly program?: string | undefined;
   /** When the handler wants to be asked again, as RFC 3339. */
   readonly dueAt?: string | undefined;
+  /** When the handler wants to be asked again after its last failure, as RFC 3339. */
+  readonly retryAt?: string | undefined;
 }
 
 /**
@@ -67,15 +72,47 @@ export interface Memory extends Footprint {
   readonly namespaces?: readonly string[] | undefined;
   /** Whether there are children that no owner reference covers: in other namespaces, or of cluster scope. */
   readonly elsewhere?: true | undefined;
+  /**
+   * The digest of a question whose answer stands: see `StandingAnswers`. It is written only with a verdict, and not by
+   * {@link remembered}: it is not worth a request by itself. @default none is known
+   */
+  readonly digest?: string | undefined;
   /** Keys that a newer engine wrote about this very object, as they are: at most 64 KiB of JSON. @default none */
   readonly unknown?: JsonObject | undefined;
+}
+
+/**
+ * Where the engine keeps its memory of an object and the last verdict about it.
+ *
+ * | objects | are remembered | by |
+ * | --- | --- | --- |
+ * | custom resources of our own | in their status | `StatusMemories` |
+ * | objects of others | in Memory objects | `MemoryObjects` |
+ */
+export interface Memories {
+  /**
+   * The memory of an object.
+   * @throws ApiError, ApiUnreachableError if the memory must be read and cannot be
+   */
+  of(object: KubernetesObject): Promise<Memory>;
+  /**
+   * Writes a change into the memory and the status of an object, if that changes anything.
+   * @param object by its name and uid. If it is gone, nothing is written
+   * @param along a verdict that is written only together with the change. It is not worth a request by itself
+   * @returns the object as it is then. Undefined if it is gone, or is not written itself
+   * @throws ReconcileFailure, ApiError, ApiUnreachableError
+   */
+  write(
+    client: KubernetesClient,
+    object: ObjectName & { readonly uid: string },
+    change: StatusChange,
+    along?: StatusVerdict,
+  ): Promise<KubernetesObject | undefined>;
 }
 
 /** The memory of an object that was never reconciled. */
 export const NOTHING: Memory = { kinds: [], created: [] };
 
-/** A kind as `kindKey` gives it. */
-const KIND = /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
 /**
  * The most kinds that are remembered. No operator has had children of more kinds. Each kind that is not declared costs requests.
  */
@@ -85,7 +122,7 @@ export const MOST_NAMESPACES = 500;
 /** RFC 1123, as for every namespace. */
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
+const FOOTPRINT = ["content", "children", "used", "program", "dueAt", "retryAt"] as const;
 /** All other keys are {@link Memory.unknown}. */
 const KNOWN: readonly string[] = [
   "uid",
@@ -97,6 +134,7 @@ const KNOWN: readonly string[] = [
   "state",
   "namespaces",
   "elsewhere",
+  DIGEST,
   ...FOOTPRINT,
 ];
 /** Somebody who may write the status may write anything there, and it would stay. */
@@ -108,6 +146,7 @@ const MOST_UNKNOWN_BYTES = 64 * 1024;
  */
 export function memoryOf(object: KubernetesObject): Memory {
   const written = fieldOf(object);
+  if (written === undefined) return NOTHING;
   const memory = memoryIn(written);
   return isOfThisLife(written, object) ? memory : { ...NOTHING, kinds: memory.kinds };
 }
@@ -129,21 +168,15 @@ function isOfThisLife(written: unknown, { metadata }: KubernetesObject): written
   return isRecord(written) && written["uid"] === metadata.uid;
 }
 
-/** A memory as it is written into the status of the custom resource with that uid. {@link memoryOf} reads it. */
-export function memoryAbout(uid: string, memory: JsonObject): JsonObject {
-  return { ...memory, uid };
-}
-
 /**
  * Reads what {@link remembered} wrote. Anyone who may write there may have written anything, so parts that are no memory are left
  * out.
  */
 export function memoryIn(written: unknown): Memory {
   const memory = isRecord(written) ? written : {};
+  const digest = digestIn(memory);
   return {
-    kinds: textsIn(memory["kinds"])
-      .filter((kind) => KIND.test(kind))
-      .slice(0, MOST_KINDS),
+    kinds: textsIn(memory["kinds"]).filter(isKindKey).slice(0, MOST_KINDS),
     created: textsIn(memory["created"]),
     ...(Array.isArray(memory["namespaces"]) && { namespaces: namespacesIn(memory["namespaces"]) }),
     ...(isRecord(memory["readyOnce"]) && { readyOnce: textMapOf(memory["readyOnce"]) }),
@@ -152,6 +185,7 @@ export function memoryIn(written: unknown): Memory {
     ...footprintIn(memory),
     ...(isRecord(memory["state"]) && { state: memory["state"] as JsonObject }),
     ...(memory["elsewhere"] === true && { elsewhere: true as const }),
+    ...(digest !== undefined && { digest }),
     ...unknownIn(memory),
   };
 }
@@ -178,17 +212,22 @@ export function remembered(memory: Memory): JsonObject {
   };
 }
 
-/** Whether two memories are the same. */
+/** Whether two memories are the same, but for their digests. */
 export function isSameMemory(one: Memory, other: Memory): boolean {
   // The API server gives the keys of a handler's state in another order.
   return isDeepStrictEqual(remembered(one), remembered(other));
 }
 
 function footprintIn(from: Readonly<Partial<Record<keyof Footprint, unknown>>>): Record<string, string> {
-  return textMapOf(Object.fromEntries(FOOTPRINT.map((key) => [key, from[key]])));
+  const footprint: Record<string, string> = {};
+  for (const key of FOOTPRINT) {
+    const text = from[key];
+    if (typeof text === "string") footprint[key] = text;
+  }
+  return footprint;
 }
 
-function unknownIn(memory: Readonly<Record<string, unknown>>): Pick<Memory, "unknown"> {
+function unknownIn(memory: Readonly<Record<string, unknown>>): Partial<Memory> {
   const entries = Object.entries(memory).filter(([key]) => !KNOWN.includes(key));
   if (entries.length === 0) return {};
   const unknown = Object.fromEntries(entries) as JsonObject;

@@ -1,25 +1,13 @@
+import { within } from "../base/clock";
+import type { ObjectName } from "../base/objects";
+import type { WorkResult } from "../base/turn";
 import type { KubernetesClient } from "../kubernetes/client";
-import { isRace } from "../kubernetes/conflicts";
-import { ApiUnreachableError, isBusy, retryAfterMs } from "../kubernetes/errors";
-import type { ObjectName } from "../kubernetes/objects";
+import { ApiUnreachableError, isBusy, isRace, retryAfterMs } from "../kubernetes/errors";
 import { NotLeadingError } from "../leadership/term";
-import { within } from "../limits/within";
-import type { WorkResult } from "../work/backoff";
-import { Workers } from "../work/workers";
-import { WorkQueue } from "../work/workQueue";
-import type { RunRecord } from "./recorder";
+import { framesOf, Workers, type WorkersOptions } from "../when/workers";
+import { type Reason, WorkQueue } from "../when/workQueue";
+import type { RunRecord } from "./runRecorder";
 import type { Message, Teller, Unreported } from "./teller";
-
-/** What an {@link Outbox} works with. */
-export interface OutboxOptions {
-  readonly teller: Pick<Teller, "tell">;
-  /** Joins two records of runs of one object with the same result. @returns one record of both */
-  readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
-  /** Called for each Event and each record that was dropped, with the reason. */
-  readonly onDrop: (what: "event" | "record", reason: string) => void;
-  /** The most Events that wait, and the most records. @default 5000 */
-  readonly mostWaiting?: number;
-}
 
 /** Gives the client for one object. */
 type ClientFor = (name: ObjectName) => KubernetesClient;
@@ -35,9 +23,12 @@ interface Pending extends Message {
 const CONCURRENCY = 8;
 /** Children become ready step by step. A verdict that the next step replaces within this time is never written. */
 const PROGRESS_DELAY_MS = 300;
+/** A report is written as soon as possible, also if the last try failed. */
+const SOON: Reason = { priority: "change", afterMs: 0, endsBackoff: true };
 /** Reports about one object: five at once, and then one a second. */
-const RATE_LIMIT = { burst: 5, refillMs: 1_000 };
-const MOST_WAITING = 5_000;
+export const RATE_LIMIT = { burst: 5, refillMs: 1_000 };
+/** So many records of runs, and so many Events, wait at most. */
+export const MOST_WAITING = 5_000;
 /** If too many wait, they are reduced to this part of the limit. */
 const LEFT_BY_A_TRIM = 0.9;
 const LONGEST_RETRY_MS = 30_000;
@@ -68,11 +59,24 @@ export class Outbox {
   private readonly counts = { events: 0, records: 0 };
   private onFlushed: (() => void)[] = [];
 
-  constructor(private readonly options: OutboxOptions) {
+  constructor(
+    private readonly options: {
+      readonly teller: Pick<Teller, "tell">;
+      /** Joins two records of runs of one object with the same result. @returns one record of both */
+      readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
+      /** Called for each Event and each record that was dropped, with the reason. */
+      readonly onDrop: (what: "event" | "record", reason: string) => void;
+      /** Called with a fault of ours in a report: see {@link WorkersOptions.onFault}. */
+      readonly onFault: WorkersOptions["onFault"];
+      /** The most Events that wait, and the most records. @default 5000 */
+      readonly mostWaiting?: number;
+    },
+  ) {
     this.workers = new Workers({
       queue: this.queue,
       concurrency: CONCURRENCY,
       work: (uid) => this.work(uid),
+      onFault: options.onFault,
     });
   }
 
@@ -107,7 +111,7 @@ export class Outbox {
     this.keep(uid, { ...(known ? this.merge(known, message) : message), name, since });
     this.trim();
     const isProgress = message.verdict?.verdict.kind === "progressing" && message.records.length === 0;
-    this.queue.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
+    this.queue.add(uid, { ...SOON, afterMs: isProgress ? PROGRESS_DELAY_MS : 0 });
     const [record] = message.records;
     const joined = this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record?.isFailure);
     this.workers.wake();
@@ -115,14 +119,14 @@ export class Outbox {
   }
 
   /** The object is gone: drops its verdict. */
-  forget(uid: string): void {
+  dropVerdict(uid: string): void {
     const known = this.pending.get(uid);
     if (known) this.pending.set(uid, { ...known, verdict: undefined });
   }
 
   /** Reports what waits. Resolves when only verdicts are left that the API server refuses, or when the time is up. */
   async flush(graceMs: number): Promise<void> {
-    for (const uid of this.pending.keys()) this.queue.add(uid);
+    for (const uid of this.pending.keys()) this.queue.add(uid, SOON);
     this.workers.wake();
     if (!this.clientFor || this.isFlushed) return;
     await within(graceMs, new Promise<void>((resolve) => this.onFlushed.push(resolve)));
@@ -157,7 +161,13 @@ export class Outbox {
     if (!message || !clientFor) return { kind: "done" };
     this.telling.set(uid, message);
     const from = performance.now();
-    const unreported = await this.options.teller.tell(clientFor(message.name), message.name, message);
+    const { teller, onFault } = this.options;
+    const unreported = await teller
+      .tell(clientFor(message.name), message.name, message)
+      .catch((fault: unknown): Unreported => {
+        onFault(uid, framesOf(fault));
+        return { left: message, error: new Error("a fault of Argosy") };
+      });
     this.telling.delete(uid);
     const left = unreported && this.clientFor === clientFor ? this.leftAfter(unreported) : undefined;
     if (left) {

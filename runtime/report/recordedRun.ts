@@ -1,16 +1,15 @@
-import type { ChildVerb } from "../children/childApplier";
-import type { ChildChange } from "../children/childWriter";
-import type { Operator } from "../definition/definition";
-import { type Manifest, timeOf } from "../kubernetes/objects";
-import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL, TRACE_ID_LABEL } from "../names";
+import { identityOf, OPERATOR_LABEL, objectLabelsOf, TRACE_ID_LABEL } from "../base/names";
+import { type Manifest, timeOf } from "../base/objects";
+import { clean } from "../base/text";
+import type { Operator } from "../operator/definition";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
-import { clean } from "../text/clean";
-import { timingText } from "../traces/timings";
-import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "./runParameters";
+import { timingText } from "./traces/spans";
 import {
   instanceLabel,
   type Parameter,
   RECONCILE_TEMPLATE,
+  RUN_PARAMETERS,
+  TIMINGS_OUTPUT,
   WORKFLOW_LABELS,
   WORKFLOWS,
   workflowTemplateOf,
@@ -106,7 +105,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
         ...instanceLabel(place.instanceId),
         ...(place.archive && { [WORKFLOW_LABELS.archiving]: "Pending" }),
         [OPERATOR_LABEL]: identityOf({ installation: place.installation, name: operator }),
-        ...(uid && { [OBJECT_UID_LABEL]: uid }),
+        ...(uid && objectLabelsOf(uid)),
         ...(report.traceId !== undefined && { [TRACE_ID_LABEL]: report.traceId }),
       },
     },
@@ -134,10 +133,10 @@ export function describeRun(report: ReconcileReport, runs = 1): string {
 /** The outputs of a run: the agreed parameters, all of them text. */
 export function outputsOf(report: ReconcileReport): Parameter[] {
   const { changes, namespace, generation, durationMs, failure, log, event } = report;
-  const changed = (...verbs: ChildVerb[]) =>
+  const changed = (...verbs: (typeof changes)[number]["verb"][]) =>
     clean(
       describeChanges(
-        changes.filter((change: ChildChange) => verbs.includes(change.verb)),
+        changes.filter(({ verb }) => verbs.includes(verb)),
         namespace,
       ),
       LONGEST_OUTPUT,

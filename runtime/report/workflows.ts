@@ -1,6 +1,6 @@
-import { isRecord, scalarText } from "../json/json";
-import type { KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
+import { isRecord, scalarText } from "../base/json";
+import type { KubernetesObject } from "../base/objects";
+import type { Resource } from "../base/resource";
 
 /** Argo Workflows' kinds, as far as the engine uses them. The engine knows Argo only as objects of the API. */
 export const WORKFLOWS: Resource = {
@@ -20,12 +20,6 @@ export const WORKFLOW_TASK_SETS: Resource = {
   ...WORKFLOWS,
   kind: "WorkflowTaskSet",
   plural: "workflowtasksets",
-};
-/** What the pods of Workflows report. The controller looks at a Workflow when one about it comes or changes. */
-export const WORKFLOW_TASK_RESULTS: Resource = {
-  ...WORKFLOWS,
-  kind: "WorkflowTaskResult",
-  plural: "workflowtaskresults",
 };
 
 /** Labels of Argo Workflows (workflow/common/common.go of argo-workflows v4.1.2). */
@@ -160,3 +154,29 @@ export function isFailure(phase: string | undefined): boolean {
 export function isOver(workflow: KubernetesObject): boolean {
   return hasEnded(workflow) || specOf(workflow).shutdown !== undefined;
 }
+
+/** Parameters of all of our WorkflowTemplates. Each has the default "". */
+export const RUN_PARAMETERS = {
+  /** Namespace of the custom resource; "" for one of cluster scope. */
+  namespace: "namespace",
+  /** Name of the custom resource. */
+  name: "name",
+  /** The uid of the custom resource, if the submitter knows it. A run for another object of the same name does nothing. */
+  uid: "uid",
+  /**
+   * A whole object as JSON. The handler is tried on this object alone, nothing is applied, and the handler's answer is the
+   * output.
+   */
+  object: "object",
+  /** A schedule of the operator that should be due in the run. Only operators with schedules have the parameter. */
+  schedule: "schedule",
+} as const;
+
+/** A further parameter of the WorkflowTemplates of operators with `uses`, with the default "". */
+export const USED_PARAMETER = {
+  /** Beside `object`: examples of what the object uses, as JSON. A trial reads nothing of the cluster. */
+  used: "used",
+} as const;
+
+/** The output of a run that says how long its steps took, as text. */
+export const TIMINGS_OUTPUT = "timings";

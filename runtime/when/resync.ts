@@ -1,18 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { spread } from "../json/fingerprint";
-import { within } from "../limits/within";
-
-/** The work of a {@link Resync}. */
-export interface ResyncOptions {
-  /** Every key is added once in this time, in milliseconds. */
-  readonly periodMs: number;
-  /** Lists everything again. It may fail, and it may never end: a kind may be broken for days. */
-  readonly relist: () => Promise<void>;
-  readonly keys: () => readonly string[];
-  readonly add: (key: string, afterMs: number) => void;
-  /** Waits this many milliseconds. Rejects when the signal ends it. @default a timer that keeps no process alive */
-  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
+import { within } from "../base/clock";
+import { spread } from "../base/json";
 
 function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
   return setTimeout(ms, undefined, { signal, ref: false });
@@ -28,7 +16,18 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
 export class Resync {
   private stopping = new AbortController();
 
-  constructor(private readonly options: ResyncOptions) {}
+  constructor(
+    private readonly options: {
+      /** Every key is added once in this time, in milliseconds. */
+      readonly periodMs: number;
+      /** Lists everything again. It may fail, and it may never end: a kind may be broken for days. */
+      readonly relist: () => Promise<void>;
+      readonly keys: () => readonly string[];
+      readonly add: (key: string, afterMs: number) => void;
+      /** Waits this many milliseconds. Rejects when the signal ends it. @default a timer that keeps no process alive */
+      readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+    },
+  ) {}
 
   start(): void {
     this.stop();

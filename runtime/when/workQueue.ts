@@ -1,19 +1,29 @@
-import { KeyedRateLimiter, type RateLimit } from "../limits/rateLimiter";
-import { BACKOFF, type BackoffOptions, type History, type WorkResult, waitAfter } from "./backoff";
+import { monotonicNow } from "../base/clock";
+import { KeyedRateLimiter, type RateLimit } from "../base/limits";
+import {
+  type Arrival,
+  type AwaitedList,
+  BACKOFF,
+  type BackoffOptions,
+  CAUSES,
+  type Cause,
+  type History,
+  type WorkResult,
+  waitAfter,
+} from "../base/turn";
 import { DueTimes } from "./dueTimes";
 import { higher, lower, type Priority, type Ready, ReadyKeys } from "./readyKeys";
 
-/** How {@link WorkQueue.add} adds a key. */
-export interface AddOptions {
-  /** If the key waits already, the more urgent priority stays. @default "change" */
-  readonly priority?: Priority;
-  /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. @default 0 */
-  readonly afterMs?: number;
-  /**
-   * Whether a failed key is tried before its backoff ends. @default false for "child", otherwise true. If the key is being worked
-   * on and this attempt fails, the default is true only for "change".
-   */
-  readonly endsBackoff?: boolean;
+/** Why a key must be worked on, and how soon. */
+export interface Reason {
+  /** @default "time", or "retry" if the last work on the key failed */
+  readonly cause?: Cause | undefined;
+  /** If the key waits already, the more urgent priority stays. */
+  readonly priority: Priority;
+  /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. */
+  readonly afterMs: number;
+  /** Whether a failed key is tried before its backoff ends, also if the key is being worked on and this attempt fails. */
+  readonly endsBackoff: boolean;
 }
 
 /** The state of a key. */
@@ -51,13 +61,20 @@ interface Entry extends History, Ready {
   workingSince: number;
   /** Whether it is delayed because it changes faster than the rate limit allows. */
   isRateLimited: boolean;
+  /** The cause of its next run, and when the cause came. Undefined: it is time, or the last run failed. */
+  noted: { readonly cause: Cause; readonly at: number } | undefined;
   /** Set only while it is worked on. */
   again: Again | undefined;
+  /** The list without which the last work on it came to nothing. */
+  awaits: AwaitedList | undefined;
+  /** How many lists had come when the work on it began. */
+  listings: number;
   /** Whether its object has gone since the work in progress began. */
   isForgotten: boolean;
 }
 
-const RATE_LIMIT: RateLimit = { burst: 20, refillMs: 100 };
+/** Runs of one object: so many in a row, and then one each `refillMs`. */
+export const RATE_LIMIT: RateLimit = { burst: 20, refillMs: 100 };
 
 /**
  * The queue of keys to work on. It says when each key is worked on, and {@link ReadyKeys} say which ready key is next. It holds no
@@ -69,7 +86,7 @@ const RATE_LIMIT: RateLimit = { burst: 20, refillMs: 100 };
  * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`. Only a backoff
  *   that was waited out doubles: a key that is added many times while it fails comes back as soon as one that is not.
  *
- * Assumption: {@link finish} is called once for each key that {@link take} gave.
+ * Assumption: {@link finish} is called once for each key that {@link takeDue} gave.
  *
  * Caveat: one key that is added all the time is given out only as fast as the rate limit allows.
  */
@@ -78,10 +95,12 @@ export class WorkQueue {
   private readonly ready = new ReadyKeys();
   private readonly delayed = new DueTimes();
   private readonly limiter: KeyedRateLimiter;
+  /** How many lists have come: see {@link listed}. */
+  private listings = 0;
   private readonly options: Required<WorkQueueOptions>;
 
   constructor(options: WorkQueueOptions = {}) {
-    this.options = { ...BACKOFF, rateLimit: RATE_LIMIT, now: () => performance.now(), ...options };
+    this.options = { ...BACKOFF, rateLimit: RATE_LIMIT, now: monotonicNow, ...options };
     this.limiter = new KeyedRateLimiter(this.options.rateLimit, this.options.now);
   }
 
@@ -96,20 +115,16 @@ export class WorkQueue {
    * | delayed otherwise | it is ready now, or at the earlier of both times, with the more urgent priority |
    * | idle | it is ready now, or at that time |
    */
-  add(key: string, options: AddOptions = {}): void {
-    const { priority = "change", afterMs = 0, endsBackoff = priority !== "child" } = options;
+  add(key: string, { cause, priority, afterMs, endsBackoff }: Reason): void {
     const now = this.options.now();
     const entry = this.entry(key);
+    if (cause && (!entry.noted || CAUSES.indexOf(cause) < CAUSES.indexOf(entry.noted.cause)))
+      entry.noted = { cause, at: now };
     if (entry.state === "working") {
-      const again = {
-        priority,
-        at: now + afterMs,
-        endsBackoff: options.endsBackoff ?? priority === "change",
-      };
-      entry.again = both(entry.again, again);
+      entry.again = both(entry.again, { priority, at: now + afterMs, endsBackoff });
     } else if (entry.state === "ready") {
       this.ready.raise(key, entry, priority);
-    } else if (entry.isRateLimited || (isBackingOff(entry) && !endsBackoff)) {
+    } else if (entry.isRateLimited || (entry.state === "delayed" && entry.failures > 0 && !endsBackoff)) {
       entry.priority = higher(entry.priority, priority);
     } else {
       const most = entry.state === "delayed" ? higher(entry.priority, priority) : priority;
@@ -119,7 +134,7 @@ export class WorkQueue {
   }
 
   /** The key to work on now. It counts as worked on until {@link finish}. Undefined if none is due. */
-  take(): string | undefined {
+  takeDue(): string | undefined {
     this.wake();
     const now = this.options.now();
     const key = this.ready.next(now);
@@ -128,6 +143,7 @@ export class WorkQueue {
     this.ready.delete(key, entry);
     entry.state = "working";
     entry.workingSince = now;
+    entry.listings = this.listings;
     return key;
   }
 
@@ -136,20 +152,36 @@ export class WorkQueue {
     return (this.entries.get(key)?.failures ?? 0) + 1;
   }
 
-  /** Since when a key that is worked on had waited for its turn, on the clock. */
-  readySinceOf(key: string): number {
-    return this.entries.get(key)?.readySince ?? this.options.now();
+  /** After how long at most a key is tried again if its work ends so, in milliseconds. Undefined: only after a change. */
+  longestWaitAfter(key: string, result: WorkResult): number | undefined {
+    return waitAfter({ ...this.entry(key) }, result, { ...this.options, random: () => 1 });
   }
 
-  /** The state of a key, for people to look at. */
-  stateOf(key: string): KeyState {
-    const entry = this.entries.get(key);
-    if (!entry) return { state: "idle", attempt: 1 };
-    const { state, workingSince } = entry;
+  /**
+   * How the run of a key that is worked on came about. Of several causes the most informative counts, and of equal ones the first.
+   * What is added from now on is a cause of the next run.
+   */
+  arrivalOf(key: string): Arrival {
+    const entry = this.entry(key);
+    const { noted, failures, readySince } = entry;
+    entry.noted = undefined;
+    const takenAt = this.options.now();
+    const cause = noted?.cause ?? (failures > 0 ? "retry" : "time");
+    return { cause, ...(noted && { at: noted.at }), readyAt: Math.min(readySince, takenAt), takenAt };
+  }
+
+  /**
+   * The state of a key, for people to look at.
+   * @param alarmInMs when something else makes the key due, in milliseconds from now: an idle key is delayed until then
+   */
+  stateOf(key: string, alarmInMs?: number): KeyState {
+    const { state = "idle", workingSince = 0 } = this.entries.get(key) ?? {};
+    const attempt = this.attemptOf(key);
+    if (state === "idle" && alarmInMs !== undefined) return { state: "delayed", attempt, dueInMs: alarmInMs };
     const now = this.options.now();
     return {
       state,
-      attempt: this.attemptOf(key),
+      attempt,
       ...(state === "working" && { workingMs: now - workingSince }),
       ...(state === "delayed" && { dueInMs: Math.max(0, this.dueAt(key) - now) }),
     };
@@ -159,7 +191,11 @@ export class WorkQueue {
   finish(key: string, ended: WorkResult): void {
     const entry = this.entry(key);
     // The outcome of the work on an object that is gone does not matter to a new object of its name.
-    const result: WorkResult = entry.isForgotten && ended.kind !== "again" ? { kind: "done" } : ended;
+    let result: WorkResult = entry.isForgotten && ended.kind !== "again" ? { kind: "done" } : ended;
+    const awaits = result.kind === "done" ? undefined : result.awaits;
+    // The list may be one that came meanwhile.
+    if (awaits && entry.listings !== this.listings) result = { kind: "again" };
+    entry.awaits = awaits;
     entry.isForgotten = false;
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);
@@ -192,7 +228,7 @@ export class WorkQueue {
     if (!entry) return;
     this.ready.delete(key, entry);
     this.delayed.delete(key);
-    entry.again = undefined;
+    entry.again = entry.noted = undefined;
     entry.failures = entry.doublings = 0;
     if (entry.state === "working") entry.isForgotten = true;
     else this.entries.delete(key);
@@ -219,6 +255,18 @@ export class WorkQueue {
     return this.entries.has(key);
   }
 
+  /**
+   * A list of that kind has come. A key that is worked on now, and misses a list, is tried again soon.
+   * @param namespace in which it was listed. Undefined: in all of them
+   * @returns the keys that wait for it
+   */
+  listed(kind: string, namespace: string | undefined): string[] {
+    this.listings++;
+    const isMeant = ({ awaits }: Entry) =>
+      awaits?.kind === kind && (!namespace || !awaits.namespace || awaits.namespace === namespace);
+    return [...this.entries].filter(([, entry]) => isMeant(entry)).map(([key]) => key);
+  }
+
   /** How many keys wait for their turn now. */
   get depth(): number {
     this.wake();
@@ -227,9 +275,7 @@ export class WorkQueue {
 
   /** How many keys failed when they were last worked on. */
   get failing(): number {
-    let failing = 0;
-    for (const { failures } of this.entries.values()) if (failures > 0) failing++;
-    return failing;
+    return [...this.entries.values()].filter(({ failures }) => failures > 0).length;
   }
 
   /** How long the key that has waited longest has been ready, in milliseconds. 0 if none waits. */
@@ -238,10 +284,16 @@ export class WorkQueue {
     return now - (this.ready.oldestSince ?? now);
   }
 
-  /** Everything that waits counts as if it began to wait now, since nobody was working before. */
+  /**
+   * Everything that waits counts as if it began to wait now, since nobody was working before. Another process may have handled the
+   * causes.
+   */
   restartWaiting(): void {
     const now = this.options.now();
-    for (const entry of this.entries.values()) entry.readySince = now;
+    for (const entry of this.entries.values()) {
+      entry.readySince = now;
+      entry.noted = undefined;
+    }
   }
 
   private entry(key: string): Entry {
@@ -253,7 +305,10 @@ export class WorkQueue {
         readySince: 0,
         workingSince: 0,
         isRateLimited: false,
+        noted: undefined,
         again: undefined,
+        awaits: undefined,
+        listings: 0,
         isForgotten: false,
         failures: 0,
         doublings: 0,
@@ -311,11 +366,6 @@ export class WorkQueue {
     entry.isRateLimited = false;
     this.delayed.set(key, at);
   }
-}
-
-/** Whether a key waits because it failed. */
-function isBackingOff(entry: Entry): boolean {
-  return entry.state === "delayed" && entry.failures > 0;
 }
 
 /** Both reasons for one more turn as one. */

@@ -1,17 +1,17 @@
-import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
-import type { Child } from "./childStore";
-import { deleteOwned, type SeenChild } from "./deleteOwned";
+import { type KubernetesObject, kindAndName } from "../base/objects";
+import type { Resource } from "../base/resource";
+import type { Child, ChildStore } from "../observe/childStore";
+import { isStrippedChildOf } from "../observe/ownership";
+import { ChildApplier, type ChildVerb, type ClientScope, type WriteScope } from "./childApplier";
+import { deleteOwned, type SeenChild } from "./childSender";
 import type { DesiredChild } from "./desiredChildren";
-import { managersOf } from "./marks";
 import { Outages } from "./outages";
-import { isStrippedChildOf, provenOwner } from "./ownership";
 import { childRefused, deletionRefused } from "./refusals";
 
 /** One change that a reconcile made. */
 export interface ChildChange {
   readonly verb: ChildVerb;
+  readonly apiVersion: string;
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: string;
@@ -20,14 +20,6 @@ export interface ChildChange {
 /** A child of an object that is gone. */
 export interface Orphan extends Child {
   readonly creationTimestamp: string | undefined;
-}
-
-/** What a {@link ChildWriter} works with. */
-export interface ChildWriterOptions extends ChildApplierOptions {
-  /** Whether the runner's rights over children are granted namespace by namespace. @default false */
-  readonly isNamespaced?: boolean;
-  /** A monotonic clock, in milliseconds. @default performance.now */
-  readonly now?: () => number;
 }
 
 /**
@@ -40,13 +32,19 @@ export interface ChildWriterOptions extends ChildApplierOptions {
  */
 export class ChildWriter {
   private readonly applier: ChildApplier;
-  private readonly managers: readonly string[];
   private readonly outages: Outages;
 
-  constructor(private readonly options: ChildWriterOptions) {
-    this.applier = new ChildApplier(options);
-    this.outages = new Outages("ChildRefused", options.now);
-    this.managers = managersOf(options.operator);
+  /**
+   * @param isNamespaced whether the runner's rights over children are granted namespace by namespace
+   * @param now a monotonic clock, in milliseconds. @default performance.now
+   */
+  constructor(
+    private readonly store: ChildStore,
+    private readonly isNamespaced = false,
+    now?: () => number,
+  ) {
+    this.applier = new ChildApplier(store);
+    this.outages = new Outages("ChildRefused", now);
   }
 
   /**
@@ -57,22 +55,24 @@ export class ChildWriter {
    *   ObjectGoneError
    */
   async apply(child: DesiredChild, scope: WriteScope): Promise<ChildChange | undefined> {
-    const { store, isNamespaced = false } = this.options;
+    const { isNamespaced } = this;
     const { resource, manifest } = child;
-    const name = kindAndName(manifest.kind, manifest.metadata);
+    const what = kindAndName(manifest.kind, manifest.metadata);
     if (this.isDone(child)) {
       // It may have been written although the API server answered that it was not.
-      this.outages.ended(name);
+      this.outages.ended(what);
       return undefined;
     }
     try {
       const verb = await this.applier.apply(child, this.known(child), scope);
-      this.outages.ended(name);
-      return verb && describe(verb, resource, manifest.metadata);
+      this.outages.ended(what);
+      const { apiVersion, kind } = resource;
+      const { namespace, name } = manifest.metadata;
+      return verb && { verb, apiVersion, kind, namespace, name };
     } catch (error) {
       // The next reconcile looks again, and fails in the same way as long as the reason lasts.
-      if (child.isCreated) store.becomeUnsure(resource, manifest.metadata);
-      const outage = await this.outages.met(error, name, scope, `write ${name}`);
+      if (child.isCreated) this.store.becomeUnsure(resource, manifest.metadata);
+      const outage = await this.outages.met(error, what, scope, `write ${what}`);
       throw outage ?? childRefused(error, child, scope, isNamespaced) ?? error;
     }
   }
@@ -80,12 +80,14 @@ export class ChildWriter {
   /** Whether an apply of the child would do nothing. False if that is not known. */
   isDone(child: DesiredChild): boolean {
     const known = this.known(child);
-    return known ? this.needsNoWrite(known, child) : this.isLeftAlone(child);
+    if (known) return this.needsNoWrite(known, child);
+    // A child that was created once is not created again. It is looked for only if it may be there without its marks.
+    return child.isCreated === true && !this.store.isUnsure(child.resource, child.manifest.metadata);
   }
 
   /** The child as we know it. Undefined if no object with that name is known to be its owner's. */
   known({ resource, manifest, ownerUid }: DesiredChild): Child | undefined {
-    const found = this.options.store.find(resource, manifest.metadata);
+    const found = this.store.find(resource, manifest.metadata);
     return found?.facts.owner.uid === ownerUid ? found : undefined;
   }
 
@@ -96,12 +98,9 @@ export class ChildWriter {
    * @throws ReconcileFailure `ChildRefused` if the API server refuses that, or lacks for long what it needs for that; ApiError
    *   409 if somebody else writes it all the time
    */
-  async delete(
-    child: Child,
-    scope: WriteScope | Pick<WriteScope, "client">,
-  ): Promise<ChildChange | undefined> {
+  async delete(child: Child, scope: WriteScope | ClientScope): Promise<ChildChange | undefined> {
     const { uid } = child.facts.owner;
-    return this.deleteIf((found) => this.ownerOf(found)?.uid === uid, child, scope);
+    return this.deleteIf((found) => this.store.provenOwner(found)?.uid === uid, child, scope);
   }
 
   /**
@@ -114,10 +113,11 @@ export class ChildWriter {
     resource: Resource,
     found: KubernetesObject,
     owner: KubernetesObject,
-    scope: Pick<WriteScope, "client">,
+    scope: ClientScope,
   ): Promise<ChildChange | undefined> {
     const isOwned = (now: KubernetesObject) =>
-      isStrippedChildOf(now, owner, this.managers) || this.ownerOf(now)?.uid === owner.metadata.uid;
+      isStrippedChildOf(now, owner, this.store.managers) ||
+      this.store.provenOwner(now)?.uid === owner.metadata.uid;
     if (found.metadata.deletionTimestamp) return undefined;
     const { name, namespace, uid, resourceVersion } = found.metadata;
     return this.deleteIf(isOwned, { resource, name, namespace, uid, resourceVersion }, scope);
@@ -127,7 +127,7 @@ export class ChildWriter {
    * Deletes a child of an object that is gone, as the garbage collector should: see {@link readOrphan}.
    * @returns undefined if there is nothing to delete
    */
-  async deleteOrphan(child: Child, scope: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
+  async deleteOrphan(child: Child, scope: ClientScope): Promise<ChildChange | undefined> {
     const orphan = await this.readOrphan(child, scope);
     return orphan && this.delete(orphan, scope);
   }
@@ -136,12 +136,12 @@ export class ChildWriter {
    * The child of an object that is gone, in its present version. Undefined if it is gone or going, is not marked as that object's any
    * more, or has another owner too. A child that lost its owner by `kubectl delete --cascade=orphan` is nobody's.
    */
-  async readOrphan(child: Child, { client }: Pick<WriteScope, "client">): Promise<Orphan | undefined> {
+  async readOrphan(child: Child, { client }: ClientScope): Promise<Orphan | undefined> {
     const found = await client.get(child.resource, child);
     if (!found || found.metadata.uid !== child.uid) return undefined;
     const { resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences = [] } = found.metadata;
     if (deletionTimestamp || ownerReferences.length > 1) return undefined;
-    return this.ownerOf(found)?.uid === child.facts.owner.uid
+    return this.store.provenOwner(found)?.uid === child.facts.owner.uid
       ? { ...child, resourceVersion, creationTimestamp }
       : undefined;
   }
@@ -149,25 +149,23 @@ export class ChildWriter {
   private async deleteIf(
     isOwned: (found: KubernetesObject) => boolean,
     child: SeenChild,
-    scope: WriteScope | Pick<WriteScope, "client">,
+    scope: WriteScope | ClientScope,
   ): Promise<ChildChange | undefined> {
-    const { resource, uid } = child;
-    const name = kindAndName(resource.kind, child);
+    const { resource, uid, namespace, name } = child;
+    const { apiVersion, kind } = resource;
     try {
-      const result = await deleteOwned(this.options.store, scope.client, child, isOwned);
+      const result = await deleteOwned(this.store, scope.client, child, isOwned);
       this.outages.ended(uid);
-      return result === "deleted" ? describe("deleted", resource, child) : undefined;
+      return result === "deleted" ? { verb: result, apiVersion, kind, namespace, name } : undefined;
     } catch (error) {
       // By its uid: if it was deleted although the API server answered that it was not, nobody tries again, and another child may
       // take its name.
       const outage =
-        "confirmOwner" in scope ? await this.outages.met(error, uid, scope, `delete ${name}`) : undefined;
+        "confirmOwner" in scope
+          ? await this.outages.met(error, uid, scope, `delete ${kindAndName(kind, child)}`)
+          : undefined;
       throw outage ?? deletionRefused(error, child) ?? error;
     }
-  }
-
-  private ownerOf(found: KubernetesObject) {
-    return provenOwner(found, this.options.ownerKind, this.managers);
   }
 
   /**
@@ -180,19 +178,6 @@ export class ChildWriter {
     // A webhook may change the marks of what is applied. And when the former names of the operator are forgotten, nobody would
     // follow a child with the label of one.
     if (!known.facts.isMarked) return false;
-    return child.update === "never" || this.options.store.isApplied(known, child.manifest);
+    return child.update === "never" || this.store.isApplied(known, child.manifest);
   }
-
-  /** A child that was created once is not created again. The writer looks for it only if it may be there without its marks. */
-  private isLeftAlone({ isCreated, resource, manifest }: DesiredChild): boolean {
-    return isCreated === true && !this.options.store.isUnsure(resource, manifest.metadata);
-  }
-}
-
-function describe(
-  verb: ChildVerb,
-  { kind }: Resource,
-  { namespace, name }: Manifest["metadata"] | SeenChild,
-) {
-  return { verb, kind, namespace, name };
 }

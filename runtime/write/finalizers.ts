@@ -1,9 +1,5 @@
-import { ReconcileFailure } from "../failure";
-import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
-import { Conflicts, PersistentConflictError } from "../kubernetes/conflicts";
-import { isApiError, isMisfit } from "../kubernetes/errors";
-import type { KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
+// The two finalizers.
+import { ObjectGoneError, ReconcileFailure, type WarningReason } from "../base/failure";
 import {
   allIdentitiesOf,
   DOMAIN,
@@ -11,9 +7,11 @@ import {
   finalizerManagerOf,
   finalizerOf,
   type OperatorNames,
-} from "../names";
-import { ObjectGoneError } from "./errors";
-import type { ObjectEvent } from "./outcome";
+} from "../base/names";
+import type { KubernetesObject } from "../base/objects";
+import type { Resource } from "../base/resource";
+import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
+import { Conflicts, isApiError, isMisfit, PersistentConflictError } from "../kubernetes/errors";
 
 const MOST_TRIES = 10;
 
@@ -25,6 +23,7 @@ const MOST_TRIES = 10;
  * - A finalizer can be added even if somebody writes the object all the time (hostile/constantTouching.test.ts).
  * - Finalizers of others stay as they are (engineFinalize.test.ts).
  * - Those of a former name of the operator count as ours (hostile/renaming.test.ts).
+ * - A former leader's write that comes late takes none away (tests/unit/reconcileFinalizers.test.ts).
  */
 export class Finalizers {
   private readonly handler: readonly string[];
@@ -58,7 +57,7 @@ export class Finalizers {
    * Says that the object has one of Argosy's finalizers that does not belong to this operator. It may be a finalizer of an
    * undeclared former name.
    */
-  warnings(object: KubernetesObject): ObjectEvent[] {
+  warnings(object: KubernetesObject): { type: "Warning"; reason: WarningReason; note: string }[] {
     const ours = [...this.handler, ...this.elsewhere];
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
     const foreign = finalizersOf(object).find(
@@ -88,8 +87,8 @@ export class Finalizers {
       ...(wanted.elsewhere || this.forElsewhere(object) ? [elsewhereFinalizerOf(this.operator)] : []),
     ];
     let current = object;
-    if (!needed.every((finalizer) => there.includes(finalizer)))
-      current = await this.apply(client, object, needed);
+    for (const finalizer of needed)
+      if (!there.includes(finalizer)) current = await this.apply(client, current, finalizer);
     const former = there.filter(
       (finalizer) => [...this.handler, ...this.elsewhere].includes(finalizer) && !needed.includes(finalizer),
     );
@@ -109,25 +108,24 @@ export class Finalizers {
   }
 
   /**
-   * Uses server-side apply under a manager of its own, with the object's uid and no version. So no other write to the
-   * object is a conflict.
+   * Uses server-side apply with the object's uid and no version. So no other write to the object is a conflict. Each finalizer has a
+   * manager of its own: an apply takes away what its manager applied before and leaves out now, and this one may come late.
    */
-  private async apply(client: KubernetesClient, object: KubernetesObject, finalizers: string[]) {
+  private async apply(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
     const { apiVersion, kind } = this.resource;
     const { name, namespace, uid } = object.metadata;
-    const metadata = { name, uid, finalizers, ...(namespace && { namespace }) };
-    const options = { fieldManager: finalizerManagerOf(this.operator), force: true };
+    const metadata = { name, uid, finalizers: [finalizer], ...(namespace && { namespace }) };
+    const options = { fieldManager: finalizerManagerOf(finalizer), force: true };
     try {
       const applying = client.apply(this.resource, { apiVersion, kind, metadata }, options);
       const now = await applying.then(
         (applied) => applied.object,
         (error: unknown) => {
-          if (isMisfit(error)) return this.merge(client, object, finalizers);
+          if (isMisfit(error)) return this.merge(client, object, finalizer);
           throw error;
         },
       );
-      const dropped = finalizers.find((finalizer) => !finalizersOf(now).includes(finalizer));
-      if (dropped !== undefined) throw droppedBy(dropped);
+      if (!finalizersOf(now).includes(finalizer)) throw droppedBy(finalizer);
       return now;
     } catch (error) {
       // 404 and 409: it is gone, or another object has its name. 422: an object that is being deleted takes no new finalizer,
@@ -142,15 +140,13 @@ export class Finalizers {
   }
 
   /**
-   * Adds finalizers to an object to which the API server refuses every apply: a value of it does not fit the schema of its kind. Only
+   * Adds a finalizer to an object to which the API server refuses every apply: a value of it does not fit the schema of its kind. Only
    * the version that is known is changed, because the list is written as a whole.
    */
-  private merge(client: KubernetesClient, object: KubernetesObject, finalizers: readonly string[]) {
+  private merge(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
     const { resourceVersion } = object.metadata;
-    const all = [...new Set([...finalizersOf(object), ...finalizers])];
-    return client.mergePatch(this.resource, object.metadata, {
-      metadata: { resourceVersion, finalizers: all },
-    });
+    const finalizers = [...finalizersOf(object), finalizer];
+    return client.mergePatch(this.resource, object.metadata, { metadata: { resourceVersion, finalizers } });
   }
 
   /**

@@ -1,11 +1,13 @@
-import { type FailureReason, ReconcileFailure } from "../failure";
+import { monotonicNow } from "../base/clock";
+import { type FailureReason, ReconcileFailure } from "../base/failure";
+import { Recent } from "../base/limits";
+import { cut } from "../base/text";
 import { ApiError, ApiUnreachableError, isBusy, isUncached, isUndecided } from "../kubernetes/errors";
-import { Recent } from "../limits/recent";
-import { cut } from "../text/cut";
-import type { WriteScope } from "./childApplier";
 
 /** Nothing is concluded from failing requests for this long, in milliseconds: an API server may be busy for as long. */
 const PATIENCE_MS = 20_000;
+/** The same after too many requests (429), an unknown account (401) or a redirect (3xx), which say little about what was asked for. */
+const LONG_PATIENCE_MS = 120_000;
 const FEWEST_FAILURES = 3;
 /** What has failed for so long is tried again this often. */
 const RETRY = { retryAfterSeconds: 10 };
@@ -13,9 +15,17 @@ const RETRY = { retryAfterSeconds: 10 };
 const FORGOTTEN_AFTER_MS = 600_000;
 const LONGEST_SAID = 600;
 const REMEDY =
-  "Repair what serves this kind or stores it, or the webhook or the policy that must allow the request";
+  "Repair what serves this kind or stores it, the webhook or the policy that must allow the request, or the limit or the proxy that stops it";
 const CUT_REMEDY =
-  "Something before the API server cuts the connection, perhaps a proxy that lets no large request pass: repair that";
+  "Perhaps the API server panics at what it is sent, as its log then says, or a proxy before it lets no large request pass";
+
+/** The object for which a request was sent. */
+export interface RequestOwner {
+  /** Reads the object from the API server. @throws ObjectGoneError if it is gone or being deleted */
+  readonly confirmOwner: () => Promise<void>;
+  /** A text without the values of Secrets. Mask a text before it is shortened, because half of a value is not recognised. */
+  readonly masked: (text: string) => string;
+}
 
 interface Outage {
   /** In milliseconds since 1970. */
@@ -27,7 +37,8 @@ interface Outage {
 
 /**
  * Distinguishes a busy API server from one that answers, but not to certain requests: the API that serves a kind is down, or a
- * webhook that the API server must ask, or it cannot apply a policy, or a proxy cuts each connection with a large request. The first
+ * webhook that the API server must ask, or it cannot apply a policy, or panics at the content, or a proxy cuts each connection with a
+ * large request. The first
  * is nobody's fault. Neither is the second for a while, and then the object reports it.
  *
  * Guarantee (tests/unit/outages.test.ts): nothing is reported as long as the API server does not answer for the object.
@@ -42,7 +53,7 @@ export class Outages {
    */
   constructor(
     private readonly reason: FailureReason,
-    private readonly now: () => number = () => performance.now(),
+    private readonly now: () => number = monotonicNow,
   ) {
     this.outages = new Recent({ keptMs: FORGOTTEN_AFTER_MS, now });
   }
@@ -65,7 +76,7 @@ export class Outages {
   async met(
     error: unknown,
     key: string,
-    { confirmOwner, masked }: Pick<WriteScope, "confirmOwner" | "masked">,
+    { confirmOwner, masked }: RequestOwner,
     what?: string,
   ): Promise<unknown> {
     if (!isOutage(error)) {
@@ -74,8 +85,9 @@ export class Outages {
     }
     const { since, begin, failures } = this.failed(key);
     const isCut = error instanceof ApiUnreachableError;
-    const busy = isCut ? error : new ApiError(503, error.status, error.request);
-    if (failures < FEWEST_FAILURES || this.now() - begin < PATIENCE_MS) return busy;
+    const busy = isCut || isBusy(error) ? error : new ApiError(503, error.status, error.request);
+    const patienceMs = isOfClient(error) ? LONG_PATIENCE_MS : PATIENCE_MS;
+    if (failures < FEWEST_FAILURES || this.now() - begin < patienceMs) return busy;
     try {
       await confirmOwner();
     } catch (problem) {
@@ -98,12 +110,13 @@ export class Outages {
   }
 }
 
-/**
- * Whether it may be an outage. Too many requests (429) or an account that nobody knows (401) say nothing about what was asked for,
- * and neither does a request that could not even be sent.
- */
+/** Whether it may be an outage: a request that could not even be sent says nothing about what was asked for. */
 function isOutage(error: unknown): error is ApiError | ApiUnreachableError {
   if (error instanceof ApiUnreachableError) return error.isSent;
-  if (isUncached(error)) return true;
-  return error instanceof ApiError && error.code >= 500 && isUndecided(error);
+  return error instanceof ApiError && isUndecided(error);
+}
+
+/** Whether an error is mostly about who asks and how often, and not about what is asked for. */
+function isOfClient(error: ApiError | ApiUnreachableError): boolean {
+  return error instanceof ApiError && error.code < 500 && !isUncached(error);
 }

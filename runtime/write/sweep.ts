@@ -1,26 +1,31 @@
-import type { Child, ChildStore } from "../children/childStore";
-import type { ChildChange, ChildWriter } from "../children/childWriter";
-import { childSelectorOf, managersOf } from "../children/marks";
-import { canReference, isStrippedChildOf } from "../children/ownership";
-import type { Operator } from "../definition/definition";
-import { ReconcileFailure } from "../failure";
+// Children that no watch shows or no owner reference covers.
+import { ReconcileFailure } from "../base/failure";
+import { OWNER_UID_LABEL } from "../base/names";
+import { formatName, type KubernetesObject } from "../base/objects";
+import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../base/resource";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discoverObjects } from "../kubernetes/discovery";
 import { isApiError, isRightMissing } from "../kubernetes/errors";
 import { lookAtNamespace } from "../kubernetes/namespaces";
-import { formatName, type KubernetesObject } from "../kubernetes/objects";
-import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
-import type { Memory } from "../memory/memory";
-import { OWNER_UID_LABEL } from "../names";
-import { kindNotGranted, namespacesLeft } from "./leftBehind";
+import type { Child, ChildStore } from "../observe/childStore";
+import { childSelectorOf } from "../observe/marks";
+import { canReference, isStrippedChildOf } from "../observe/ownership";
+import type { Operator } from "../operator/definition";
+import type { ChildChange, ChildWriter } from "./childWriter";
+import { kindNotGranted, namespacesLeft } from "./refusals";
 
-/** What {@link Sweep} works with. */
-export interface SweepOptions {
-  readonly operator: Operator;
-  /** The kinds of `operator.children` as the API serves them. */
-  readonly childResources: readonly Resource[];
-  readonly children: ChildStore;
-  readonly writer: ChildWriter;
+/** What is remembered of an object's children: see `Memory`. */
+export interface RememberedPlaces {
+  readonly kinds: readonly string[];
+  readonly namespaces?: readonly string[] | undefined;
+  readonly elsewhere?: true | undefined;
+}
+
+/** A child that has lost one of the marks that name its owner. */
+interface Stripped {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly found: KubernetesObject;
 }
 
 /** Where {@link Sweep} lists children of a kind, and what else it finds there. */
@@ -46,7 +51,15 @@ interface LearnOptions {
  * - If a child may be left, the sweep throws or says so, so that the finalizer stays. The deletions until then are in `changes`.
  */
 export class Sweep {
-  constructor(private readonly options: SweepOptions) {}
+  constructor(
+    private readonly options: {
+      readonly operator: Operator;
+      /** The kinds of `operator.children` as the API serves them. */
+      readonly childResources: readonly Resource[];
+      readonly children: ChildStore;
+      readonly writer: ChildWriter;
+    },
+  ) {}
 
   /** The remembered kinds that the operator no longer declares in any version. */
   private undeclared(remembered: readonly string[]): string[] {
@@ -72,17 +85,14 @@ export class Sweep {
     remembered: readonly string[],
     changes: ChildChange[],
   ): Promise<ReadonlyMap<string, ReconcileFailure>> {
-    const { children } = this.options;
     const failures = new Map<string, ReconcileFailure>();
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.learn(client, kind, object, {
         onUngranted: (failure) => failures.set(kind, failure),
       });
       if (!resource) continue;
-      const left = children
-        .of(object.metadata.uid)
-        .filter((child) => isSameKind(kindKey(child.resource), kind) && !child.deleting);
-      const kept = await deleteEach(client, this.doomed(client, left), changes);
+      const left = this.left(object, (child) => isSameKind(kindKey(child.resource), kind));
+      const kept = await this.deleteEach(client, object, left, changes);
       if (kept) failures.set(kind, kindNotGranted(resource));
     }
     return failures;
@@ -97,26 +107,21 @@ export class Sweep {
   async deleteElsewhere(
     client: KubernetesClient,
     object: KubernetesObject,
-    { kinds: remembered, namespaces = [] }: Pick<Memory, "kinds" | "namespaces">,
+    { kinds: remembered, namespaces = [] }: RememberedPlaces,
     changes: ChildChange[],
   ): Promise<ReconcileFailure | undefined> {
-    const { children, operator, writer } = this.options;
-    const managers = managersOf(operator);
+    const { children, operator } = this.options;
     const isFar = (namespace: string | undefined) => !canReference(object, namespace);
     const left = new Set<string>();
-    const doomed: Doomed[] = [];
+    const stripped: Stripped[] = [];
     let ungranted: ReconcileFailure | undefined;
     for (const kind of this.listed(remembered)) {
       await this.learn(client, kind, object, {
         scopes: (resource) => scopesOf(operator.namespaces, resource).filter(isFar),
         onStripped: (found, resource) => {
           const { namespace } = found.metadata;
-          if (!isFar(namespace) || !isStrippedChildOf(found, object, managers)) return;
-          doomed.push({
-            resource,
-            namespace,
-            remove: () => writer.deleteStripped(resource, found, object, { client }),
-          });
+          if (isFar(namespace) && isStrippedChildOf(found, object, children.managers))
+            stripped.push({ resource, namespace, found });
         },
         onUngranted: (failure, namespace) => {
           if (namespace === undefined || !this.isDeclared(kind)) ungranted ??= failure;
@@ -124,11 +129,8 @@ export class Sweep {
         },
       });
     }
-    const far = children
-      .of(object.metadata.uid)
-      .filter(({ namespace, deleting }) => !deleting && isFar(namespace));
-    doomed.push(...this.doomed(client, far));
-    const kept = await deleteEach(client, doomed, changes);
+    const far = this.left(object, ({ namespace }) => isFar(namespace));
+    const kept = await this.deleteEach(client, object, [...stripped, ...far], changes);
     if (kept) {
       const { resource, namespace } = kept.child;
       const where = operator.namespaces === "all" ? undefined : namespace;
@@ -148,12 +150,12 @@ export class Sweep {
   async deleteAll(
     client: KubernetesClient,
     object: KubernetesObject,
-    { kinds, elsewhere }: Pick<Memory, "kinds" | "elsewhere">,
+    { kinds, elsewhere }: RememberedPlaces,
     isEach: boolean,
     changes: ChildChange[],
   ): Promise<void> {
-    const { children, operator } = this.options;
-    const { namespace, uid } = object.metadata;
+    const { operator } = this.options;
+    const { namespace } = object.metadata;
     for (const kind of isEach ? this.listed(kinds) : this.undeclared(kinds)) {
       const scopes = (resource: Resource) => {
         const isHere = resource.namespaced && namespace !== undefined && !elsewhere;
@@ -161,20 +163,49 @@ export class Sweep {
       };
       await this.learn(client, kind, object, { scopes });
     }
-    const left = children.of(uid).filter(({ deleting, facts }) => {
-      return !deleting && formatName(facts.owner) === formatName(object.metadata);
-    });
-    const kept = await deleteEach(client, this.doomed(client, left), changes);
+    const isIts = ({ facts }: Child) => formatName(facts.owner) === formatName(object.metadata);
+    const kept = await this.deleteEach(client, object, this.left(object, isIts), changes);
     if (kept) throw kept.failure;
   }
 
-  private doomed(client: KubernetesClient, children: readonly Child[]): Doomed[] {
+  /** Those of an object's known children that are meant, and that are not being deleted. */
+  private left({ metadata: { uid } }: KubernetesObject, isMeant: (child: Child) => boolean): Child[] {
+    return this.options.children.of(uid).filter((child) => !child.deleting && isMeant(child));
+  }
+
+  /**
+   * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
+   * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
+   * @param changes gets each deletion when it is done
+   * @returns the first one that may not be deleted. Undefined if there is none
+   * @throws the first refusal for another reason than a missing right, after the others were deleted, and any other error at once
+   */
+  private async deleteEach(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    children: readonly (Child | Stripped)[],
+    changes: ChildChange[],
+  ): Promise<{ readonly child: Child | Stripped; readonly failure: ReconcileFailure } | undefined> {
     const { writer } = this.options;
-    return children.map((child) => ({
-      resource: child.resource,
-      namespace: child.namespace,
-      remove: () => writer.delete(child, { client }),
-    }));
+    let kept: { child: Child | Stripped; failure: ReconcileFailure } | undefined;
+    let refusal: ReconcileFailure | undefined;
+    for (const child of children) {
+      try {
+        const deleting =
+          "found" in child
+            ? writer.deleteStripped(child.resource, child.found, object, { client })
+            : writer.delete(child, { client });
+        const change = await deleting;
+        if (change) changes.push(change);
+      } catch (error) {
+        if (!(error instanceof ReconcileFailure)) throw error;
+        if (!isRightMissing(error.cause)) refusal ??= error;
+        else if (child.namespace === undefined || !(await isGoing(client, child.namespace)))
+          kept ??= { child, failure: error };
+      }
+    }
+    if (refusal) throw refusal;
+    return kept;
   }
 
   /**
@@ -267,48 +298,6 @@ export class Sweep {
 function falseIfNotServed(error: unknown): false {
   if (!isApiError(error, 404)) throw error;
   return false;
-}
-
-/** A child that is to be deleted. */
-interface Doomed {
-  readonly resource: Resource;
-  readonly namespace: string | undefined;
-  readonly remove: () => Promise<ChildChange | undefined>;
-}
-
-/** A child that may not be deleted, because the runner has no right to. */
-interface Kept {
-  readonly child: Doomed;
-  readonly failure: ReconcileFailure;
-}
-
-/**
- * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
- * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
- * @param changes gets each deletion when it is done
- * @returns the first one that may not be deleted. Undefined if there is none
- * @throws the first refusal for another reason than a missing right, after the others were deleted, and any other error at once
- */
-async function deleteEach(
-  client: KubernetesClient,
-  children: readonly Doomed[],
-  changes: ChildChange[],
-): Promise<Kept | undefined> {
-  let kept: Kept | undefined;
-  let refusal: ReconcileFailure | undefined;
-  for (const child of children) {
-    try {
-      const change = await child.remove();
-      if (change) changes.push(change);
-    } catch (error) {
-      if (!(error instanceof ReconcileFailure)) throw error;
-      if (!isRightMissing(error.cause)) refusal ??= error;
-      else if (child.namespace === undefined || !(await isGoing(client, child.namespace)))
-        kept ??= { child, failure: error };
-    }
-  }
-  if (refusal) throw refusal;
-  return kept;
 }
 
 async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {

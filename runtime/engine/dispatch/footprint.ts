@@ -1,12 +1,11 @@
-import { statusOf } from "../../argo/workflows";
-import type { Child } from "../../children/childStore";
-import type { Operator } from "../../definition/definition";
+import { fingerprint, isRecord } from "../../base/json";
+import { formatName, type KubernetesObject } from "../../base/objects";
 import type { Used } from "../../handler/contract";
-import { fingerprint } from "../../json/fingerprint";
-import { isRecord } from "../../json/json";
-import { formatName, type KubernetesObject } from "../../kubernetes/objects";
-import { storeKey } from "../../watch/store";
-import { partsOf } from "../../watch/watched";
+import type { Child } from "../../observe/childStore";
+import { storeKey } from "../../observe/store";
+import { partsOf } from "../../observe/watched";
+import type { Operator } from "../../operator/definition";
+import { statusOf } from "../../report/workflows";
 
 /**
  * A fingerprint of an object's children and of the fields that we own of them. It differs if a child is gone, has lost its

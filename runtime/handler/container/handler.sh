@@ -1,6 +1,7 @@
 # The handler's side of the pair, beside pipeTransport.ts:
 #
-#   [/argosy/handler-shell/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--function] PROGRAM ARGUMENT...
+#   [/argosy/handler-shell/busybox] sh /argosy/engine/handler.sh
+#     [--patience=SECONDS] [--function] [--hidden=VARIABLE]... PROGRAM ARGUMENT...
 #
 # It runs in the author's image, which may have no shell and no tools. In that case busybox is mounted, and this script uses
 # only its tools. Otherwise it uses the image's tools. The shell starts the author's program when the runner asks, each time
@@ -8,8 +9,9 @@
 #
 # A session is one runner and this shell. Its folder in the shared volume holds two pipes, "control" (lines of the
 # runner) and "reports" (lines of ours), and the pipes of each process, "1.in", "1.out", "1.err". The file "session"
-# names the folder until the runner has greeted. Each side knows that the other has gone by the end of its pipe; after
-# that every process is killed and a new session begins.
+# names the folder until the runner has greeted. The file "hidden" has the values that the runner must not report, a line of
+# base64 for each, since the runner has no right to read them elsewhere: the volume is in memory. Each side knows that the
+# other has gone by the end of its pipe; after that every process is killed and a new session begins.
 #
 #   runner:  hello resident|run    start ID    kill GROUP    forget SUPERVISOR    close
 #   shell:   made ID SUPERVISOR    running ID GROUP    exit ID STATUS    failed ID WHY
@@ -26,10 +28,12 @@ argosy_patience_seconds=600
 # Whether the program is the loop around a function. It reads requests from descriptor 4 and writes answers to descriptor 3. Its
 # standard output is log, and its standard input is empty.
 argosy_is_function=
+argosy_hidden=
 while :; do
   case $1 in
     --patience=*) argosy_patience_seconds=${1#*=} ;;
     --function) argosy_is_function=yes ;;
+    --hidden=*) argosy_hidden="$argosy_hidden ${1#*=}" ;;
     *) break ;;
   esac
   shift
@@ -45,6 +49,7 @@ open_session() {
   $argosy_shell rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
   argosy_session=$($argosy_shell mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
   $argosy_shell mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
+  hide
   # Open for reading and writing: so the shell does not wait for the other end, and reads no end while there is no runner yet.
   exec 4<>"$argosy_session/control" 5<>"$argosy_session/reports"
   # Until the watchdog is known, a signal is only remembered: ending now would leave the watchdog running.
@@ -66,6 +71,14 @@ open_session() {
   $argosy_shell rm -f "$argosy_pipes/session"
   # From here on the runner alone holds the other end.
   exec 3<"$argosy_session/control" 4<&-
+}
+
+# Its own variables are in no environment. A folder that mktemp has made is open to nobody else.
+hide() {
+  for argosy_name in $argosy_hidden; do
+    $argosy_shell printenv "$argosy_name" | $argosy_shell base64 | $argosy_shell tr -d '\n'
+    echo
+  done >"$argosy_session/hidden"
 }
 
 leave() {

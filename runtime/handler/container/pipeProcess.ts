@@ -1,12 +1,14 @@
+import type { Socket } from "node:net";
 import { constants } from "node:os";
 import path from "node:path";
 import {
+  DEAF,
   DRAIN_MS,
   type HandlerExit,
   type HandlerProcess,
   type HandlerProcessListener,
-} from "../../handler/handlerTransport";
-import { ProcessPipes } from "./processPipes";
+} from "../handlerTransport";
+import { openNamedPipe, removeName } from "./namedPipe";
 import type { ShellSession } from "./shellSession";
 
 /** How long the shell may take to report the end of a killed process. The shell's own watcher may be dead too. */
@@ -60,6 +62,11 @@ export class PipeProcess implements HandlerProcess {
     }, startTimeoutMs);
   }
 
+  /** Whether no shell was asked for it, or that shell has ended before. */
+  get isWaiting(): boolean {
+    return this.session === undefined;
+  }
+
   /** Asks the shell of a session for it. */
   begin(session: ShellSession): void {
     this.session = session;
@@ -80,6 +87,7 @@ export class PipeProcess implements HandlerProcess {
           if (this.reason.length < REASON_BYTES) this.reason += chunk.toString("utf8", 0, REASON_BYTES);
           this.listener.log(chunk);
         },
+        deaf: () => setTimeout(() => this.finish(this.exit ?? DEAF), DRAIN_MS).unref(),
         ended: () => {
           if (this.exit) this.finish(this.exit);
         },
@@ -95,7 +103,7 @@ export class PipeProcess implements HandlerProcess {
     clearTimeout(this.patience);
     this.group = group;
     this.early = [];
-    this.pipes?.unlink();
+    this.pipes?.running();
     if (this.ending) this.pipes?.end();
     if (this.killing) this.session?.tell("kill", group);
   }
@@ -105,19 +113,15 @@ export class PipeProcess implements HandlerProcess {
     this.drain(exitOf(status));
   }
 
-  /**
-   * The shell has ended, and every process with it.
-   * @returns whether this process had not begun, so that the next shell may be asked for it
-   */
-  lost(): boolean {
+  /** The shell has ended, and every process with it. If this one had not begun, it waits for the next shell. */
+  lost(): void {
     if (this.group === undefined && !this.killing) {
       this.pipes?.destroy();
-      this.pipes = this.supervisor = undefined;
-      return true;
+      this.pipes = this.supervisor = this.session = undefined;
+      return;
     }
     this.orphaned = this.exit === undefined;
     this.drain(KILLED);
-    return false;
   }
 
   /** The process cannot be started. */
@@ -169,5 +173,98 @@ export class PipeProcess implements HandlerProcess {
   private unstarted({ code }: HandlerExit): HandlerExit | undefined {
     const why = this.saidNothing && (code === 126 || code === 127) && /^setsid: (.+)/.exec(this.reason)?.[1];
     return why ? { code: null, signal: null, startError: new Error(why) } : undefined;
+  }
+}
+
+/** Receives the output of a process. */
+interface ProcessOutput {
+  output(chunk: Buffer): void;
+  log(chunk: Buffer): void;
+  /** The process has closed its input, and something was written nevertheless. */
+  deaf(): void;
+  /** Both outputs have ended: nothing more will come. */
+  ended(): void;
+}
+
+/** Our ends of one process's standard streams. */
+class ProcessPipes {
+  /** Keeps what is written until the process has its pipes open. */
+  private readonly feed: Socket;
+  private input: Socket;
+  private readonly outputs: Socket[] = [];
+  private open = 2;
+
+  /**
+   * @param name path of its pipes without their ".in", ".out" and ".err"
+   * @throws NodeJS.ErrnoException if one cannot be opened; the others are closed
+   */
+  constructor(
+    private readonly name: string,
+    private readonly receiver: ProcessOutput,
+  ) {
+    try {
+      this.read("out", (chunk) => receiver.output(chunk), receiver);
+      this.read("err", (chunk) => receiver.log(chunk), receiver);
+      this.feed = this.input = openNamedPipe(`${name}.in`, "feed");
+    } catch (error) {
+      for (const output of this.outputs) output.destroy();
+      throw error;
+    }
+  }
+
+  /** Whether both outputs have ended. */
+  get ended(): boolean {
+    return this.open === 0;
+  }
+
+  write(text: string): void {
+    if (this.input.writable) this.input.write(text);
+    else this.receiver.deaf();
+  }
+
+  /**
+   * The process has its pipes open, so their names are not needed any more. From now on only the process reads its input: if it
+   * closes the pipe, we are told.
+   */
+  running(): void {
+    this.feed.end();
+    try {
+      const input = openNamedPipe(`${this.name}.in`, "write");
+      input.on("error", () => this.receiver.deaf());
+      // What was written before goes first.
+      input.cork();
+      this.feed.once("close", () => input.uncork());
+      this.input = input;
+    } catch {
+      // The process has closed it already.
+    }
+    this.unlink();
+  }
+
+  /**
+   * Ends its input, after the bytes that were written. Call it only when the process has the pipe open: otherwise the input is
+   * lost.
+   */
+  end(): void {
+    this.input.end();
+  }
+
+  /** Removes the names of the pipes. Open pipes stay open. */
+  unlink(): void {
+    for (const pipe of ["in", "out", "err"]) removeName(`${this.name}.${pipe}`);
+  }
+
+  destroy(): void {
+    for (const socket of [this.feed, this.input, ...this.outputs]) socket.destroy();
+  }
+
+  private read(pipe: "out" | "err", receive: (chunk: Buffer) => void, receiver: ProcessOutput): void {
+    const output = openNamedPipe(`${this.name}.${pipe}`, "read");
+    this.outputs.push(output);
+    output.on("data", receive);
+    output.on("close", () => {
+      this.open--;
+      if (this.open === 0) receiver.ended();
+    });
   }
 }

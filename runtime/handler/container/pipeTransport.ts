@@ -1,29 +1,16 @@
 import { closeSync, constants, openSync } from "node:fs";
 import path from "node:path";
-import type {
-  HandlerProcess,
-  HandlerProcessListener,
-  HandlerTransport,
-} from "../../handler/handlerTransport";
-import { within } from "../../limits/within";
+import { within } from "../../base/clock";
+import type { HandlerProcess, HandlerProcessListener, HandlerTransport } from "../handlerTransport";
 import { removeName } from "./namedPipe";
 import { PipeProcess } from "./pipeProcess";
 import { type RunnerLife, ShellSession } from "./shellSession";
-import { watchFolder } from "./watchFolder";
 
-/** How the runner reaches the handler's container. */
-export interface PipeTransportOptions {
-  /** The folder of the named pipes. */
-  readonly folder: string;
-  /**
-   * "resident": if the runner ends unexpectedly, the shell waits for the next one. "run": the shell ends as well,
-   * since otherwise the pod would not end. @default "resident"
-   */
-  readonly life?: RunnerLife;
-  /** How long a process may take to start, including the wait for the handler's container. @default 10000 */
-  readonly startTimeoutMs?: number;
-}
-
+/**
+ * How often the shell is looked for while it is not there, in milliseconds. The kernel's watches of folders are few, and shared by all
+ * pods of a node.
+ */
+const LOOK_EVERY_MS = 50;
 /** How long the shell may take to end after we have asked it to. */
 const CLOSE_MS = 5_000;
 const CLOSED = "no handler is started any more";
@@ -36,15 +23,27 @@ export class PipeTransport implements HandlerTransport {
   private readonly folder: string;
   /** Processes that have not ended. */
   private readonly processes = new Map<number, PipeProcess>();
-  private readonly waiting = new Set<PipeProcess>();
   private session: ShellSession | undefined;
-  private stopWatching: (() => void) | undefined;
+  private known: readonly string[] = [];
+  private looking: NodeJS.Timeout | undefined;
   private lastId = 0;
   private closed = false;
   /** Called at the beginning and at the end of a session. */
   private changed: (() => void)[] = [];
 
-  constructor(private readonly options: PipeTransportOptions) {
+  constructor(
+    private readonly options: {
+      /** The folder of the named pipes. */
+      readonly folder: string;
+      /**
+       * "resident": if the runner ends unexpectedly, the shell waits for the next one. "run": the shell ends as well,
+       * since otherwise the pod would not end. @default "resident"
+       */
+      readonly life?: RunnerLife;
+      /** How long a process may take to start, including the wait for the handler's container. @default 10000 */
+      readonly startTimeoutMs?: number;
+    },
+  ) {
     this.folder = options.folder;
     // An earlier runner may have asked the shell to end. This one keeps it.
     removeName(this.leftWord);
@@ -56,15 +55,18 @@ export class PipeTransport implements HandlerTransport {
     return this.session ? undefined : 'the pod\'s container "handler" is not there';
   }
 
+  /** Those of the last session, whose processes may still have something to say. */
+  hidden(): readonly string[] {
+    return this.known;
+  }
+
   start(listener: HandlerProcessListener): HandlerProcess {
     const id = ++this.lastId;
-    const process: PipeProcess = new PipeProcess(id, listener, this.options.startTimeoutMs ?? 10_000, () => {
-      this.processes.delete(id);
-      this.waiting.delete(process);
-    });
+    const { startTimeoutMs = 10_000 } = this.options;
+    const process = new PipeProcess(id, listener, startTimeoutMs, () => this.processes.delete(id));
     this.processes.set(id, process);
     if (this.closed) setImmediate(() => process.refuse(CLOSED));
-    else this.begin(process);
+    else if (this.session) process.begin(this.session);
     return process;
   }
 
@@ -97,7 +99,7 @@ export class PipeTransport implements HandlerTransport {
       // A shell that came just before has not seen this.
       this.look();
     }
-    this.stopWatching?.();
+    clearInterval(this.looking);
     this.session?.tell("close");
     if (this.session) await this.change(CLOSE_MS);
     this.session?.leave();
@@ -121,24 +123,22 @@ export class PipeTransport implements HandlerTransport {
   /** Greets the shell if it has started. Otherwise waits for it. */
   private look(): void {
     if (this.session) return;
-    // Watches before it looks, so that nothing is missed.
-    this.stopWatching ??= watchFolder(this.folder, () => this.look());
+    this.looking ??= setInterval(() => this.look(), LOOK_EVERY_MS).unref();
     this.session = ShellSession.greet(this.folder, this.options.life ?? "resident", {
       reported: (words) => this.reported(words),
       over: () => this.lost(),
     });
     if (!this.session) return;
-    this.stopWatching();
-    this.stopWatching = undefined;
-    for (const process of this.waiting) this.begin(process);
+    this.known = this.session.hidden;
+    clearInterval(this.looking);
+    this.looking = undefined;
+    for (const process of this.waiting) process.begin(this.session);
     this.tellChange();
   }
 
-  private begin(process: PipeProcess): void {
-    if (this.session) {
-      this.waiting.delete(process);
-      process.begin(this.session);
-    } else this.waiting.add(process);
+  /** Processes for which no shell has been asked yet. */
+  private get waiting(): PipeProcess[] {
+    return [...this.processes.values()].filter(({ isWaiting }) => isWaiting);
   }
 
   private reported([what, id, ...details]: readonly string[]): void {
@@ -152,7 +152,7 @@ export class PipeTransport implements HandlerTransport {
 
   private lost(): void {
     this.session = undefined;
-    for (const process of this.processes.values()) if (process.lost()) this.waiting.add(process);
+    for (const process of this.processes.values()) process.lost();
     this.tellChange();
     if (this.closed) this.refuseWaiting();
     else this.look();

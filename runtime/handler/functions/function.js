@@ -32,6 +32,8 @@ process.setSourceMapsEnabled(true);
 
 /** @type {string | undefined} */
 let bundle;
+/** The author's file. Node forgets the source map of a module that nothing refers to any more. */
+let authors;
 /** What the author's file exports, once it could be loaded. */
 let functions;
 if (option === undefined) prepare(readParts());
@@ -67,13 +69,13 @@ function readParts() {
 
 function load() {
   const filename = path.resolve(FOLDER, file);
-  const module = new Module(filename);
-  module.filename = filename;
+  authors = new Module(filename);
+  authors.filename = filename;
   // Nothing is installed in a cluster: what the bundle lacks is not found on any machine.
-  module.paths = [];
-  module._compile(bundle, filename, "commonjs");
-  functionOf(module.exports, "reconcile");
-  return module.exports;
+  authors.paths = [];
+  authors._compile(bundle, filename, "commonjs");
+  functionOf(authors.exports, "reconcile");
+  return authors.exports;
 }
 
 function functionOf(exported, event) {

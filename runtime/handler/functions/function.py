@@ -167,8 +167,8 @@ def error_line(error, request_id, file):
 
 
 def without_loop(trace):
-    """The traceback from the author's first line on."""
-    while trace and trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
+    """The traceback from the author's first line on. None if the author's file could not be read at all."""
+    while trace and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
     return trace
 

@@ -1,12 +1,10 @@
-import type { Operator } from "../definition/definition";
-import { type LabelReference, selectorOf } from "../definition/references";
-import { useOf } from "../definition/selections";
-import type { KubernetesClient } from "../kubernetes/client";
-import { findResource, isKindMissing } from "../kubernetes/discovery";
-import { ApiError } from "../kubernetes/errors";
-import { type KubernetesObject, type ObjectName, withoutManagedFields } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { LISTING_PATIENCE_MS } from "../watch/watchFailures";
+import { type KubernetesObject, type ObjectName, withoutManagedFields } from "../../base/objects";
+import type { Resource } from "../../base/resource";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { findResource, isKindMissing } from "../../kubernetes/discovery";
+import { ApiError } from "../../kubernetes/errors";
+import { type LabelReference, selectorOf, type Uses, useOf } from "../../operator/uses";
+import { LISTING_PATIENCE_MS } from "../watchFailures";
 import { missingNote, refusalNote, type Take, type UsedProblem, type UsedSource } from "./used";
 
 /**
@@ -19,7 +17,7 @@ export class DirectUse implements UsedSource {
   private readonly failingSince = new Map<string, number>();
 
   constructor(
-    private readonly operator: Pick<Operator, "uses">,
+    private readonly operator: Uses,
     private readonly client: KubernetesClient,
   ) {}
 

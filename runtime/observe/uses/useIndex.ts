@@ -1,12 +1,8 @@
-import type { Use } from "../definition/definition";
-import {
-  isEmpty,
-  isSelected,
-  type LabelReference,
-  type Reference,
-  referencesOf,
-} from "../definition/references";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { fingerprint } from "../../base/json";
+import { MANAGER_PREFIX } from "../../base/names";
+import { type KubernetesObject, nameOf, type ObjectName } from "../../base/objects";
+import type { Use } from "../../operator/definition";
+import { isEmpty, isSelected, type LabelReference, type Reference, referencesOf } from "../../operator/uses";
 
 type Labels = Readonly<Record<string, string>> | undefined;
 
@@ -27,7 +23,7 @@ export class UseIndex {
   constructor(private readonly uses: Readonly<Record<string, Use>>) {}
 
   /** Takes in a custom resource as it is now. @param object undefined: it is gone */
-  set(key: string, object: Pick<KubernetesObject, "metadata"> | undefined): void {
+  set(key: string, object: KubernetesObject | undefined): void {
     this.remove(key);
     if (!object) return;
     const references = referencesOf(this.uses, object);
@@ -67,24 +63,28 @@ export class UseIndex {
     return [...named, ...selected];
   }
 
-  /** All custom resources that refer to anything by a use. */
-  usersOfAll(use: string): string[] {
+  /** All custom resources that refer to anything by a use. @param namespace where that is. @default anywhere */
+  usersOfAll(use: string, namespace?: string): string[] {
     return [...this.references].flatMap(([key, references]) => {
       const reference = references.get(use);
-      return reference && !isEmpty(reference) ? [key] : [];
+      if (!reference || isEmpty(reference)) return [];
+      return namespace === undefined || namespace === reference.namespace ? [key] : [];
     });
   }
 
-  /** Every name that a custom resource refers to by a use, once. */
-  namesOf(use: string): ObjectName[] {
-    const names = new Map<string, ObjectName>();
-    for (const references of this.references.values()) {
+  /** The names to which custom resources refer by a use, each once, by the namespace of the custom resources. "": they have none. */
+  namesOf(use: string): Map<string, ObjectName[]> {
+    const names = new Map<string, Map<string, ObjectName>>();
+    for (const [key, references] of this.references) {
       const reference = references.get(use);
       if (!reference || !("names" in reference)) continue;
+      const owners = nameOf(key).namespace ?? "";
+      const known = names.get(owners) ?? new Map<string, ObjectName>();
+      names.set(owners, known);
       const { namespace } = reference;
-      for (const name of reference.names) names.set(`${namespace ?? ""}/${name}`, { namespace, name });
+      for (const name of reference.names) known.set(`${namespace ?? ""}/${name}`, { namespace, name });
     }
-    return [...names.values()];
+    return new Map([...names].map(([owners, known]) => [owners, [...known.values()]]));
   }
 
   private remove(key: string): void {
@@ -125,4 +125,30 @@ function firstLabel(reference: LabelReference): readonly [string, readonly strin
 
 function entryOf(use: string, namespace: string | undefined, label: string, value: string): string {
   return `${use} ${namespace ?? ""} ${label} ${value}`;
+}
+
+/** The facts that are kept of every used object. */
+export interface UsedFacts {
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** Differs if the handler would see another object. */
+  readonly seen: string;
+  readonly isByOperator: boolean;
+}
+
+/** The facts of an object. @param isMetadataOnly whether only its metadata was seen */
+export function usedFactsOf(object: KubernetesObject, isMetadataOnly: boolean): UsedFacts {
+  const { labels, resourceVersion, uid, managedFields: _, ...metadata } = object.metadata;
+  const { metadata: __, ...content } = object;
+  return {
+    labels,
+    seen: fingerprint(isMetadataOnly ? [uid, resourceVersion] : [uid, labels, metadata, content]),
+    isByOperator: isByOperator(object),
+  };
+}
+
+/** Whether an operator of Argosy wrote last to an object. */
+export function isByOperator(object: KubernetesObject | undefined): boolean {
+  const entries = object?.metadata.managedFields ?? [];
+  const latest = entries.reduce((last, { time = "" }) => (time > last ? time : last), "");
+  return entries.some(({ time = "", manager = "" }) => time === latest && manager.startsWith(MANAGER_PREFIX));
 }

@@ -1,26 +1,33 @@
-import type { Operator, Use } from "../definition/definition";
+import {
+  missingKindRemedy,
+  ReconcileFailure,
+  UNLISTED_KIND_REMEDY,
+  type WarningReason,
+} from "../../base/failure";
+import { jsonOf } from "../../base/json";
+import { isNeverGivenType, isSecretKind } from "../../base/kinds";
+import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../../base/names";
+import { formatName, isDnsName, type KubernetesObject, type ObjectName } from "../../base/objects";
+import type { TypeMeta } from "../../base/resource";
+import { compareTexts } from "../../base/text";
+import { type HandlerEvent, MOST_GIVEN_BYTES, type Used } from "../../handler/contract";
+import { isApiError } from "../../kubernetes/errors";
+import { readInParts } from "../../kubernetes/list";
+import type { Use } from "../../operator/definition";
 import {
   isEmpty,
   isList,
   isTooMany,
   type LabelReference,
+  listedNames,
   MOST_REFERENCES,
   type NameReference,
   type Reference,
   referencesOf,
-} from "../definition/references";
-import { listedNames, type UsingOperator, useOf } from "../definition/selections";
-import { MISSING_KIND_REMEDY, ReconcileFailure, UNLISTED_KIND_REMEDY, type WarningReason } from "../failure";
-import { type HandlerEvent, MOST_GIVEN_BYTES, type Used } from "../handler/contract";
-import { jsonOf } from "../json/flaw";
-import { isApiError } from "../kubernetes/errors";
-import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
-import { readInParts } from "../kubernetes/list";
-import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
-import { compareTexts } from "../text/compareTexts";
-import { StillListingError } from "../watch/kindWatch";
+  type UsingOperator,
+  useOf,
+} from "../../operator/uses";
+import { StillListingError } from "../kindWatch";
 
 /** Where the used objects are read: from the stores of watches, or from the API server. */
 export interface UsedSource {
@@ -91,19 +98,9 @@ export function whyNotGiven(
  *
  * @throws ReconcileFailure `UsedNotReadable`, StillListingError, ApiError, ApiUnreachableError
  */
-export function gatherUsed(
-  operator: UsingOperator & Pick<Operator, "uses">,
+export async function gatherUsed(
+  operator: UsingOperator,
   object: KubernetesObject,
-  event: HandlerEvent,
-  source: UsedSource,
-): Promise<GatheredUse> {
-  return gatherReferences(operator, referencesOf(operator.uses, object), event, source);
-}
-
-/** The same, for an object that refers to this. */
-export async function gatherReferences(
-  operator: UsingOperator & Pick<Operator, "uses">,
-  references: ReadonlyMap<string, Reference>,
   event: HandlerEvent,
   source: UsedSource,
 ): Promise<GatheredUse> {
@@ -111,11 +108,18 @@ export async function gatherReferences(
   const warnings: UsedWarning[] = [];
   const secrets: KubernetesObject[] = [];
   let bytes = 0;
-  for (const [key, reference] of references) {
+  for (const [key, reference] of referencesOf(operator.uses, object)) {
     const use = useOf(operator, key);
     used[key] = isList(use) ? [] : null;
-    const given = new Given(use, operator, MOST_GIVEN_BYTES - bytes);
-    const problem = await read(key, reference, source, (object) => given.take(object));
+    const objects: KubernetesObject[] = [];
+    let more = 0;
+    const take = (object: KubernetesObject) => {
+      if (isSecretKind(use) && whyNotGiven(object, use, operator) !== undefined) return;
+      more += lengthOf(object);
+      if (bytes + more > MOST_GIVEN_BYTES) throw new NotGivenError(TOO_LARGE);
+      objects.push(object);
+    };
+    const problem = await read(key, reference, source, take);
     if (problem?.kind === "listing") throw new StillListingError(`what uses.${key} names`);
     if (problem) {
       const note = `uses.${key}: ${problem.message}`;
@@ -124,12 +128,11 @@ export async function gatherReferences(
       else warnings.push({ reason: "UsedNotReadable", note });
       continue;
     }
-    const { objects } = given;
     if (isSecretKind(use)) {
       secrets.push(...objects);
       if ("names" in reference) warnings.push(...notGiven(key, use, reference, objects, operator));
     }
-    bytes += given.bytes;
+    bytes += more;
     if ("labels" in reference) objects.sort(byName);
     used[key] = isList(use) ? objects : (objects[0] ?? null);
   }
@@ -139,32 +142,14 @@ export async function gatherReferences(
 /** An object is not given, and with it nothing of its use. The message says why. */
 class NotGivenError extends Error {}
 
-/** The objects of one use that are given. */
-class Given {
-  readonly objects: KubernetesObject[] = [];
-  /** Of their JSON. */
-  bytes = 0;
+const TOO_LARGE = `the objects that it uses have more than ${MOST_GIVEN_BYTES / 1024 / 1024} MiB in all. Let it name fewer objects.`;
 
-  /** @param most how many bytes they may have together */
-  constructor(
-    private readonly use: Use,
-    private readonly operator: UsingOperator,
-    private readonly most: number,
-  ) {}
-
-  /** @throws NotGivenError */
-  take(object: KubernetesObject): void {
-    if (isSecretKind(this.use) && whyNotGiven(object, this.use, this.operator) !== undefined) return;
-    const text = jsonOf(object);
-    if (text === undefined)
-      throw new NotGivenError("an object is nested too deeply for a request to a handler.");
-    this.bytes += Buffer.byteLength(text);
-    if (this.bytes > this.most)
-      throw new NotGivenError(
-        `the objects that it uses have more than ${MOST_GIVEN_BYTES / 1024 / 1024} MiB in all. Let it name fewer objects.`,
-      );
-    this.objects.push(object);
-  }
+/** The length of an object's JSON, in bytes. @throws NotGivenError if it has none */
+function lengthOf(object: KubernetesObject): number {
+  const text = jsonOf(object);
+  if (text === undefined)
+    throw new NotGivenError("an object is nested too deeply for a request to a handler.");
+  return Buffer.byteLength(text);
 }
 
 /** Reads the objects of one use. @returns why they cannot be read, or are not given. Undefined: they were */
@@ -186,7 +171,7 @@ async function read(
     if (problem) return problem;
     if ("names" in reference) {
       const objects = readInParts(reference.names, (name) => source.get(key, { namespace, name }));
-      for await (const [, object] of objects) take(object);
+      for await (const object of objects) take(object);
     } else await source.list(key, reference, take);
     return undefined;
   } catch (error) {
@@ -207,24 +192,26 @@ function notGiven(
   operator: UsingOperator,
 ): UsedWarning[] {
   const there = new Set(given.map(({ metadata }) => metadata.name));
-  const left = names.filter((name) => !there.has(name)).map((name) => formatName({ namespace, name }));
+  const left = names.filter((name) => !there.has(name));
   if (left.length === 0) return [];
-  const isListed = listedNames(use) !== undefined;
-  const label = `${USED_BY_LABEL}: ${identityOf(operator)}`;
-  const remedy = isListed
-    ? ""
-    : ` A Secret that a custom resource names must exist and have the label ${label}.`;
-  const note = `uses.${key}: this operator was not given the ${left.length === 1 ? "Secret" : "Secrets"} ${left.slice(0, 10).join(", ")}.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never provided.`;
+  const shown = left.slice(0, 10);
+  const label = `${USED_BY_LABEL}=${identityOf(operator)}`;
+  // A Secret has a DNS name. Whatever else the author of the object wrote has no place in a command.
+  const labelled = shown.filter(isDnsName).join(" ");
+  const how = labelled ? `kubectl -n ${namespace} label secret ${labelled} ${label}` : label;
+  const remedy = listedNames(use) ? "" : ` It must exist and have a label: ${how}.`;
+  const all = shown.map((name) => formatName({ namespace, name })).join(", ");
+  const note = `uses.${key}: this operator was not given the ${left.length === 1 ? "Secret" : "Secrets"} ${all}.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never provided.`;
   return [{ reason: "UsedSecretNotGiven", note }];
 }
 
 /** Says that a kind is missing, and what to do. */
-export function missingNote({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
-  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. ${MISSING_KIND_REMEDY}`;
+export function missingNote({ apiVersion, kind }: TypeMeta): string {
+  return `the cluster serves no kind ${kind} in ${apiVersion}, so the handler gets no objects of it. ${missingKindRemedy()}`;
 }
 
 /** Says why a kind cannot be read, and what to do. */
-export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): string {
+export function refusalNote({ kind }: TypeMeta, problem: Error): string {
   if (isApiError(problem, 403))
     return `the runner may not read ${kind}: ${problem.message}. ${RIGHTS_REMEDY}`;
   return `${kind} cannot be listed: ${problem.message}. ${UNLISTED_KIND_REMEDY}`;

@@ -1,5 +1,5 @@
-import { spread } from "../json/fingerprint";
-import { timeOf } from "../kubernetes/objects";
+import { spread } from "../../base/json";
+import { timeOf } from "../../base/objects";
 import { parseCron } from "./cron";
 import { Occurrences } from "./occurrences";
 
@@ -27,8 +27,6 @@ export interface Look {
   /** When the object was created, by the API server's clock. */
   readonly createdAt: number;
   readonly uid: string;
-  /** Whether the objects are spread only by their own times. @default true */
-  readonly isSpread?: boolean;
 }
 
 /** The result of one look at a schedule of an object. */
@@ -60,11 +58,11 @@ const LONGEST_FUTURE_MS = 24 * 3_600_000;
  * has been set right.
  */
 export function due(schedule: CronSchedule, memory: ScheduleMemory | undefined, look: Look): Timing {
-  const { now, createdAt, uid, isSpread = true } = look;
+  const { now, createdAt, uid } = look;
   const occurrences = occurrencesOf(schedule);
   const begin = isPlausible(createdAt, now) ? createdAt : 0;
   const since = sinceIn(schedule, memory, now) ?? Math.max(now, begin);
-  const lateMs = isSpread ? Math.floor(spread(uid) * schedule.spreadSeconds * 1000) : 0;
+  const lateMs = Math.floor(spread(uid) * schedule.spreadSeconds * 1000);
   const last = occurrences.last(now - lateMs);
   const isDue = last > since;
   return {
@@ -108,4 +106,40 @@ function occurrencesOf(schedule: CronSchedule): Occurrences {
     KNOWN.set(schedule, occurrences);
   }
   return occurrences;
+}
+
+/** The schedules of an operator, for one object. */
+export interface Timetable {
+  /** The schedules that are due, each with its instant. */
+  readonly due: readonly { readonly name: string; readonly at: string }[];
+  /** What must be remembered before the handler is asked. */
+  readonly before: Readonly<Record<string, ScheduleMemory>>;
+  /** What must be remembered after it has answered. */
+  readonly after: Readonly<Record<string, ScheduleMemory>>;
+  /** When to look again, in milliseconds since 1970. Infinity: never. */
+  readonly nextLook: number;
+}
+
+/** Looks at all schedules of an operator for one object. The result follows only from the schedules, the memory and the look. */
+export function timetableOf(
+  schedules: Readonly<Record<string, CronSchedule>> = {},
+  memory: Readonly<Record<string, ScheduleMemory>> = {},
+  {
+    creationTimestamp = "",
+    ...look
+  }: Omit<Look, "createdAt"> & { readonly creationTimestamp?: string | undefined },
+): Timetable {
+  const createdAt = Date.parse(creationTimestamp) || 0;
+  const dueNow: { name: string; at: string }[] = [];
+  const before: Record<string, ScheduleMemory> = {};
+  const after: Record<string, ScheduleMemory> = {};
+  let nextLook = Number.POSITIVE_INFINITY;
+  for (const [name, schedule] of Object.entries(schedules)) {
+    const timing = due(schedule, memory[name], { ...look, createdAt });
+    before[name] = timing.memory;
+    after[name] = timing.at === undefined ? timing.memory : doneAt(schedule, timing.at);
+    if (timing.at !== undefined) dueNow.push({ name, at: timing.at });
+    nextLook = Math.min(nextLook, timing.nextLook);
+  }
+  return { due: dueNow, before, after, nextLook };
 }

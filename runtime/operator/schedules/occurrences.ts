@@ -1,5 +1,4 @@
 import { type Cron, isDay } from "./cron";
-import { offsetAt } from "./timeZone";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -101,63 +100,96 @@ export class Occurrences {
   private firstOf(time: number): number {
     const [first] = this.instantsOf(time);
     if (first !== undefined) return first;
-    let [early, late] = [time - LONGEST_CHANGE, time + LONGEST_CHANGE];
     // Clocks show less than `time` at the one and more at the other.
-    while (late - early > 1) {
-      const middle = Math.floor((early + late) / 2);
-      if (this.wall(middle) < time) early = middle;
-      else late = middle;
-    }
-    return late;
+    return firstIn(time - LONGEST_CHANGE, time + LONGEST_CHANGE, (instant) => this.wall(instant) >= time);
   }
 
   /** When the clocks change within a span. Undefined if they show no change from its begin to its end. */
   private changeIn(begin: number, end: number): number | undefined {
     const offset = this.offset(begin);
     if (this.offset(end) === offset) return undefined;
-    let [early, late] = [begin, end];
-    while (late - early > 1) {
-      const middle = Math.floor((early + late) / 2);
-      if (this.offset(middle) === offset) early = middle;
-      else late = middle;
-    }
-    return late;
+    return firstIn(begin, end, (instant) => this.offset(instant) !== offset);
   }
 
   /** The first time on the wall after this one that the schedule names. */
   private timeAfter(time: number): number {
-    const { hours, minutes } = this.cron;
-    const start = Math.floor(time / DAY) * DAY;
-    for (let days = 0; days < MOST_DAYS; days++) {
-      const day = start + days * DAY;
-      if (!this.isDay(day)) continue;
-      for (const hour of hours)
-        for (const minute of minutes) {
-          const found = day + hour * HOUR + minute * MINUTE;
-          if (found > time) return found;
-        }
-    }
-    throw new Error("the schedule never comes");
+    return this.timeFrom(time, 1, this.cron.hours, this.cron.minutes);
   }
 
   /** The last time on the wall before this one that the schedule names. */
   private timeBefore(time: number): number {
-    const { hours, minutes } = this.cron;
+    return this.timeFrom(time, -1, this.cron.hours.toReversed(), this.cron.minutes.toReversed());
+  }
+
+  private timeFrom(time: number, step: 1 | -1, hours: readonly number[], minutes: readonly number[]): number {
     const start = Math.floor(time / DAY) * DAY;
     for (let days = 0; days < MOST_DAYS; days++) {
-      const day = start - days * DAY;
+      const day = start + step * days * DAY;
       if (!this.isDay(day)) continue;
-      for (const hour of hours.toReversed())
-        for (const minute of minutes.toReversed()) {
+      for (const hour of hours)
+        for (const minute of minutes) {
           const found = day + hour * HOUR + minute * MINUTE;
-          if (found < time) return found;
+          if (step * (found - time) > 0) return found;
         }
     }
-    throw new Error("the schedule never came");
+    throw new Error("the schedule never comes");
   }
 
   private isDay(day: number): boolean {
     const date = new Date(day);
     return isDay(this.cron, date.getUTCDate(), date.getUTCMonth() + 1, date.getUTCDay());
   }
+}
+
+/** The first instant after `early` for which something holds that does not hold before, and holds at `late`. */
+function firstIn(early: number, late: number, holds: (instant: number) => boolean): number {
+  if (late - early <= 1) return late;
+  const middle = Math.floor((early + late) / 2);
+  return holds(middle) ? firstIn(early, middle, holds) : firstIn(middle, late, holds);
+}
+
+/** The form of a name in the time zone database. An offset such as "+01:00" is not a name: not every version of Node knows it. */
+const NAME = /^[A-Za-z][A-Za-z0-9]*([_+-][A-Za-z0-9]+)*(\/[A-Za-z0-9]+([_+-]+[A-Za-z0-9]+)*)*$/;
+
+/** What a clock on a wall of a time zone shows, for instants in milliseconds. It is built once for each zone. */
+const CLOCKS = new Map<string, Intl.DateTimeFormat>();
+
+/** Whether this machine knows a time zone with that name. */
+export function isTimeZone(name: string): boolean {
+  if (!NAME.test(name)) return false;
+  try {
+    clockOf(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** How far the clocks of a time zone are ahead of UTC at an instant, in milliseconds. */
+function offsetAt(timeZone: string, instant: number): number {
+  // "3/28/2026, 01:00:00". To format the parts one by one takes twice as long, and schedules ask often.
+  const fields = clockOf(timeZone).format(instant).match(/\d+/g) ?? [];
+  const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = fields.map(Number);
+  const shown = Date.UTC(year, month - 1, day, hour, minute, second);
+  return shown - Math.floor(instant / 1000) * 1000;
+}
+
+function clockOf(timeZone: string): Intl.DateTimeFormat {
+  let clock = CLOCKS.get(timeZone);
+  if (!clock) {
+    clock = new Intl.DateTimeFormat("en-US", {
+      timeZone,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    });
+    CLOCKS.set(timeZone, clock);
+  }
+  return clock;
 }

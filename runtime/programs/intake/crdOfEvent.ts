@@ -1,8 +1,7 @@
-import { fingerprint } from "../json/fingerprint";
-import { isRecord } from "../json/json";
-import { builtIn } from "../kubernetes/discovery";
-import { isJsonObject, type Json, type KubernetesObject, latestOf } from "../kubernetes/objects";
-import { valueAt } from "./fieldPath";
+import { fingerprint, isRecord } from "../../base/json";
+import { isJsonObject, type Json, type KubernetesObject, latestOf } from "../../base/objects";
+import { builtIn } from "../../kubernetes/discovery";
+import { valueAt } from "../../operator/mapEvent";
 import type { IntakeEvent } from "./intakeFile";
 
 /** The kind of CRDs, of which an intake reads those of its events. */
@@ -52,4 +51,31 @@ function stored(schema: Json | undefined): Json | undefined {
 function isEmpty(value: Json | undefined): boolean {
   if (typeof value === "object" && value !== null) return Object.keys(value).length === 0;
   return value === undefined || value === false || value === "";
+}
+
+/**
+ * A field of an object's `spec` as a Warning may name it. Where neither the CRD's schema nor the mapping names the next step, a
+ * sender may have chosen the key: "spec.env.*".
+ */
+export function knownField(field: string, { schema, spec }: IntakeEvent): string {
+  const [root, ...steps] = field.matchAll(/[^.[\]]+/g);
+  if (root?.[0] !== "spec") return field;
+  let [known, mapped]: (Json | undefined)[] = [schema, spec];
+  for (const { 0: step, index } of steps) {
+    [known, mapped] = [inSchema(known, step), inMapping(mapped, step)];
+    if (known === undefined && mapped === undefined) return `${field.slice(0, index - 1)}.*`;
+  }
+  return field;
+}
+
+function inSchema(schema: Json | undefined, step: string): Json | undefined {
+  if (!isJsonObject(schema)) return undefined;
+  const { properties } = schema;
+  if (schema["items"] !== undefined && /^\d+$/.test(step)) return schema["items"];
+  return isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : undefined;
+}
+
+function inMapping(mapping: Json | undefined, step: string): Json | undefined {
+  if (typeof mapping !== "object" || mapping === null || !Object.hasOwn(mapping, step)) return undefined;
+  return (mapping as Record<string, Json>)[step];
 }

@@ -1,18 +1,21 @@
 import { Counter, Registry } from "prom-client";
-import type { WarningReason } from "../failure";
-import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, denialIn, isApiError, isUndecided } from "../kubernetes/errors";
-import { type KubernetesObject, kindAndName, type Manifest } from "../kubernetes/objects";
-import { Recent } from "../limits/recent";
-import { cut } from "../text/cut";
-import { ONCE_A_MINUTE_MS } from "../text/notices";
-import { CRDS, isAhead } from "./crdOfEvent";
-import { eventMarks, intakeManagerOf, isMadeOf } from "./eventMarks";
-import type { EventWarnings } from "./eventWarnings";
-import { GoneNamespaces } from "./goneNamespaces";
+import { monotonicNow } from "../../base/clock";
+import type { WarningReason } from "../../base/failure";
+import { fingerprintForName } from "../../base/json";
+import { KeyedRateLimiter, Recent } from "../../base/limits";
+import { MANAGER_PREFIX } from "../../base/names";
+import { ONCE_A_MINUTE_MS } from "../../base/notices";
+import { type KubernetesObject, kindAndName, type Manifest } from "../../base/objects";
+import { clean, cut, cutBytes } from "../../base/text";
+import type { KubernetesClient } from "../../kubernetes/client";
+import { ApiError, denialIn, ifRefused, isApiError, isUndecided } from "../../kubernetes/errors";
+import { lookAtNamespace } from "../../kubernetes/namespaces";
+import { SENTENCES } from "../../kubernetes/sentences";
+import { eventMarks, intakeManagerOf, isMadeOf } from "../../operator/eventMarks";
+import { type EventMapper, type EventObject, eventMapper, type Refusal } from "../../operator/mapEvent";
+import { EVENTS, eventAbout, LONGEST_NOTE } from "../../report/eventWriter";
+import { CRDS, isAhead, knownField } from "./crdOfEvent";
 import { type IntakeEvent, type IntakeFile, IS_POSTPONED } from "./intakeFile";
-import { knownField } from "./knownField";
-import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refusal } from "./mapEvent";
 
 /** The result of an event. */
 const INTAKE_RESULTS = [
@@ -31,22 +34,12 @@ const INTAKE_RESULTS = [
 ] as const;
 export type IntakeResult = (typeof INTAKE_RESULTS)[number];
 
-/** What an {@link Intake} works with. */
-export interface IntakeOptions {
-  readonly file: IntakeFile;
-  readonly client: Pick<KubernetesClient, "create" | "get" | "now">;
-  readonly warnings: Pick<EventWarnings, "warn">;
-  /**
-   * Called for each error, and for each event that is refused, but with the same notice at most once a minute. The notice contains
-   * nothing of an event's content.
-   */
-  readonly onNotice: (notice: string) => void;
-  /** A monotonic clock, in milliseconds. @default performance.now */
-  readonly now?: () => number;
-}
-
 /** How notices are remembered: the sensor sends each event that waits again once a second. */
 const NOTICES = { keptMs: ONCE_A_MINUTE_MS, most: 1_000 };
+/** At most 200 Warnings at once, and then one a second. A flood must not fill etcd, which keeps each for an hour. */
+const RATE_LIMIT = { burst: 200, refillMs: 1_000 };
+/** For how long a namespace must be gone or being deleted, in milliseconds. Somebody may be about to create it again. */
+const GONE_MS = 10 * 60_000;
 /** The most characters of an event's name that a notice has. Names that manifests give are shorter, but a header has any text. */
 const LONGEST_SUBJECT = 100;
 
@@ -67,13 +60,32 @@ export class Intake {
   private readonly known: ReadonlyMap<string, Known>;
   private readonly events: Counter<"event" | "result">;
   private readonly noticed: Recent<true>;
-  private readonly gone: GoneNamespaces;
+  private readonly limiter: KeyedRateLimiter;
+  /** Since when each namespace has been seen to be gone. If nobody looks for long, it may have been there meanwhile. */
+  private readonly gone: Recent<number>;
+  private readonly now: () => number;
 
-  constructor(private readonly options: IntakeOptions) {
+  constructor(
+    private readonly options: {
+      readonly file: IntakeFile;
+      readonly client: Pick<KubernetesClient, "create" | "get" | "now">;
+      /** The pod's name, for the Warnings. */
+      readonly instance: string;
+      /**
+       * Called for each error, and for each event that is refused, but with the same notice at most once a minute. The notice contains
+       * nothing of an event's content.
+       */
+      readonly onNotice: (notice: string) => void;
+      /** A monotonic clock, in milliseconds. @default performance.now */
+      readonly now?: () => number;
+    },
+  ) {
     const { installation, events } = options.file;
-    const { client, now = () => performance.now() } = options;
+    const { now = monotonicNow } = options;
+    this.now = now;
     this.noticed = new Recent({ ...NOTICES, now });
-    this.gone = new GoneNamespaces(client, now);
+    this.limiter = new KeyedRateLimiter(RATE_LIMIT, now);
+    this.gone = new Recent({ keptMs: GONE_MS, now });
     this.registry.setDefaultLabels({ installation });
     this.known = new Map(
       events.map((event) => [event.subject, { event, map: eventMapper(event, event.schema) }]),
@@ -128,18 +140,18 @@ export class Intake {
     }
   }
 
-  private async handle(known: Known, data: unknown): Promise<IntakeResult> {
-    const { event } = known;
-    const prepared = prepare(known, data);
-    if (prepared.kind === "skipped") return "skipped";
-    if (prepared.kind === "refused") return this.refused(event, prepared.refusal);
-    return this.create(event, prepared.object, prepared.manifest);
+  private async handle({ event, map }: Known, data: unknown): Promise<IntakeResult> {
+    const mapped = map(data);
+    if (mapped.kind === "skipped") return "skipped";
+    if (mapped.kind === "refused") return this.refused(event, mapped.refusal);
+    return this.create(event, mapped.object);
   }
 
-  private async create(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
+  private async create(event: IntakeEvent, object: EventObject): Promise<IntakeResult> {
+    const manifest = manifestOf(event, object);
     try {
       await this.options.client.create(event, manifest, { fieldManager: intakeManagerOf(event.operator) });
-      if (object.namespace !== undefined) this.gone.forget(object.namespace);
+      if (object.namespace !== undefined) this.gone.delete(object.namespace);
       return "created";
     } catch (error) {
       const refusal = isFinal(error) ? refusalOf(error) : await this.whyNowhere(event, object, error);
@@ -163,11 +175,24 @@ export class Intake {
     if (typeof chosen !== "object" || namespace === undefined) return undefined;
     // The right to create the object went with the namespace.
     if (!isApiError(error, 403) && !isApiError(error, 404)) return undefined;
-    if (!(await this.gone.has(namespace))) return undefined;
+    if (!(await this.isGone(namespace))) return undefined;
     return {
       field: chosen.from,
       complaint: `is the namespace ${namespace}, which is gone or is being deleted`,
     };
+  }
+
+  /**
+   * Whether a namespace has been gone for ten minutes, as far as this process knows. One that is being deleted counts as gone: it never
+   * takes an object again, and a finalizer may keep it for days.
+   */
+  private async isGone(namespace: string): Promise<boolean> {
+    const state = await lookAtNamespace(this.options.client, namespace);
+    const now = this.now();
+    const since = state === "gone" || state === "going" ? (this.gone.get(namespace) ?? now) : undefined;
+    if (since === undefined) this.gone.delete(namespace);
+    else this.gone.set(namespace, since);
+    return since !== undefined && now - since >= GONE_MS;
   }
 
   private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
@@ -206,8 +231,28 @@ export class Intake {
     return crd;
   }
 
+  /**
+   * Resolves when a Warning about a CRD exists. The same Warning is one Event, no matter who writes it and how often, because the Event's
+   * name follows from its content.
+   */
   private async tell(crd: KubernetesObject, reason: WarningReason, note: string): Promise<void> {
-    await this.options.warnings.warn(crd, reason, note);
+    if (this.limiter.tryAccept("") > 0) throw new Error("too many Warnings at once");
+    const { name, uid } = crd.metadata;
+    const { file, client, instance } = this.options;
+    const { apiVersion, kind } = CRDS;
+    const warning = eventAbout(
+      { apiVersion, kind, metadata: { name, uid } },
+      {
+        name: `${name.slice(0, 200)}.${fingerprintForName([uid, reason, note])}`,
+        type: "Warning",
+        reason,
+        note: cutBytes(clean(note), LONGEST_NOTE),
+        action: "Intake",
+        controller: `${MANAGER_PREFIX}${file.installation}.intake`,
+        instance,
+      },
+    );
+    await client.create(EVENTS, warning).catch(ifRefused(409, undefined));
     this.notice(note);
   }
 
@@ -215,23 +260,6 @@ export class Intake {
     if (this.noticed.get(text)) return;
     this.noticed.set(text, true);
     this.options.onNotice(text);
-  }
-}
-
-type Prepared =
-  | Exclude<Mapped, { kind: "object" }>
-  | { readonly kind: "object"; readonly object: EventObject; readonly manifest: Manifest };
-
-/**
- * The object of an event, without any request. An event that fails here fails here each time, so it is refused, whatever the
- * error.
- */
-function prepare({ event, map }: Known, data: unknown): Prepared {
-  try {
-    const mapped = map(data);
-    return mapped.kind === "object" ? { ...mapped, manifest: manifestOf(event, mapped.object) } : mapped;
-  } catch {
-    return { kind: "refused", refusal: { field: "the event", complaint: "is nested too deeply" } };
   }
 }
 
@@ -267,8 +295,7 @@ function refusalOf({ code, causes: [cause], message }: ApiError): Refusal {
   }
   const denial = denialIn(message);
   if (denial !== undefined) return { field: "the object", complaint: `is refused: ${denial}` };
-  // Such as: strict decoding error: unknown field "spec.colour"
-  const unknown = /unknown field "([^"]*)"/.exec(message)?.[1];
+  const unknown = SENTENCES.unknownField.exec(message)?.[1];
   if (unknown !== undefined) return { field: unknown, complaint: "is not in the CRD's schema" };
   return { field: "the object", complaint: `is refused by the API server: HTTP ${code}` };
 }

@@ -1,8 +1,8 @@
-import type { EventMapping } from "../definition/outsideEvent";
-import { isRecord, readJson } from "../json/json";
-import type { JsonObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import type { OperatorNames } from "../names";
+import { isRecord, readJson } from "../../base/json";
+import type { OperatorNames } from "../../base/names";
+import type { JsonObject } from "../../base/objects";
+import type { Resource } from "../../base/resource";
+import type { EventMapping } from "../../operator/mapEvent";
 
 /** The file's name, in the folder that POD_LAYOUT calls "definition". */
 export const INTAKE_FILE = "intake.json";

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type HttpListener, type ListenAddress, listen } from "../http/listen";
-import { readBody } from "../http/readBody";
-import { isRecord, readJson } from "../json/json";
+import { type HttpListener, type ListenAddress, listen } from "../../base/http/listen";
+import { readBody } from "../../base/http/readBody";
+import { isRecord, readJson } from "../../base/json";
 import type { Intake, IntakeResult } from "./intake";
 import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeFile";
 
@@ -19,7 +19,7 @@ const OPTIONS = {
 
 /** What an intake's server works with. */
 export interface IntakeServerOptions extends ListenAddress {
-  readonly intake: Pick<Intake, "take" | "refuse" | "postpone">;
+  readonly intake: Intake;
   /** The token that a sensor must know. It is read for each request, so a new token needs no restart. */
   readonly token: () => string;
 }
@@ -57,7 +57,7 @@ async function serve(
   }
   inWork.add(subject);
   try {
-    end((await answer(request, subject, options)) === "postponed" ? 503 : 204);
+    end((await takeBody(request, subject, options.intake, sentBySensor)) === "postponed" ? 503 : 204);
   } catch {
     // The sender closed the connection before the end of the body.
     if (!response.headersSent) end(503);
@@ -76,12 +76,18 @@ function whyWait(subject: string, inWork: ReadonlySet<string>): string | undefin
   return inWork.size >= MOST_AT_ONCE ? `events of ${MOST_AT_ONCE} other names are being handled` : undefined;
 }
 
-async function answer(
+/**
+ * Takes the event in the body of a request.
+ * @param dataOf the event in what was sent. Undefined: it is no such thing
+ * @throws the connection's error if it ends before the body
+ */
+export async function takeBody(
   request: IncomingMessage,
   subject: string,
-  { intake }: IntakeServerOptions,
+  intake: Intake,
+  dataOf: (sent: unknown) => { readonly data: unknown } | undefined,
 ): Promise<IntakeResult> {
-  // The sensor waits until its event was read, however long it is.
+  // The sender waits until its event was read, however long it is.
   const body = await readBody(request, MOST_EVENT_BYTES, true);
   const refuse = (complaint: string) => intake.refuse(subject, { field: "the event", complaint });
   if (body === undefined) return refuse(`has more than ${MOST_EVENT_BYTES} bytes`);
@@ -91,7 +97,13 @@ async function answer(
   } catch {
     return refuse("is no JSON");
   }
-  return isRecord(sent) ? intake.take(subject, sent["data"]) : refuse("is not what a sensor sends");
+  const found = dataOf(sent);
+  return found ? intake.take(subject, found.data) : refuse("is not what a sensor sends");
+}
+
+/** The event in what a sensor sends. */
+function sentBySensor(sent: unknown): { readonly data: unknown } | undefined {
+  return isRecord(sent) ? { data: sent["data"] } : undefined;
 }
 
 function isAllowed({ headers }: IncomingMessage, { token }: IntakeServerOptions): boolean {

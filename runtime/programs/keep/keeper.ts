@@ -1,21 +1,17 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Counter, Gauge, Registry } from "prom-client";
-import { type KubernetesClient, PODS } from "../kubernetes/client";
-import { EventWriter } from "../outbox/eventWriter";
-import { EVENT_PATH_PARTS, type EventPathPod, eventPathPodOf, eventPathSelector } from "./eventPathPods";
-import { outdatedPods } from "./outdatedPods";
-
-/** What a {@link Keeper} looks after, and the callback that it calls. */
-export interface KeeperOptions {
-  readonly client: KubernetesClient;
-  readonly namespace: string;
-  /** The event path's name. */
-  readonly eventPath: string;
-  /** The name of the pod in which this process runs, for Kubernetes Events. */
-  readonly instance: string;
-  /** Called for each pod that is replaced, and for each error. */
-  readonly onNotice: (notice: string) => void;
-}
+import { withoutRepeats } from "../../base/notices";
+import { KubernetesClient, PODS } from "../../kubernetes/client";
+import { EventWriter } from "../../report/eventWriter";
+import type { PodContext } from "../pod";
+import { startTelemetryServer } from "../telemetryServer";
+import {
+  EVENT_PATH_PARTS,
+  type EventPathPod,
+  eventPathPodOf,
+  eventPathSelector,
+  outdatedPods,
+} from "./eventPathPods";
 
 /** How often to look, in milliseconds. */
 const LOOK_MS = 10_000;
@@ -34,7 +30,18 @@ export class Keeper {
   /** When a pod of that part and pair was replaced last, on the monotonic clock. */
   private readonly replacedAt = new Map<string, number>();
 
-  constructor(private readonly options: KeeperOptions) {
+  constructor(
+    private readonly options: {
+      readonly client: KubernetesClient;
+      readonly namespace: string;
+      /** The event path's name. */
+      readonly eventPath: string;
+      /** The name of the pod in which this process runs, for Kubernetes Events. */
+      readonly instance: string;
+      /** Called for each pod that is replaced, and for each error. */
+      readonly onNotice: (notice: string) => void;
+    },
+  ) {
     const { eventPath, instance, onNotice } = options;
     this.registry.setDefaultLabels({ event_path: eventPath });
     this.replaced = new Counter({
@@ -95,4 +102,22 @@ export class Keeper {
       .write(client, object, event)
       .catch((error: Error) => onNotice(`event: ${error.message}`));
   }
+}
+
+/**
+ * Keeps an event path working until the pod must end.
+ * @throws Error if the port cannot be had
+ */
+export async function keep(context: PodContext): Promise<number> {
+  const { environment, connection, log, stopping } = context;
+  const { namespace, eventPath, pod: instance } = environment;
+  const client = new KubernetesClient(connection);
+  const onNotice = withoutRepeats((notice) => log("info", notice));
+  const keeper = new Keeper({ client, namespace, eventPath, instance, onNotice });
+  const telemetry = await startTelemetryServer(context, keeper.registry);
+  log("info", `looking after event path ${eventPath}`);
+  await keeper.run(stopping);
+  client.close();
+  await telemetry.close();
+  return 0;
 }

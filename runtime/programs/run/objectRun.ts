@@ -1,16 +1,14 @@
-import { describeRun } from "../../argo/recordedRun";
-import { type RunTarget, resourceOf } from "../../argo/runTarget";
-import type { Operator } from "../../definition/definition";
+import { type KubernetesObject, kindAndName } from "../../base/objects";
+import { isListed } from "../../base/resource";
 import type { DueSchedule } from "../../handler/contract";
 import type { KubernetesClient } from "../../kubernetes/client";
-import { discover } from "../../kubernetes/discovery";
-import { type KubernetesObject, kindAndName, type ManagedFieldsEntry } from "../../kubernetes/objects";
-import { isListed } from "../../kubernetes/resource";
-import { MANAGER_PREFIX } from "../../names";
+import type { Operator } from "../../operator/definition";
 import { SHORTEST_WAIT_MS } from "../../reconcile/errors";
 import type { ReconcileReport } from "../../reconcile/report";
-import { ASK_AGAIN_MS, Patience } from "../withoutWatches/patience";
+import { describeRun } from "../../report/recordedRun";
+import type { RunTarget } from "../workflows/runTarget";
 import { OneObject, type OneObjectOptions } from "./oneObject";
+import { ASK_AGAIN_MS, Patience } from "./patience";
 import { done, failed, outcomeOf, type RunOutcome } from "./runOutcome";
 import { runSeconds } from "./runSeconds";
 
@@ -47,15 +45,13 @@ export class ObjectRun {
   private paceMs = SOON_MS;
 
   private readonly object: OneObject;
-  /** The object as it was last known. */
-  private last: KubernetesObject | undefined;
 
   constructor(
     private readonly target: Extract<RunTarget, { kind: "object" }>,
     private readonly options: ObjectRunOptions,
     private readonly parts: Pick<
       OneObjectOptions,
-      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "predecessorUids" | "trace"
+      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "trace"
     >,
   ) {
     const { patienceMs, changesPatienceMs = runSeconds(options.operator) * 1000, signal } = options;
@@ -69,19 +65,6 @@ export class ObjectRun {
     this.object = new OneObject({ ...parts, ...object, isBeyondRun });
   }
 
-  /**
-   * Whether others may have written to the object since the run's Workflow was made, so that further Workflows may wait. The
-   * times in `managedFields` are whole seconds. A change that only removes something leaves no time. In that case a run is made
-   * that is not needed.
-   */
-  mayHaveFollowers(workflow: KubernetesObject): boolean {
-    const { creationTimestamp: since = "" } = workflow.metadata;
-    const { managedFields = [] } = this.last?.metadata ?? {};
-    const isOurs = ({ manager = "" }: ManagedFieldsEntry) => manager.startsWith(MANAGER_PREFIX);
-    // RFC 3339 in UTC sorts as text.
-    return managedFields.some((entry) => !entry.subresource && !isOurs(entry) && (entry.time ?? "") > since);
-  }
-
   /** Reconciles until nothing is expected soon and the object has not changed since its last reconcile. */
   async finish(): Promise<RunOutcome> {
     try {
@@ -89,22 +72,15 @@ export class ObjectRun {
       const { problem } = this.parts.fence;
       return problem === undefined ? outcome : failed(problem);
     } finally {
-      await this.object.close();
+      await this.object.watches.stopAll();
     }
   }
 
   private async reconcile(): Promise<RunOutcome> {
     for (;;) {
-      let found = await this.patience.retried(() => this.object.read());
+      const found = await this.patience.retried(() => this.object.watches.read());
       const what = kindAndName(this.options.operator.customResource.kind, this.target.name);
-      if (!found) {
-        const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
-        // `discover` throws if the kind itself is gone.
-        await this.patience.retried(() => discover(this.options.client, apiVersion, kind));
-        // Children are deleted after that, so the kind must not have been missing only when the object was read.
-        if (this.options.operator.watch) found = await this.patience.retried(() => this.object.find());
-        if (!found) return this.clearUp(what);
-      }
+      if (!found) return this.clearUp(what);
       const { uid } = this.target;
       if (uid !== undefined && uid !== found.metadata.uid) {
         // A run of the name cleans up after the object that had the name before.
@@ -117,10 +93,9 @@ export class ObjectRun {
       // A schedule that somebody starts by hand is started once.
       if (report.result === "succeeded") this.due = undefined;
       this.options.onReport?.(report);
-      this.last = this.object.known ?? found;
       if (await this.comesAgain(report)) {
         if (report.failure) this.attempt++;
-      } else if (await this.hasChanged(report)) this.attempt = 1;
+      } else if (await this.hasChanged()) this.attempt = 1;
       else return outcomeOf(report);
     }
   }
@@ -141,7 +116,7 @@ export class ObjectRun {
   private async clearUp(what: string): Promise<RunOutcome> {
     const nothing = done(`nothing to do: ${what} is gone`);
     if (!this.options.operator.watch) return nothing;
-    this.object.forget();
+    this.object.watches.forget();
     const report = await this.patience.retried(() => this.object.reconcile(undefined, this.attempt));
     this.options.onReport?.(report);
     if (report.failure || report.problem !== undefined) return outcomeOf(report);
@@ -162,29 +137,27 @@ export class ObjectRun {
     const { signal } = this.options;
     const ms = Math.min(dueAt, until) - performance.now();
     // Waits first: somebody may delete a child again and again.
-    if (await this.object.awaitNews(ms, mostUnreadyAfter(report), signal)) return this.waitForChanges();
+    if (await this.object.watches.awaitNews(ms, mostUnreadyAfter(report), signal))
+      return this.waitForChanges();
     if (dueAt > until || signal?.aborted) return false;
     // A handler that wants to be asked again wants to see the state at that time.
-    this.object.forget();
+    this.object.watches.forget();
     return true;
   }
 
   /** Waits before another try, which reads everything again. False if that would be too late. */
   private async waitToLookAgain(ms: number): Promise<boolean> {
     const isInTime = await this.patience.wait(ms);
-    if (isInTime) this.object.forget();
+    if (isInTime) this.object.watches.forget();
     return isInTime;
   }
 
   /**
-   * Whether a write of our own found the object changed. This run then goes on. A change after our last write has a
-   * Workflow of its own, which waits for the end of this one. Also false if this run has followed the object for so
-   * long that it leaves the rest to the next run.
+   * Whether a write of our own found the object changed. This run then goes on. A change after our last write leads to
+   * another run. Also false if this run has followed the object for so long that it leaves the rest to the next run.
    */
-  private async hasChanged({ uid, generation }: ReconcileReport): Promise<boolean> {
-    const now = this.object.known?.metadata;
-    if (uid === undefined || now?.uid !== uid || now.generation === generation) return false;
-    return performance.now() <= this.changesUntil && this.waitForChanges();
+  private async hasChanged(): Promise<boolean> {
+    return this.object.watches.hasNewState && performance.now() <= this.changesUntil && this.waitForChanges();
   }
 
   private waitForChanges(): Promise<boolean> {

@@ -10,7 +10,7 @@ export const ASK_AGAIN_MS = 1_000;
  */
 export const KIND_PATIENCE_MS = 5_000;
 
-/** How long a run, or a resync, waits for something that is about to happen. */
+/** How long a run waits for something that is about to happen. */
 export class Patience {
   /** When the patience is over, on the monotonic clock, in milliseconds. */
   readonly until: number;

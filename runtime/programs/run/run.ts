@@ -1,16 +1,16 @@
 import { writeFileSync } from "node:fs";
-import { KubernetesClient } from "../kubernetes/client";
-import type { ReconcileReport } from "../reconcile/report";
-import { PipeTransport } from "./handlerContainer/pipeTransport";
-import { prepareHandler } from "./handlerContainer/prepareHandler";
-import { ANSWER_FILE } from "./layout";
-import { logReport } from "./logLine";
-import { openTraces, TRACES_GRACE_MS } from "./openTraces";
-import type { Pod } from "./pod";
-import { pathOf } from "./podSettings";
-import { runOnce } from "./run/runOnce";
-import { HANDLER_SECONDS } from "./run/runSeconds";
-import { leaveExitOfHandler, leaveTimings, writeTerminationMessage } from "./terminationMessage";
+import { PipeTransport } from "../../handler/container/pipeTransport";
+import { KubernetesClient } from "../../kubernetes/client";
+import type { ReconcileReport } from "../../reconcile/report";
+import { ANSWER_FILE } from "../layout";
+import { logReport } from "../logLine";
+import { openTraces, TRACES_GRACE_MS } from "../openTraces";
+import type { Pod } from "../pod";
+import { pathOf } from "../podSettings";
+import { prepareHandler } from "../prepareHandler";
+import { leaveExitOfHandler, leaveTimings, writeTerminationMessage } from "../terminationMessage";
+import { runOnce } from "./runOnce";
+import { HANDLER_SECONDS } from "./runSeconds";
 
 /**
  * Reconciles the one object that the pod's Workflow names, and ends. The handler's container is ended with it, so that the pod

@@ -1,9 +1,9 @@
-import { isOver, WORKFLOWS } from "../../argo/workflows";
-import type { HandlerPool } from "../../handler/handlerPool";
+import type { KubernetesObject } from "../../base/objects";
+import type { Asked } from "../../handler/handlerPool";
 import type { HandlerReply } from "../../handler/handlerWorker";
 import type { KubernetesClient } from "../../kubernetes/client";
-import type { KubernetesObject } from "../../kubernetes/objects";
 import { NotLeadingError } from "../../leadership/term";
+import { isOver, WORKFLOWS } from "../../report/workflows";
 
 /** What a {@link RunFence} works with. */
 export interface RunFenceOptions {
@@ -16,8 +16,8 @@ export interface RunFenceOptions {
   readonly lookMs?: number | undefined;
 }
 
-/** How often a run looks at Workflows that concern it, in milliseconds. */
-export const LOOK_MS = 10_000;
+/** How often a run looks at its Workflow, in milliseconds. */
+const LOOK_MS = 10_000;
 /**
  * If the last look at the Workflow is older than this, an answer is used only after another look, in milliseconds. After a shorter
  * time no other run has begun to write: the Workflow controller must pass on the lock, and a pod must be made and started, before
@@ -76,8 +76,11 @@ export class RunFence {
    * A pool whose answers come from the time of the run. It asks nothing once the Workflow has ended, and gives no answer that
    * came after that. To close the pool ends the process that is being asked.
    */
-  guard(pool: Pick<HandlerPool, "ask">): Pick<HandlerPool, "ask"> {
-    return { ask: (question, assertWanted) => this.ask(() => pool.ask(question, assertWanted)) };
+  guard(pool: Asked): Asked {
+    return {
+      ask: (question, assertWanted) => this.ask(() => pool.ask(question, assertWanted)),
+      hidden: () => pool.hidden(),
+    };
   }
 
   /** Stops looking. */

@@ -1,21 +1,19 @@
-import { isRecorded } from "../../argo/recordedRun";
-import { resultOfError, triedAnswer } from "../../argo/runResult";
-import { type RunTarget, resourceOf, runTargetOf } from "../../argo/runTarget";
-import { WORKFLOWS } from "../../argo/workflows";
+import { programOfRun } from "../../engine/dispatch/footprint";
 import { HandlerPool } from "../../handler/handlerPool";
 import type { HandlerTransport } from "../../handler/handlerTransport";
 import { tryHandler } from "../../reconcile/trial";
-import type { Tracing } from "../../traces/tracing";
-import { programOfRun } from "../withoutWatches/footprint";
-import { KIND_PATIENCE_MS, Patience } from "../withoutWatches/patience";
-import { predecessorUidsIn } from "../withoutWatches/predecessors";
-import { ServedKinds, withServedKind } from "../withoutWatches/servedKinds";
-import { deleteNeedlessRuns } from "../workflows/needlessRuns";
+import { isRecorded } from "../../report/recordedRun";
+import type { TraceExporter } from "../../report/traces/exporter";
+import { WORKFLOWS } from "../../report/workflows";
+import { resultOfError, triedAnswer } from "../workflows/runResult";
+import { type RunTarget, resourceOf, runTargetOf } from "../workflows/runTarget";
 import { ObjectRun, type ObjectRunOptions } from "./objectRun";
 import type { OneObjectOptions } from "./oneObject";
-import { LOOK_MS, RunFence } from "./runFence";
+import { KIND_PATIENCE_MS, Patience } from "./patience";
+import { RunFence } from "./runFence";
 import { failed, type RunOutcome } from "./runOutcome";
 import { RunTrace, type RunTraceOptions } from "./runTrace";
+import { ServedKinds, withServedKind } from "./servedKinds";
 
 /** What a run in a pod of its own works with. */
 export interface RunOnceOptions extends ObjectRunOptions {
@@ -24,13 +22,10 @@ export interface RunOnceOptions extends ObjectRunOptions {
   readonly handlerReady?: () => Promise<void>;
   /** The Workflow that this pod belongs to, in {@link namespace}: its parameters say what to do. */
   readonly workflow: string;
-  /**
-   * How often the run checks whether its Workflow still runs, see {@link RunFence}, and whether others have become needless, in
-   * milliseconds. @default 10000
-   */
+  /** How often the run checks whether its Workflow still runs, see {@link RunFence}, in milliseconds. @default 10000 */
   readonly lookMs?: number;
   /** Traces the run. @default it is not traced */
-  readonly traces?: Tracing | undefined;
+  readonly traces?: TraceExporter | undefined;
 }
 
 /**
@@ -38,12 +33,14 @@ export interface RunOnceOptions extends ObjectRunOptions {
  * or tries the handler on an example.
  *
  * `requeueAfterSeconds`, and the `retryAfterSeconds` of a failure, are honoured if that time falls within the run's patience. A later
- * time is left to the next resync.
+ * time is remembered for the dispatcher.
  */
 export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   const { client, transport, handlerReady, namespace, workflow: name } = given;
   const from = performance.now();
-  const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
+  const { handler, timeoutSeconds } = given.operator;
+  const isFunction = "function" in handler;
+  const pool = new HandlerPool({ transport, isFunction, timeoutMs: timeoutSeconds * 1000 });
   const patience = new Patience(given.patienceMs, given.signal);
   let fence: RunFence | undefined;
   try {
@@ -79,7 +76,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   }
 }
 
-/** Reconciles the object of a run, traces that, and deletes the runs that this one makes needless. */
+/** Reconciles the object of a run, and traces that. */
 async function reconciled(
   target: Extract<RunTarget, { kind: "object" }>,
   options: RunOnceOptions,
@@ -89,7 +86,7 @@ async function reconciled(
     ...parts
   }: Pick<OneObjectOptions, "kinds" | "pool" | "fence"> & Pick<RunTraceOptions, "workflow" | "from">,
 ): Promise<RunOutcome> {
-  const { operator, workflow: name, traces, lookMs = LOOK_MS } = options;
+  const { operator, workflow: name, traces } = options;
   const { kind } = operator.customResource;
   const trace = traces && new RunTrace({ traces, operator: operator.name, kind, workflow, from });
   const run = new ObjectRun(target, options, {
@@ -99,24 +96,13 @@ async function reconciled(
     // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it is.
     runName: (report) => (isRecorded(report, "changes") ? name : undefined),
     program: programOfRun(workflow),
-    predecessorUids: predecessorUidsIn(workflow),
   });
-  // This only saves pods. If it fails, the run does not.
-  const tidy = () => deleteNeedlessRuns(target, options).catch(() => 0);
-  // An object that changes every second would have hundreds of runs waiting for one that takes minutes.
-  const tidying = setInterval(() => void tidy(), lookMs);
-  try {
-    const outcome = await run.finish().catch((error: unknown) => {
-      trace?.finish(resultOfError(error).message);
-      throw error;
-    });
-    trace?.finish(outcome.exitCode === 0 ? undefined : outcome.message);
-    const needless = run.mayHaveFollowers(workflow) ? await tidy() : 0;
-    if (needless === 0) return outcome;
-    return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
-  } finally {
-    clearInterval(tidying);
-  }
+  const outcome = await run.finish().catch((error: unknown) => {
+    trace?.finish(resultOfError(error).message);
+    throw error;
+  });
+  trace?.finish(outcome.exitCode === 0 ? undefined : outcome.message);
+  return outcome;
 }
 
 /** The same, with requests that leave only as long as the fence is open, and waits that end with it. */

@@ -1,5 +1,5 @@
-import { describeRun } from "../../argo/recordedRun";
 import type { ReconcileReport } from "../../reconcile/report";
+import { describeRun } from "../../report/recordedRun";
 
 /** How a run ended. */
 export interface RunOutcome {
@@ -21,10 +21,10 @@ export function outcomeOf(report: ReconcileReport): RunOutcome {
   // The object keeps changing. Another run waits, and this one has tried for long enough.
   if (skipped !== undefined) return done(describeRun(report));
   const rest = [
-    ready === false ? "not every child is ready yet: the next resync looks again" : "",
+    ready === false ? "not every child is ready yet: another run follows when they are" : "",
     againAfterMs === undefined
       ? ""
-      : `the handler is asked again after ${againAfterMs / 1000} s, by the next resync`,
+      : `the handler is asked again after ${againAfterMs / 1000} s, by another run`,
   ];
   return done([describeRun(report), ...rest].filter((part) => part !== "").join("; "));
 }

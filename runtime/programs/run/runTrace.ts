@@ -1,12 +1,12 @@
-import type { KubernetesObject } from "../../kubernetes/objects";
+import type { KubernetesObject } from "../../base/objects";
+import { partOf, type TraceContext } from "../../base/traceContext";
 import type { ReconcileReport } from "../../reconcile/report";
-import { partOf, type TraceContext } from "../../traces/context";
-import { type ReportTime, spansOfPod } from "../../traces/spans";
-import { epochNow, type Tracing } from "../../traces/tracing";
+import { epochNow, type TraceExporter } from "../../report/traces/exporter";
+import { type ReportTime, spansOfPod } from "../../report/traces/spans";
 
 /** The run of a {@link RunTrace}. */
 export interface RunTraceOptions {
-  readonly traces: Tracing;
+  readonly traces: TraceExporter;
   readonly operator: string;
   /** The custom resource's kind. */
   readonly kind: string;
@@ -45,6 +45,6 @@ export class RunTrace {
     const created = Date.parse(creationTimestamp);
     const submittedAt = Number.isNaN(created) ? undefined : created;
     const to = performance.now();
-    traces.send(() => spansOfPod({ trace, operator, kind, run, submittedAt, from, to, error }, epochOf));
+    traces.sendMade(() => spansOfPod({ trace, operator, kind, run, submittedAt, from, to, error }, epochOf));
   }
 }

@@ -1,11 +1,10 @@
-import type { Operator } from "../../definition/definition";
-import { ReconcileFailure } from "../../failure";
+import { ReconcileFailure } from "../../base/failure";
+import { apiVersionOf } from "../../base/objects";
+import { isSameKind, kindKey, type Resource } from "../../base/resource";
 import type { KubernetesClient } from "../../kubernetes/client";
-import { discover, findResource, UnknownKindError } from "../../kubernetes/discovery";
-import { ApiError, isApiError } from "../../kubernetes/errors";
-import { apiVersionOf } from "../../kubernetes/objects";
-import { isSameKind, kindKey, type Resource } from "../../kubernetes/resource";
-import type { Outcome } from "../../reconcile/outcome";
+import { findResource, UnknownKindError } from "../../kubernetes/discovery";
+import { ApiError } from "../../kubernetes/errors";
+import type { Operator } from "../../operator/definition";
 import { KIND_PATIENCE_MS, Patience } from "./patience";
 
 /** The kinds of an operator's children, as far as the API server says how it serves them. */
@@ -62,7 +61,7 @@ export class ServedKinds {
 }
 
 function notSaid(kind: string, { message }: ApiError): ReconcileFailure {
-  const text = `the API server does not say how it serves ${kind}: ${message}. Repair what serves this kind: the object is reconciled again at the next resync.`;
+  const text = `the API server does not say how it serves ${kind}: ${message}. Repair what serves this kind: the object is reconciled again after a while.`;
   return new ReconcileFailure("KindNotListed", text);
 }
 
@@ -77,32 +76,4 @@ export async function withServedKind(operator: Operator, client: KubernetesClien
   const apiVersion = apiVersionOf(customResource);
   const { plural, namespaced } = await findResource(client, apiVersion, customResource.kind);
   return { ...operator, customResource: { ...customResource, plural, namespaced } };
-}
-
-/**
- * The outcome of a reconcile, with another failure if a child was refused because the cluster does not serve its kind. Only a
- * refusal leads to this look. If the API server does not say which kinds it serves, the outcome stays as it is.
- */
-export async function sayMissingKind(
-  outcome: Outcome,
-  operator: Operator,
-  client: KubernetesClient,
-): Promise<Outcome> {
-  const { failure } = outcome.report;
-  if (failure?.reason !== "ChildRefused" || !isApiError(failure.cause, 404)) return outcome;
-  for (const child of operator.children) {
-    const isMissing = await discover(client, child.apiVersion, child.kind).then(
-      () => false,
-      (error: Error) => error instanceof UnknownKindError,
-    );
-    if (!isMissing) continue;
-    const message = `the cluster serves no kind ${child.kind} (${child.apiVersion}), but the handler returned a child of this kind. Install the software that provides the kind: the object is reconciled again at the next resync.`;
-    const missing = new ReconcileFailure("KindMissing", message);
-    return {
-      ...outcome,
-      report: { ...outcome.report, failure: missing },
-      verdict: { kind: "failed", failure: missing },
-    };
-  }
-  return outcome;
 }

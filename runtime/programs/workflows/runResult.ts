@@ -1,10 +1,10 @@
-import { ReconcileFailure } from "../failure";
-import { writeJson } from "../json/json";
-import { kindAndName } from "../kubernetes/objects";
-import type { ReconcileReport } from "../reconcile/report";
-import type { TrialResult } from "../reconcile/trial";
-import { clean } from "../text/clean";
-import { describeRun, endOfLog, outputsOf } from "./recordedRun";
+import { ReconcileFailure } from "../../base/failure";
+import { writeJson } from "../../base/json";
+import { kindAndName } from "../../base/objects";
+import { clean } from "../../base/text";
+import type { ReconcileReport } from "../../reconcile/report";
+import type { TrialResult } from "../../reconcile/trial";
+import { describeRun, endOfLog, outputsOf } from "../../report/recordedRun";
 import type { NodeResult } from "./taskSet";
 
 /** The longest answer that is given whole, in characters. */

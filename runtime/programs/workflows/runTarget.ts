@@ -1,17 +1,15 @@
-import type { CustomResourceKind, Operator } from "../definition/definition";
-import type { DueSchedule } from "../handler/contract";
-import { flawOf } from "../json/flaw";
-import { readJson } from "../json/json";
+import { flawOf, readJson } from "../../base/json";
 import {
   apiVersionOf,
   isObjectName,
   type KubernetesObject,
   type ObjectName,
   timeOf,
-} from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { RUN_PARAMETERS, USED_PARAMETER } from "./runParameters";
-import { parameterOf } from "./workflows";
+} from "../../base/objects";
+import type { Resource } from "../../base/resource";
+import type { DueSchedule } from "../../handler/contract";
+import type { CustomResourceKind, Operator } from "../../operator/definition";
+import { parameterOf, RUN_PARAMETERS, USED_PARAMETER } from "../../report/workflows";
 
 /** What a submitted run is about. */
 export type RunTarget =

@@ -1,6 +1,6 @@
-import { isRecord } from "../json/json";
-import type { KubernetesObject } from "../kubernetes/objects";
-import { type Parameter, WORKFLOW_LABELS } from "./workflows";
+import { isRecord } from "../../base/json";
+import type { KubernetesObject } from "../../base/objects";
+import { type Parameter, WORKFLOW_LABELS } from "../../report/workflows";
 
 /**
  * The answer to one task, as the Workflow controller takes it over into the Workflow's node

@@ -1,19 +1,8 @@
-/** The collector to which traces are sent. */
-export interface TraceSettings {
-  /** The address for spans: the collector's, with the path `/v1/traces`. */
-  readonly url: URL;
-  /** Further headers. They may be secret. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** How many of all runs are traced, from 0 to 1. */
-  readonly ratio: number;
-}
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import type { TraceExporterOptions } from "./exporter";
 
 /** The path at which a collector takes spans by OTLP over HTTP, after its own address. */
 const SPANS_PATH = "/v1/traces";
-
-/** The characters of a header's name (RFC 9110), and of a value that cannot end the header. */
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 
 /**
  * What is wrong with the address of a collector, to follow its name: 'is no address'. The text never contains the address, which
@@ -40,7 +29,7 @@ export function readTraceSettings(given: {
   readonly endpoint: string;
   readonly headers: string;
   readonly oneIn: string;
-}): TraceSettings {
+}): Pick<TraceExporterOptions, "url" | "headers" | "ratio"> {
   const problem = endpointProblem(given.endpoint);
   if (problem !== undefined) throw new Error(`the collector's endpoint ${problem}`);
   const url = new URL(given.endpoint);
@@ -53,28 +42,21 @@ export function readTraceSettings(given: {
 }
 
 function readHeaders(text: string): Record<string, string> {
-  const entries = text
-    .split(",")
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== "");
+  const entries = text.split(",").filter((entry) => entry.trim() !== "");
   return Object.fromEntries(
-    entries.map((entry, index) => {
-      const equals = entry.indexOf("=");
-      const name = entry.slice(0, Math.max(0, equals)).trim();
-      const value = decoded(entry.slice(equals + 1).trim());
-      if (equals > 0 && HEADER_NAME.test(name) && value !== undefined && HEADER_VALUE.test(value))
-        return [name.toLowerCase(), value];
-      throw new Error(
-        `header ${index + 1} of ${entries.length} for the collector is not of the form key=value`,
-      );
-    }),
+    entries.map((entry, index) => headerOf(entry, `${index + 1} of ${entries.length}`)),
   );
 }
 
-function decoded(value: string): string | undefined {
+function headerOf(entry: string, which: string): [name: string, value: string] {
+  const [, name = "", value = ""] = /^([^=]*)=(.*)$/s.exec(entry)?.map((part) => part.trim()) ?? [];
   try {
-    return decodeURIComponent(value);
+    const text = decodeURIComponent(value);
+    validateHeaderName(name);
+    validateHeaderValue(name, text);
+    return [name.toLowerCase(), text];
   } catch {
-    return undefined;
+    // The error below says so, without the header.
   }
+  throw new Error(`header ${which} for the collector is not of the form key=value`);
 }

@@ -1,9 +1,9 @@
-import { groupOf } from "../kubernetes/objects";
-import type { ReconcileReport } from "../reconcile/report";
-import type { ReconcileTiming, Step, StepChild } from "../reconcile/timeline";
-import { clean } from "../text/clean";
-import type { Cause } from "../work/arrivals";
-import { newSpanId, type TraceContext } from "./context";
+import { groupOf } from "../../base/objects";
+import { clean } from "../../base/text";
+import { newSpanId, type TraceContext } from "../../base/traceContext";
+import type { Cause } from "../../base/turn";
+import { describeChanges, type ReconcileReport } from "../../reconcile/report";
+import type { ReconcileTiming, Step, StepChild } from "../../reconcile/timeline";
 
 /** The value of an attribute of a span. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -60,20 +60,11 @@ const ARRIVALS: Readonly<Record<Cause, string | undefined>> = {
 };
 
 /** The kinds for which the semantic conventions of OpenTelemetry name an attribute, by group and kind. */
-const KNOWN_KINDS: Readonly<Record<string, string>> = {
-  "/Namespace": "namespace",
-  "/Node": "node",
-  "/Pod": "pod",
-  "/ReplicationController": "replicationcontroller",
-  "/ResourceQuota": "resourcequota",
-  "apps/DaemonSet": "daemonset",
-  "apps/Deployment": "deployment",
-  "apps/ReplicaSet": "replicaset",
-  "apps/StatefulSet": "statefulset",
-  "autoscaling/HorizontalPodAutoscaler": "hpa",
-  "batch/CronJob": "cronjob",
-  "batch/Job": "job",
-};
+const KNOWN_KINDS: readonly string[] = [
+  ...["/Namespace", "/Node", "/Pod", "/ReplicationController", "/ResourceQuota"],
+  ...["apps/DaemonSet", "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet"],
+  ...["autoscaling/HorizontalPodAutoscaler", "batch/CronJob", "batch/Job"],
+];
 
 /** A span before it has its place in the trace. */
 type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: string };
@@ -86,45 +77,35 @@ type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: 
  * objects, nothing of their content. An error has the words of the run's report, without the values of Secrets.
  * @param epochOf the clock
  */
-export function spansOf(traced: TracedRun, epochOf: Epoch): Span[] {
-  const { trace, report, reportTime } = traced;
+export function spansOf({ trace, report, run, reportTime }: TracedRun, epochOf: Epoch): Span[] {
   const { timing } = report;
   if (!timing) return [];
-  const parts = partsOf(traced, timing, epochOf);
   const { traceId, rootId, parentId } = trace;
-  const root: Span = {
-    traceId,
-    spanId: rootId,
-    ...(parentId !== undefined && { parentId }),
-    name: `${report.event} ${report.kind}`,
-    from: Math.min(epochOf(timing.from), ...parts.map(({ from }) => from)),
-    to: Math.max(
-      epochOf(timing.to),
-      ...(reportTime ? [epochOf(reportTime.to)] : []),
-      ...parts.map(({ to }) => to),
-    ),
-    attributes: attributesOf(traced, timing),
-    ...(report.failure && { error: errorText(`${report.failure.reason}: ${report.failure.message}`) }),
-  };
-  return [root, ...parts.map((part) => ({ traceId, spanId: newSpanId(), parentId: rootId, ...part }))];
-}
-
-/** The parts of a run in the order in which they began. */
-function partsOf({ trace, report, reportTime }: TracedRun, timing: ReconcileTiming, epochOf: Epoch): Part[] {
-  return [
+  const parts: Part[] = [
     ...beforeRun(report, timing, epochOf),
     ...timing.steps.map((step) => partOfStep(step, trace, epochOf)),
     ...(reportTime
       ? [{ name: "report", from: epochOf(reportTime.from), to: epochOf(reportTime.to), attributes: {} }]
       : []),
   ].sort((one, other) => one.from - other.from);
+  const root: Span = {
+    traceId,
+    spanId: rootId,
+    ...(parentId !== undefined && { parentId }),
+    name: `${report.event} ${report.kind}`,
+    from: Math.min(epochOf(timing.from), ...parts.map(({ from }) => from)),
+    to: Math.max(epochOf(timing.to), ...parts.map(({ to }) => to)),
+    attributes: attributesOf(report, timing, run),
+    ...(report.failure && { error: errorText(`${report.failure.reason}: ${report.failure.message}`) }),
+  };
+  return [root, ...parts.map((part) => ({ traceId, spanId: newSpanId(), parentId: rootId, ...part }))];
 }
 
 /**
  * The time before a run, the latest part first: the queue, the way of the change to the engine, and the write of the object as
  * far as it is known.
  */
-export function beforeRun(
+function beforeRun(
   { arrival, attempt }: ReconcileReport,
   { writtenAt }: ReconcileTiming,
   epochOf: Epoch,
@@ -170,7 +151,7 @@ function partOfStep(step: Step, { handlerId }: TraceContext, epochOf: Epoch): Pa
   };
 }
 
-function attributesOf({ report, run }: TracedRun, { omitted }: ReconcileTiming): Attributes {
+function attributesOf(report: ReconcileReport, { omitted }: ReconcileTiming, run?: string): Attributes {
   const { operator, kind, namespace, name, uid, generation, event, attempt, result, failure, arrival } =
     report;
   return {
@@ -191,14 +172,15 @@ function attributesOf({ report, run }: TracedRun, { omitted }: ReconcileTiming):
 }
 
 function childAttributes({ apiVersion, kind, namespace, name }: StepChild): Attributes {
-  const known = KNOWN_KINDS[`${groupOf(apiVersion)}/${kind}`];
+  const isKnown = KNOWN_KINDS.includes(`${groupOf(apiVersion)}/${kind}`);
+  const word = kind === "HorizontalPodAutoscaler" ? "hpa" : kind.toLowerCase();
   const text = (value: string) => clean(value, LONGEST_NAME);
   return {
     "argosy.child.api_version": text(apiVersion),
     "argosy.child.kind": text(kind),
     "argosy.child.name": text(name),
     ...(namespace !== undefined && { "k8s.namespace.name": text(namespace) }),
-    ...(known && { [`k8s.${known}.name`]: text(name) }),
+    ...(isKnown && { [`k8s.${word}.name`]: text(name) }),
   };
 }
 
@@ -250,4 +232,45 @@ export function spansOfPod(
     attributes: { "argosy.time.resolution_ms": WRITE_RESOLUTION_MS },
   };
   return [root, pod];
+}
+
+/**
+ * How long the steps of runs took, as text for people, in the order in which they began. Times are in milliseconds since the
+ * beginning of the first step of each run.
+ *
+ *     trace 4bf92f3577b34da6a3ce929d0e0e4736
+ *     +0.0 ms  12.1 ms  queue
+ *     +12.1 ms  4.0 ms  handler
+ *     +16.2 ms  8.9 ms  created Deployment sessions
+ *
+ * @param reports the reconciles of one run
+ */
+export function timingText(reports: readonly ReconcileReport[]): string {
+  const traceId = reports.find((report) => report.traceId !== undefined)?.traceId;
+  const trace = traceId === undefined ? [] : [`trace ${traceId}`];
+  return [...trace, ...reports.flatMap(linesOf)].join("\n");
+}
+
+type Timed = Pick<Step, "from" | "to" | "error"> & { readonly name: string };
+
+function linesOf(report: ReconcileReport): string[] {
+  const { timing, namespace } = report;
+  if (!timing) return [];
+  // The time of the write is from another clock, and in whole seconds.
+  const before = beforeRun(report, { ...timing, writtenAt: undefined }, (time) => time);
+  const steps = timing.steps.map((step) => ({ ...step, name: wordsOf(step, namespace) }));
+  const all: readonly Timed[] = [...before, ...steps].sort((one, other) => one.from - other.from);
+  const begin = Math.min(timing.from, ...all.map(({ from }) => from));
+  const lines = all.map(({ name, from, to, error }) => {
+    const [start, took] = [from - begin, to - from].map((ms) => ms.toFixed(1));
+    return `+${start} ms  ${took} ms  ${name}${error === undefined ? "" : ", failed"}`;
+  });
+  return timing.omitted === 0 ? lines : [...lines, `and ${timing.omitted} further children`];
+}
+
+/** The action of a step, in the words of the log. */
+function wordsOf({ name, child, verb }: Step, namespace: string | undefined): string {
+  if (!child) return name;
+  if (verb !== undefined && verb !== "unchanged") return describeChanges([{ verb, ...child }], namespace);
+  return `${verb ?? "apply"} ${child.kind} ${child.name}`;
 }

@@ -1,0 +1,47 @@
+// Texts cleaned, cut and sorted.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
+const ESCAPE_SEQUENCE = /\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g;
+/** Control characters except the newline, and characters that end a line or change the reading direction. */
+const ACTIVE = /[^\P{Cc}\n]|[\u2028\u2029\p{Bidi_Control}]/gu;
+
+/** Half of a character: a surrogate without its other half. The API server would not give it back as it was. */
+const HALF_CHARACTER = /\p{Cs}/gu;
+
+/** The longest text that people read, such as the message of a condition: the API allows 32768 characters there. */
+export const LONGEST = 1024;
+
+/**
+ * Removes characters on which a terminal would act, replaces half of a character by U+FFFD, and cuts a text that is too long to
+ * be read.
+ * @param longest how many characters are left. @default 1024
+ */
+export function clean(text: string, longest = LONGEST): string {
+  const plain = text.replace(ESCAPE_SEQUENCE, "").replace(ACTIVE, "").replace(HALF_CHARACTER, "\ufffd");
+  const short = plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
+  // The cut itself may have left half of a character.
+  return short.replace(HALF_CHARACTER, "");
+}
+
+/** Replaces the text that was left out. A value of a Secret may have begun before it: see `Scrubber`. */
+export const CUT = "…";
+
+/** A text of at most this many characters, with {@link CUT} instead of the rest. */
+export function cut(text: string, longest: number): string {
+  return text.length > longest ? text.slice(0, longest) + CUT : text;
+}
+
+/** A text of at most this many bytes of UTF-8, with {@link CUT}, which counts too, instead of the rest. */
+export function cutBytes(text: string, longest: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= longest) return text;
+  // The decoder of a stream leaves out a character that is cut in the middle.
+  const kept = new TextDecoder().decode(bytes.subarray(0, longest - Buffer.byteLength(CUT)), {
+    stream: true,
+  });
+  return kept + CUT;
+}
+
+/** Sorts texts by their characters, whatever the language of the machine is. Times as RFC 3339 in UTC: the oldest first. */
+export function compareTexts(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

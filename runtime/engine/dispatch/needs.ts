@@ -1,0 +1,186 @@
+// Whether an object needs a run.
+import { createHash } from "node:crypto";
+import { isRecord } from "../../base/json";
+import { type Condition, isTrue, type KubernetesObject } from "../../base/objects";
+import { kindKey, type Resource } from "../../base/resource";
+import type { Child } from "../../observe/childStore";
+import { hasElsewhere } from "../../observe/ownership";
+import type { Operator } from "../../operator/definition";
+import { isExpired } from "../../operator/eventMarks";
+import { timetableOf } from "../../operator/schedules/due";
+import { isWaitingReason } from "../../remember/composeStatus";
+import type { Memory } from "../../remember/memory";
+import { Finalizers } from "../../write/finalizers";
+import { childrenFingerprint, contentFingerprint } from "./footprint";
+
+/**
+ * Why an object needs a run:
+ *
+ * | need | why | when |
+ * | --- | --- | --- |
+ * | urgent | it was never reconciled, or not in this generation | before all others |
+ * | retry | its last run failed | after the queue's backoff |
+ * | due | a schedule or a requeue is due | at that time |
+ * | routine | it, a child or what it uses is not as its last run left it, a condition is about a run that is over, it has lasted long enough, or it has its turn | after a pause that grows |
+ */
+export type Need = "urgent" | "retry" | "due" | "routine";
+
+/** What the last run left about an object. */
+export interface LeftByRun {
+  readonly memory: Memory;
+  readonly conditions: readonly Condition[];
+  /** When the operator last wrote the verdict, according to `managedFields`. */
+  readonly verdictAt: string | undefined;
+}
+
+/** What else a need follows from. */
+export interface Circumstances {
+  /** The children as the watches show them. */
+  readonly children: readonly Child[];
+  /** A fingerprint of the objects that the object uses: see `usedFingerprint`. */
+  readonly used: string | undefined;
+  /** A fingerprint of the program of runs now. Undefined if that is not known. */
+  readonly program: string | undefined;
+  /** Whether a child has changed since the last run. */
+  readonly isChildNews: boolean;
+  /** When this process began the last run of the object, and how many children were not ready after it. Undefined: it began none. */
+  readonly last: { readonly at: number; readonly unready: number } | undefined;
+  /** When this process began to lead, in the same time as `now`. */
+  readonly since: number;
+  /** By the API server's clock, in milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** Of this many resyncs, one gives each object a run that the object does not seem to need. */
+export const FULL_LOOK_RESYNCS = 10;
+
+/**
+ * Judges whether an object needs a run. It follows only from the arguments.
+ *
+ * Assumption: if it is not sure whether an object needs a run, the object gets one. A run that is not needed writes nothing.
+ */
+export class Needs {
+  /** Undefined if the objects are not ours. */
+  private readonly finalizers: Finalizers | undefined;
+  private readonly declared: ReadonlySet<string>;
+
+  constructor(
+    private readonly operator: Operator,
+    resource: Resource,
+  ) {
+    this.finalizers = operator.watch ? undefined : new Finalizers(resource, operator);
+    this.declared = new Set(operator.children.map(kindKey));
+  }
+
+  /** Whether the object is being deleted and has none of our finalizers. */
+  isNotOurs(object: KubernetesObject): boolean {
+    return object.metadata.deletionTimestamp !== undefined && !this.finalizers?.hold(object);
+  }
+
+  /** Why the object needs a run. Undefined if it needs none now. */
+  of(object: KubernetesObject, left: LeftByRun, circumstances: Circumstances): Need | undefined {
+    const { memory, conditions } = left;
+    const { now, last, since, children, isChildNews } = circumstances;
+    const unfinished = this.unfinished(object, left);
+    if (unfinished) return unfinished;
+    if (this.isDue(object, memory, now)) return "due";
+    // A run does not delete it if the clock of the run's machine is behind. Another run at once would not either.
+    if (isExpired(object, this.operator, now)) return "routine";
+    const resyncMs = this.operator.resyncSeconds * 1000;
+    const isRested = now - (last?.at ?? since) >= resyncMs;
+    const isAsLeft = this.isAsLeft(object, left, circumstances) && !conditions.some(isAboutRun);
+    if (!isAsLeft || this.lacksFinalizer(object, memory, children)) return "routine";
+    const isStalled = isTrue({ conditions }, "Stalled");
+    const isWaiting = !isTrue({ conditions }, "Ready") && !isStalled;
+    const unready = children.filter(({ facts }) => !facts.isReady).length;
+    if (isWaiting && unready < (last?.unready ?? children.length + 1)) return "routine";
+    const isResynced = isRested && (isWaiting || isStalled || isChildNews);
+    return isResynced || this.isInTurn(object, last?.at, now) ? "routine" : undefined;
+  }
+
+  /** Why the last run has not done what it was for. Undefined if it has. */
+  unfinished(
+    object: KubernetesObject,
+    { memory, conditions, verdictAt }: LeftByRun,
+  ): "urgent" | "retry" | undefined {
+    const ready = conditions.find(({ type }) => type === "Ready");
+    if (!this.isObserved(object, memory) || !ready || verdictAt === undefined) return "urgent";
+    const isFailing = ready.status !== "True" && !isWaitingReason(ready.reason);
+    return isFailing && !isTrue({ conditions }, "Stalled") ? "retry" : undefined;
+  }
+
+  /**
+   * When the object is due by itself, by this machine's clock, in milliseconds since 1970. Undefined: never.
+   * @param now the time for which its need was judged, by the API server's clock. By a later time, what became due in between would
+   *   be neither due nor to come
+   */
+  nextLook(object: KubernetesObject, memory: Memory, now: number): number | undefined {
+    const dueAt = Date.parse(memory.dueAt ?? "");
+    const { nextLook } = this.timetable(object, memory, now);
+    const at = Math.min(nextLook, dueAt > now ? dueAt : Number.POSITIVE_INFINITY);
+    return Number.isFinite(at) ? Math.ceil(Date.now() + at - now) : undefined;
+  }
+
+  private isDue(object: KubernetesObject, memory: Memory, now: number): boolean {
+    if (memory.dueAt !== undefined && !(Date.parse(memory.dueAt) > now)) return true;
+    if (object.metadata.deletionTimestamp !== undefined) return false;
+    return this.timetable(object, memory, now).due.length > 0;
+  }
+
+  private timetable({ metadata: { uid, creationTimestamp } }: KubernetesObject, memory: Memory, now: number) {
+    return timetableOf(this.operator.schedules, memory.schedules, { now, uid, creationTimestamp });
+  }
+
+  /** Whether a run has seen the object as it is. An object that we do not own has no room for the generation that was seen. */
+  private isObserved(object: KubernetesObject, memory: Memory): boolean {
+    if (!this.finalizers) return memory.content === contentFingerprint(object, this.operator);
+    const { status } = object;
+    return isRecord(status) && status["observedGeneration"] === object.metadata.generation;
+  }
+
+  /** Whether somebody took a finalizer of the operator away. Without the finalizer, nobody is asked before the object goes. */
+  private lacksFinalizer(object: KubernetesObject, memory: Memory, children: readonly Child[]): boolean {
+    const { finalizers, operator } = this;
+    if (!finalizers || object.metadata.deletionTimestamp !== undefined) return false;
+    return (
+      (operator.finalize && !finalizers.forHandler(object)) ||
+      (!finalizers.forElsewhere(object) && hasElsewhere(object, memory, children))
+    );
+  }
+
+  /** Whether everything is as the last run left it. Nobody notes how a run leaves an object that is being deleted. */
+  private isAsLeft(
+    object: KubernetesObject,
+    { memory }: LeftByRun,
+    { children, used, program }: Circumstances,
+  ): boolean {
+    const { operator } = this;
+    if (object.metadata.deletionTimestamp !== undefined) return true;
+    return (
+      (program === undefined || memory.program === program) &&
+      memory.content === contentFingerprint(object, operator) &&
+      memory.kinds.every((kind) => this.declared.has(kind)) &&
+      memory.children === childrenFingerprint(children, operator) &&
+      memory.used === used
+    );
+  }
+
+  /**
+   * Whether this is the resync in which the object gets a run in any case. Its uid says which one of each ten that is, in each ten
+   * another one.
+   * @param ranAt when its last run began, which may have been in this resync
+   */
+  private isInTurn({ metadata: { uid } }: KubernetesObject, ranAt: number | undefined, now: number): boolean {
+    const resyncOf = (time: number) => Math.floor(time / 1000 / this.operator.resyncSeconds);
+    const resync = resyncOf(now);
+    if (ranAt !== undefined && resyncOf(ranAt) === resync) return false;
+    const round = Math.floor(resync / FULL_LOOK_RESYNCS);
+    const turn = createHash("sha256").update(uid).digest().readUInt32BE(0);
+    return turn % FULL_LOOK_RESYNCS === (resync + round) % FULL_LOOK_RESYNCS;
+  }
+}
+
+/** Whether the condition says that a run is awaited, or was stopped. A run that ends by itself says something else. */
+function isAboutRun({ type, reason }: Condition): boolean {
+  return type === "Reconciling" && (reason === "AwaitingPod" || reason === "RunStopped");
+}
