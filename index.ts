@@ -1,16 +1,7 @@
-import { ArgoPlatform, Operators, platformOfStack } from "@argosy-dev/argosy";
-import { readConfiguration } from "./program/configuration";
+import { configuredOperators } from "@argosy-dev/argosy";
 
-/** The operators of `handlers/` and their platform, as the stack's configuration says: see Pulumi.yaml. */
+/** The operators of `handlers/` and their platform, as the stack's configuration says. */
 export = async () => {
-  const { parts, platformStack = "", platform, operators } = readConfiguration();
-  if (parts === "platform") {
-    return { platform: new ArgoPlatform("argosy-platform", platform).platform };
-  }
-  const argosy = new Operators("argosy", {
-    ...operators,
-    handlers: "./handlers",
-    platform: parts === "operators" ? await platformOfStack(platformStack) : platform,
-  });
-  return { platform: argosy.platform, crdNames: argosy.crdNames };
+  const { platform, crdNames } = await configuredOperators("argosy", { handlers: "./handlers" });
+  return { platform, crdNames };
 };

@@ -1,17 +1,17 @@
+// Argo's controllers, in the order of their creation and deletion.
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { NeededNamespace } from "../preflight/checkNamespaces";
 import { checkPlatform } from "../preflight/checkPlatform";
-import type { Manifest } from "../runtime/program";
-import type { ArgoPlatformArgs } from "./arguments";
-import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
-import { type Claim, claim, claimant } from "./claims";
-import { type Cluster, clusterOf } from "./cluster";
-import { type CompletePlatformArgs, completePlatformArgs } from "./completeArguments";
+import type { ArgoPlatformArgs } from "./arguments/arguments";
+import { type CompletePlatformArgs, completePlatformArgs } from "./arguments/completeArguments";
+import { hasPlaceholders } from "./arguments/inputs";
 import { componentNamed, withReadableErrors } from "./errors";
-import { hasPlaceholders } from "./inputs";
+import { afterCheck, checkInCluster } from "./inCluster/checkInCluster";
+import { claim, claimant } from "./inCluster/claims";
+import { type Cluster, provideCluster } from "./inCluster/cluster";
+import { type Claim, thisProgram } from "./inCluster/thisRun";
 import { checkSdk } from "./kubernetesSdk";
-import { noteMade } from "./made";
 import { madeBy } from "./manifests/installation";
 import type { ConfigMap } from "./manifests/kinds";
 import type { ManifestSet } from "./manifests/metadata";
@@ -24,7 +24,8 @@ import { ownsController, type Platform } from "./manifests/platform/options";
 import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import { platformOf } from "./platform";
-import { after, comesAfter, protectedIf, registerSet } from "./register";
+import { after, comesAfter, registerSet } from "./register";
+import { registerDataSet } from "./registerData";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -35,7 +36,7 @@ import { leaveOutUndefined } from "./undefinedProperties";
  * ```ts
  * import { ArgoPlatform } from "@argosy-dev/argosy";
  *
- * const argo = new ArgoPlatform("argo", { argoWorkflows: "share", protect: true });
+ * const argo = new ArgoPlatform("argo", { argoWorkflows: "share", data: "protect" });
  *
  * // For the stacks that have operators on it.
  * export const platform = argo.platform;
@@ -48,7 +49,10 @@ export class ArgoPlatform extends pulumi.ComponentResource {
    * platform.
    */
   readonly platform: Platform;
-  /** The namespace of operators, their events and their runs. Undefined if the platform does not create it. */
+  /**
+   * The namespace of operators, their events and their runs. Undefined if the platform does not create it. With `data` "keep" it is
+   * Pulumi's patch of the namespace, which has the same outputs.
+   */
   readonly namespace: k8s.core.v1.Namespace | undefined;
   /** The namespace of Argo's controllers. Undefined if the platform does not create it. */
   readonly controllerNamespace: k8s.core.v1.Namespace | undefined;
@@ -72,20 +76,24 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     checkSdk(component);
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
-    const { cluster, options } = clusterOf(name, args.cluster, opts);
-    const check = checked(component, complete, sets, cluster, comesAfter(opts));
-    const settled = afterCheck(check, options, installersFor(complete, cluster));
+    const { cluster, options } = provideCluster(name, args.cluster, opts);
+    const installers = installersFor(complete, cluster);
+    const check = checked(component, complete, sets, cluster, {
+      isAfterOthers: comesAfter(opts),
+      coming: Object.keys(installers) as Half[],
+    });
+    const settled = afterCheck(check, options, Object.values(installers));
     super("argosy:index:ArgoPlatform", name, {}, settled);
     claim(cluster, claimsOf(component, complete), this);
-    noteMade(cluster, marked(sets));
     const child = { parent: this };
-    const guarded = { ...child, ...protectedIf(complete.protect) };
+    const keeping = { data: complete.data, cluster };
     const register = (role: string, set: ManifestSet, options: pulumi.CustomResourceOptions) =>
       registerSet(`${name}-${role}`, set, options);
+    const keep = (role: string, set: ManifestSet) => registerDataSet(`${name}-${role}`, set, keeping, child);
 
-    const namespaces = register("namespace", sets.namespaces, guarded);
-    const events = register("argo-events-crd", sets.eventsDefinitions, guarded);
-    const workflows = register("argo-workflows-crd", sets.workflowsDefinitions, guarded);
+    const namespaces = keep("namespace", sets.namespaces);
+    const events = keep("argo-events-crd", sets.eventsDefinitions);
+    const workflows = keep("argo-workflows-crd", sets.workflowsDefinitions);
     const here = after(child, namespaces);
     const argoEventsController = register("argo-events", sets.argoEventsController, after(here, events));
     const onWorkflows = after(here, workflows);
@@ -177,11 +185,6 @@ function claimsOf(component: string, args: CompletePlatformArgs): readonly Claim
   ];
 }
 
-/** The objects of a platform that bear the program's mark. */
-function marked({ namespaces, eventsDefinitions, workflowsDefinitions }: Sets): Manifest[] {
-  return [namespaces, eventsDefinitions, workflowsDefinitions].flatMap((set) => Object.values(set));
-}
-
 /** Objects that only one program in a cluster can create, marked with the name of that program. */
 function ours(set: ManifestSet): ManifestSet {
   const program = thisProgram();
@@ -189,12 +192,16 @@ function ours(set: ManifestSet): ManifestSet {
 }
 
 /**
- * The platforms of this program that install the halves of Argo that this one shares or adopts. They are created before this one,
- * and deleted after it: without the CRDs no controller could finalize anything.
+ * The earlier components of this program that install the halves of Argo that this platform shares or adopts. They are created before
+ * it, and deleted after it: without the CRDs no controller could finalize anything.
  */
-function installersFor(args: Pick<CompletePlatformArgs, Half>, cluster: Cluster): pulumi.Resource[] {
+function installersFor(
+  args: Pick<CompletePlatformArgs, Half>,
+  cluster: Cluster,
+): Partial<Record<Half, pulumi.Resource>> {
   const used = HALVES.filter((half) => args[half] === "share" || args[half] === "adopt");
-  return used.map((half) => claimant(cluster, crdsKey(half))).filter((installer) => installer !== undefined);
+  const found = used.map((half) => [half, claimant(cluster, crdsKey(half))] as const);
+  return Object.fromEntries(found.filter(([, installer]) => installer !== undefined));
 }
 
 function checked(
@@ -202,17 +209,20 @@ function checked(
   args: CompletePlatformArgs,
   sets: Sets,
   cluster: Cluster,
-  isAfterOthers: boolean,
+  { isAfterOthers, coming }: { readonly isAfterOthers: boolean; readonly coming: readonly Half[] },
 ): Promise<void> {
-  const { archive, ...others } = args;
+  const { archive, monitoring, ...others } = args;
   const namespaces = Object.values(sets.namespaces).map(({ metadata }) => metadata.name);
   const needed = args.createNamespaces || isAfterOthers ? [] : neededBy(args);
   return checkInCluster(component, cluster, (look, program) =>
     checkPlatform(look, {
       ...others,
-      ...program,
+      program,
       namespaces,
       needed,
+      // What the platform comes after may install what it needs.
+      coming: isAfterOthers ? HALVES : coming,
+      ...(monitoring && !isAfterOthers && { monitoring }),
       ...(archive && !hasPlaceholders(archive.secret) && { archive }),
     }),
   );

@@ -1,3 +1,4 @@
+// Files that are read at run time: where they are in the sources and in the package.
 import path from "node:path";
 
 /** The build sets this to true (tools/build.ts), so that the code knows whether it is compiled. */
@@ -12,9 +13,9 @@ const SOURCES = path.join(__dirname, "..");
  */
 export const ASSETS = {
   /** The handler's side of a pod. */
-  "handler.sh": "runtime/pod/handlerContainer/handler.sh",
+  "handler.sh": "runtime/handler/container/handler.sh",
   /** The loops around functions. */
-  functions: "runtime/functions",
+  functions: "runtime/handler/functions",
   "guard.sh": "cli/controlPlane/guard.sh",
   "watchdog.sh": "cli/controlPlane/watchdog.sh",
   /** The operator that `start` plays with. */

@@ -1,8 +1,11 @@
+// One operator, its CRD last.
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { conversionNote } from "../definition/customResourceDefinition";
 import { formerIdentitiesOf, type Operator } from "../runtime/program";
 import type { OperatorManifests } from "./manifests/operator/operator";
-import { after, parentIn, protectedIf, register, registerSet } from "./register";
+import { after, parentIn, registerSet } from "./register";
+import { type DataOptions, registerData } from "./registerData";
 import { registerRunnerDeployment } from "./runnerDeployment";
 
 /** What a {@link DeployedOperator} is made from. */
@@ -11,14 +14,12 @@ export interface DeployedOperatorArgs {
   readonly program: string;
   readonly operator: Operator;
   readonly manifests: OperatorManifests;
-  /** The number of runners for operators that have none of their own, if it is only known later. */
-  readonly laterReplicas?: pulumi.Input<number>;
   /**
    * The resources that the operator needs, such as the event path and the engine's files. The operator is deleted before them.
    */
-  readonly needs: readonly pulumi.Resource[];
-  /** Whether Pulumi refuses to delete the CRD, and with it every custom resource. */
-  readonly protect: boolean;
+  readonly needs: readonly (pulumi.Resource | undefined)[];
+  /** What becomes of the CRD, and with it of every custom resource. */
+  readonly keeping: DataOptions;
 }
 
 /**
@@ -27,33 +28,36 @@ export interface DeployedOperatorArgs {
  * the CRD is beside this component. `Operators` creates this component; users do not.
  */
 export class DeployedOperator extends pulumi.ComponentResource {
-  /** The Deployment of its runners. Undefined if its execution is "pod". */
-  readonly runner: k8s.apps.v1.Deployment | undefined;
-  /** The service account of its runners, or of its runs. */
+  /** The Deployment of its runners. */
+  readonly runner: k8s.apps.v1.Deployment;
+  /** The service account of its runners. */
   readonly serviceAccount: k8s.core.v1.ServiceAccount;
   /** The service account of its handler. Undefined if the definition has no `rules`. */
   readonly handlerServiceAccount: k8s.core.v1.ServiceAccount | undefined;
   /** The WorkflowTemplate of its runs. Undefined without Argo Workflows. */
   readonly workflowTemplate: k8s.apiextensions.CustomResource | undefined;
-  /** Its CRD. Undefined for an operator that watches a kind that others own. */
+  /**
+   * Its CRD. Undefined for an operator that watches a kind that others own. With `data` "keep" it is Pulumi's patch of the CRD, which
+   * has the same outputs.
+   */
   readonly customResourceDefinition: k8s.apiextensions.v1.CustomResourceDefinition | undefined;
   /** The name of its CRD, such as "memcacheds.cache.example.com". Undefined if it has no CRD. */
   readonly crdName: string | undefined;
 
   constructor(name: string, args: DeployedOperatorArgs, opts: pulumi.ComponentResourceOptions) {
-    const { operator, manifests, laterReplicas, needs, protect, program } = args;
+    const { operator, manifests, needs, keeping, program } = args;
     const { runner, crd } = manifests;
     const aliases = formerAliases(operator, program);
     super("argosy:index:Operator", name, {}, pulumi.mergeOptions(opts, { aliases }));
     const child = { parent: this };
     const beside = parentIn(opts);
+    const note = conversionNote(operator);
+    if (note !== undefined) void pulumi.log.warn(note, this);
 
     const parts = registerSet(name, manifests.parts, after(child, needs));
     // A runner of a renamed operator has a different Lease, so the old and the new runner would work at the same time.
     const runnerOptions = after(after({ ...child, deleteBeforeReplace: true }, needs), parts);
-    // As for a number that is known, the program's choice for this operator wins over its choice for all.
-    const later = operator.replicas === undefined ? { laterReplicas } : {};
-    this.runner = runner && registerRunnerDeployment(`${name}-runner`, { runner, ...later }, runnerOptions);
+    this.runner = registerRunnerDeployment(`${name}-runner`, runner, runnerOptions);
     this.serviceAccount = parts["runner-account"] as k8s.core.v1.ServiceAccount;
     this.handlerServiceAccount = parts["handler-account"] as k8s.core.v1.ServiceAccount | undefined;
     this.workflowTemplate = parts.template as k8s.apiextensions.CustomResource | undefined;
@@ -61,18 +65,16 @@ export class DeployedOperator extends pulumi.ComponentResource {
     this.crdName = crd?.metadata.name;
     this.customResourceDefinition =
       crd &&
-      (register(
+      (registerData(
         // Without the operator's name, so that a renamed operator keeps its CRD. A replaced CRD would delete every custom
         // resource. And a child of the `Operators`, whose name it begins with: Pulumi finds a renamed component's children by the
         // beginnings of their names.
         `${program}-${crd.metadata.name}`,
         crd,
+        keeping,
         {
-          ...after(
-            after(after({ ...beside, ...protectedIf(protect) }, needs), parts),
-            this.runner ? [this.runner] : [],
-          ),
-          customTimeouts: { delete: `${deletionSeconds(operator)}s` },
+          ...after(after(after(beside, needs), parts), [this.runner]),
+          customTimeouts: { delete: `${DELETION_SECONDS}s` },
         },
       ) as k8s.apiextensions.v1.CustomResourceDefinition);
     this.registerOutputs({
@@ -81,17 +83,11 @@ export class DeployedOperator extends pulumi.ComponentResource {
   }
 }
 
-/** Pulumi's own limit for a deletion, in seconds. The annotation that limits the wait for a new CRD would limit this one too. */
-const DELETION_SECONDS = 600;
-
 /**
- * How long Pulumi waits for the deletion of an operator's CRD, and so for the finalizers of all its objects, in seconds. If the
- * operator is taken out of a program, no event reports the deletion of these objects any more, since the sensor has changed
- * before. In the form "pod", the next resync finds them.
+ * How long Pulumi waits for the deletion of an operator's CRD, and so for the finalizers of all its objects, in seconds: its own limit
+ * for a deletion. The annotation that limits the wait for a new CRD would limit this one too.
  */
-function deletionSeconds({ execution, resyncSeconds }: Operator): number {
-  return DELETION_SECONDS + (execution === "pod" ? resyncSeconds : 0);
-}
+const DELETION_SECONDS = 600;
 
 /**
  * The names that Pulumi may have for the operator from before it was renamed. The names of its parts begin with its own name, so

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { buildSync } from "esbuild";
-import { FUNCTION_LOOPS } from "../runtime/program";
+import { FUNCTION_LOOPS } from "../definition/handlerProgram";
 import { assetPath, builtEngine } from "./assets";
 
 /** The engine's files, as they are in its ConfigMap. */
@@ -50,7 +50,7 @@ export interface EngineBundle {
  */
 export function bundleEngine(): EngineBundle {
   const { outputFiles, metafile } = buildSync({
-    entryPoints: [path.join(PROJECT_FOLDER, "runtime", "pod", "main.ts")],
+    entryPoints: [path.join(PROJECT_FOLDER, "runtime/programs/main.ts")],
     absWorkingDir: PROJECT_FOLDER,
     bundle: true,
     minify: true,

@@ -1,11 +1,13 @@
+// Event bus, sensor, event source.
 import * as pulumi from "@pulumi/pulumi";
+import type { DataMode } from "./manifests/data";
 import type { EventPathManifests } from "./manifests/eventPath/eventPath";
 import { after, protectedIf, register, registerSet } from "./register";
 
 /** What an {@link EventPath} is made from. */
 export interface EventPathArgs extends EventPathManifests {
-  /** Whether Pulumi refuses to delete the event bus. */
-  readonly protect: boolean;
+  /** With "protect", Pulumi refuses to delete the event bus. */
+  readonly data: DataMode;
 }
 
 /**
@@ -27,7 +29,7 @@ export class EventPath extends pulumi.ComponentResource {
     const nameOf = (part: string, index: number) => `${name}-${part}${index === 0 ? "" : `-${index + 1}`}`;
 
     const accounts = registerSet(name, args.accounts, child);
-    const guarded = after({ ...child, ...protectedIf(args.protect) }, accounts);
+    const guarded = after({ ...child, ...protectedIf(args.data) }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
     // A sensor receives only events that are published while it listens. So it is created before the event sources and deleted
     // after them.

@@ -6,10 +6,10 @@ import { foldersAbove } from "../definition/foldersAbove";
 import { peerDependencies } from "../package.json";
 import { isAtLeast } from "../preflight/isAtLeast";
 import { ConfigurationError } from "./errors";
+import { isNewWarning } from "./inCluster/thisRun";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
 
 const SDK = "@pulumi/kubernetes";
-let warned = false;
 
 /**
  * Refuses a Kubernetes SDK that is too old. Its provider takes over an object that exists already, and does not fail: for a renamed
@@ -27,7 +27,8 @@ export function checkSdk(component: string, programFolder = process.cwd()): void
   if (!ours) return;
   const accepted = peerDependencies[SDK];
   const remedy = `Ask for ${SDK} ${accepted} in the program's package.json, and run: npm dedupe`;
-  const [oldest, us] = [accepted.slice(1), `${PACKAGE_NAME} ${ARGOSY_VERSION}`];
+  const [oldest = accepted] = /\d[\w.-]*/.exec(accepted) ?? [];
+  const us = `${PACKAGE_NAME} ${ARGOSY_VERSION}`;
   // A program in another language has no copy, though a folder above it may have one.
   const theirs = isNodeProgram(programFolder) ? copyFor(path.join(programFolder, "index.js")) : undefined;
   const placeOf = ({ version, folder }: Copy) => `${SDK} ${version}, which is in ${folder}`;
@@ -42,8 +43,7 @@ export function checkSdk(component: string, programFolder = process.cwd()): void
       ? `There are two copies of ${SDK}. The program has ${theirs.version} in ${theirs.folder}. ${PACKAGE_NAME} has ` +
         `${ours.version} in ${ours.folder}. Pulumi may use two versions of the Kubernetes provider in one stack`
       : majorOf(ours.version) !== majorOf(accepted) && `${us} was not made for ${placeOf(ours)}`;
-  if (warned || !complaint) return;
-  warned = true;
+  if (!complaint || !isNewWarning(SDK)) return;
   void pulumi.log.warn(`${complaint}. ${remedy}`);
 }
 

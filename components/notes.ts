@@ -1,5 +1,6 @@
 import { listenerOf } from "../definition/checkOutsideEvents";
 import { type Operator, selectionsOf } from "../runtime/program";
+import type { GuardOptions } from "./manifests/operator/guards";
 import { type OperatorOutsideEvent, outsideEventsOf } from "./manifests/outside/options";
 import type { Platform } from "./manifests/platform/options";
 import { versionDifference } from "./platform";
@@ -11,14 +12,18 @@ export interface Note {
   readonly text: string;
 }
 
-/** The notes of a preview about operators: the rights that they get, what wakes them, and which objects events make. */
-export function notesOn(operators: readonly Operator[], platform: Platform): Note[] {
+/** The notes of a preview about operators: the rights that they get, and which objects events make. */
+export function notesOn(
+  operators: readonly Operator[],
+  platform: Platform,
+  guards: GuardOptions = {},
+): Note[] {
   return [
     ...warnings(versionNotes(platform)),
     ...infos(operators.flatMap(rightsEverywhere)),
+    ...infos(guards.children ? [] : forgeableChildren(operators)),
     ...infos(operators.flatMap(rightsToGrant)),
     ...infos(operators.flatMap(rightsToRead)),
-    ...warnings(operators.flatMap((operator) => lateChanges(operator, platform))),
     ...infos(outsideEventsOf(operators).map(becoming)),
   ];
 }
@@ -44,6 +49,17 @@ function rightsEverywhere({ name, namespaces, children }: Operator): string[] {
   ];
 }
 
+/** An operator of several namespaces probably has objects of several tenants. The API server keeps no record of who sent an apply. */
+function forgeableChildren(operators: readonly Operator[]): string[] {
+  const shared = operators.filter(
+    ({ namespaces, children }) => children.length > 0 && (namespaces === "all" || namespaces.length > 1),
+  );
+  if (shared.length === 0) return [];
+  return [
+    `everybody who may write the kinds of children can pass objects off as children of ${shared.map(({ name }) => name).join(", ")}: guards: { children: true } prevents that. More: https://github.com/argosy-dev/argosy/blob/main/docs/security.md#users-with-more-rights-than-they-should-use`,
+  ];
+}
+
 function rightsToGrant({ name, grants }: Operator): string[] {
   if (grants.length === 0) return [];
   const rights = grants.map(
@@ -57,18 +73,6 @@ function rightsToRead(operator: Operator): string[] {
   const read = describeUses(operator);
   if (read.length === 0) return [];
   return [`the operator ${operator.name} gets rights to read what it uses: ${read.join("; ")}.`];
-}
-
-/** Without a watch of its own and without Argo Events, only the resync finds changes. */
-function lateChanges(
-  { name, execution, watch, resyncSeconds }: Operator,
-  { argoEvents }: Platform,
-): string[] {
-  if (execution !== "pod" || (!watch && argoEvents)) return [];
-  const why = watch ? "it watches objects that are not its own" : "the platform has no Argo Events";
-  return [
-    `the operator ${name} has execution "pod", and ${why}: a change is seen at the next resync, up to ${resyncSeconds} seconds later.`,
-  ];
 }
 
 /** The event source of an event, and the object that is created from the event. */

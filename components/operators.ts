@@ -1,22 +1,24 @@
+// All of it: platform, event path, operators.
 import * as pulumi from "@pulumi/pulumi";
 import { announce } from "../definition/announcement";
 import { ArgoPlatform, platformKey } from "./argoPlatform";
-import type { OperatorsArgs } from "./arguments";
-import { afterCheck, sayAfter } from "./checkInCluster";
-import { type Claim, claim, claimant } from "./claims";
-import { clusterOf } from "./cluster";
-import { DeployedOperator } from "./deployedOperator";
+import type { OperatorsArgs } from "./arguments/arguments";
+import { DeployedOperator, type DeployedOperatorArgs } from "./deployedOperator";
 import { componentNamed, withReadableErrors } from "./errors";
 import { EventPath } from "./eventPath";
-import { isInput } from "./inputs";
+import { afterCheck, sayAfter } from "./inCluster/checkInCluster";
+import { claim, claimant, crdKey } from "./inCluster/claims";
+import { provideCluster } from "./inCluster/cluster";
+import { checkOperatorsInCluster } from "./inCluster/operatorsInCluster";
+import type { Claim } from "./inCluster/thisRun";
 import { checkSdk } from "./kubernetesSdk";
 import type { Platform } from "./manifests/platform/options";
 import { notesOn } from "./notes";
-import { checkOperatorsInCluster } from "./operatorsInCluster";
 import { buildOperators, crdsOf, type OperatorsManifests } from "./operatorsManifests";
 import { type OperatorsPlan, planOperators } from "./operatorsPlan";
 import { OutsideEvents } from "./outsideEvents";
-import { after, comesAfter, dependsOnIn, protectedIf, register } from "./register";
+import { after, comesAfter, dependsOnIn, register } from "./register";
+import { registerData } from "./registerData";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
@@ -62,50 +64,65 @@ export class Operators extends pulumi.ComponentResource {
    *   the operators, or what another component of the program already has
    */
   constructor(name: string, args: OperatorsArgs, opts: pulumi.ComponentResourceOptions = {}) {
-    const component = componentNamed("Operators", name);
-    checkSdk(component);
-    const plan = planOperators(args, component);
-    const { operators, platform, protect, toMake, made } = plan;
-    announce({ used: operators });
-    const sets = withReadableErrors(() => buildOperators(plan));
-    const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
-    const check = checkOperatorsInCluster(plan, sets, cluster, comesAfter(opts));
-    super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
+    const { plan, sets, cluster, check, options } = prepare(name, args, opts);
+    super("argosy:index:Operators", name, {}, options);
     claim(cluster, claimsOf(plan, sets), this);
-    sayAfter(check, component, notesOn(operators, platform));
+    sayAfter(check, plan.component, notesOn(plan.operators, plan.platform, plan.guards));
+    const { data, platform, toMake, made } = plan;
+    const keeping = { data, cluster };
     const child = { parent: this };
+
+    this.platform = platform;
     this.argoPlatform =
       toMake && new ArgoPlatform(`${name}-platform`, toMake, { ...child, ...dependsOnIn(opts) });
     const ground = this.argoPlatform ?? made ?? claimant(cluster, platformKey(platform.namespace));
-    const onGround = after(child, ground ? [ground] : []);
-
-    this.platform = platform;
+    const onGround = after(child, [ground]);
     register(`${name}-installation`, sets.installation, child);
     // The data is a quarter of a megabyte that nobody can read. The name is a hash, so it shows a change.
     const engine = register(`${name}-engine`, sets.engine, { ...onGround, hideDiffs: ["data"] });
-    this.eventPath =
-      sets.eventPath && new EventPath(name, { ...sets.eventPath, protect }, after(onGround, [engine]));
+    const onEngine = after(onGround, [engine]);
+    this.eventPath = sets.eventPath && new EventPath(name, { ...sets.eventPath, data }, onEngine);
     // Created before the operators and deleted after them: a runner that still works writes its memory there.
-    const memories =
-      sets.memories && register(`${name}-memories`, sets.memories, { ...child, ...protectedIf(protect) });
-    const needs = [...(this.eventPath ? [this.eventPath] : []), engine, ...(memories ? [memories] : [])];
-    const laterReplicas = isInput(args.replicas) ? { laterReplicas: args.replicas } : {};
-    const deployed = { program: name, protect, needs, ...laterReplicas };
-    this.operators = Object.fromEntries(
-      sets.operators.map((each) => [
-        each.operator.name,
-        new DeployedOperator(`${name}-${each.operator.name}`, { ...deployed, ...each }, onGround),
-      ]),
-    );
-    const crds = Object.values(this.operators).flatMap((each) => each.customResourceDefinition ?? []);
-    const needed = [engine, ...Object.values(this.operators), ...crds];
+    const memories = sets.memories && registerData(`${name}-memories`, sets.memories, keeping, child);
+    const common = { program: name, keeping, needs: [this.eventPath, engine, memories] };
+    this.operators = createOperators(sets.operators, common, onGround);
+    const afterOperators = { needs: [engine, ...partsOf(this.operators)], data };
     this.outsideEvents =
-      sets.outside &&
-      new OutsideEvents(`${name}-outside`, { ...sets.outside, needs: needed, protect }, onGround);
+      sets.outside && new OutsideEvents(`${name}-outside`, { ...sets.outside, ...afterOperators }, onGround);
     this.crdNames = Object.values(this.operators).flatMap(({ crdName }) => crdName ?? []);
     leaveOutUndefined(this);
     this.registerOutputs({ platform, crdNames: this.crdNames });
   }
+}
+
+/** Plans `Operators`, builds their manifests, and checks both, before anything but a provider for their cluster is registered. */
+function prepare(name: string, args: OperatorsArgs, opts: pulumi.ComponentResourceOptions) {
+  const component = componentNamed("Operators", name);
+  checkSdk(component);
+  const plan = planOperators(args, component);
+  announce({ used: plan.operators });
+  const sets = withReadableErrors(() => buildOperators(plan));
+  const { cluster, options } = provideCluster(name, args.cluster, opts);
+  const check = checkOperatorsInCluster(plan, sets, cluster, comesAfter(opts));
+  return { plan, sets, cluster, check, options: afterCheck(check, options) };
+}
+
+function createOperators(
+  sets: OperatorsManifests["operators"],
+  common: Omit<DeployedOperatorArgs, "operator" | "manifests">,
+  options: pulumi.CustomResourceOptions,
+): Readonly<Record<string, DeployedOperator>> {
+  const created = sets.map(({ operator, manifests }) => {
+    const args = { ...common, operator, manifests };
+    return [operator.name, new DeployedOperator(`${common.program}-${operator.name}`, args, options)];
+  });
+  return Object.fromEntries(created);
+}
+
+/** The operators with their CRDs, which are beside them in Pulumi's tree. */
+function partsOf(operators: Readonly<Record<string, DeployedOperator>>): pulumi.Resource[] {
+  const all = Object.values(operators);
+  return [...all, ...all.flatMap(({ customResourceDefinition }) => customResourceDefinition ?? [])];
 }
 
 function claimsOf(
@@ -126,7 +143,7 @@ function claimsOf(
       remedy: "Give one of the two another name.",
     })),
     ...crdsOf(sets).map(({ crd }) => ({
-      key: `crd ${crd.metadata.name}`,
+      key: crdKey(crd.metadata.name),
       what: `the CRD ${crd.metadata.name}`,
       component,
       remedy: "A kind has one operator in a cluster. Give one of the two another kind.",

@@ -1,5 +1,7 @@
-import { thisProgram } from "./checkInCluster";
+// Its manifests, by the components that register them.
+import { identityOf, OPERATOR_LABEL, type Operator } from "../runtime/program";
 import { engineFiles } from "./engineBundle";
+import { thisProgram } from "./inCluster/thisRun";
 import { buildEventPath } from "./manifests/eventPath/eventPath";
 import { buildInstallation, madeBy } from "./manifests/installation";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
@@ -30,7 +32,7 @@ export function buildOperators(plan: OperatorsPlan) {
     memories: buildMemoryDefinition(operators),
     operators: operators.map((operator) => ({
       operator,
-      manifests: marked(buildOperator(operator, options, buildFiles(operator, options, engine))),
+      manifests: marked(operator, buildOperator(operator, options, buildFiles(operator, options, engine))),
     })),
   };
 }
@@ -40,9 +42,12 @@ export function crdsOf({ operators }: OperatorsManifests) {
   return operators.flatMap(({ operator, manifests: { crd } }) => (crd ? [{ operator, crd }] : []));
 }
 
-/** A cluster has only one CRD of a name: it says which program made it. */
-function marked({ crd, ...others }: OperatorManifests): OperatorManifests {
-  return { ...others, crd: crd && madeBy(thisProgram(), crd) };
+/** A cluster has only one CRD of a name: it says which program made it, and for which operator. */
+function marked(operator: Operator, { crd, ...others }: OperatorManifests): OperatorManifests {
+  if (!crd) return { ...others, crd };
+  const { metadata } = madeBy(thisProgram(), crd);
+  const labels = { ...metadata.labels, [OPERATOR_LABEL]: identityOf(operator) };
+  return { ...others, crd: { ...crd, metadata: { ...metadata, labels } } };
 }
 
 function outsideOptionsOf(plan: OperatorsPlan): OutsideOptions {

@@ -1,3 +1,4 @@
+// What that is going to be, checked before anything is registered.
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { announce } from "../definition/announcement";
@@ -5,18 +6,19 @@ import { checkOperators } from "../definition/checkOperators";
 import type { LoadOptions } from "../definition/loadOperator";
 import { loadOperators as loadFrom } from "../definition/loadOperators";
 import type { Operator } from "../runtime/program";
-import type { ArgoPlatformArgs, OperatorsArgs, PlatformComponent } from "./arguments";
+import type { ArgoPlatformArgs, OperatorsArgs } from "./arguments/arguments";
 import {
   type CompleteOperatorsArgs,
   checkWorkloads,
   completeOperatorsArgs,
   completePlatformArgs,
-} from "./completeArguments";
+  PLATFORM_ARGUMENTS,
+} from "./arguments/completeArguments";
+import { asImage, isInput, rememberInputs } from "./arguments/inputs";
 import { ConfigurationError, refuse, withReadableErrors } from "./errors";
-import { isInput } from "./inputs";
 import { quotaProblems } from "./manifests/operator/quota";
 import type { Platform } from "./manifests/platform/options";
-import { isPlatform, platformOf, versionDifference } from "./platform";
+import { isPlatform, type PlatformComponent, platformOf, versionDifference } from "./platform";
 
 /** What `Operators` are going to be: their arguments, definitions and platform, all of them checked. */
 
@@ -65,29 +67,58 @@ function choosePlatform(args: OperatorsArgs, component: string): ChosenPlatform 
       `${component}: platform has an argosyVersion, but not all fields of a platform. ${versionDifference(String(platform.argosyVersion)) ?? "Give the output `platform` of a stack unchanged."}`,
     ]);
   }
-  const { cluster, ...further } = platform;
-  if (cluster) {
+  if (platform.cluster) {
     throw new ConfigurationError([
       `${component}: platform.cluster is given, and the platform is always in the cluster of its operators. Give the argument cluster of Operators instead.`,
     ]);
   }
-  const { placement, images, resources, pods, transform } = args;
-  const toMake = {
-    ...(placement && { placement }),
-    ...(images && { images }),
-    ...(resources && { resources }),
-    ...(pods && { pods }),
-    ...(transform && { transform }),
-    ...(args.protect !== undefined && { protect: args.protect }),
-    ...(args.cluster && { cluster: args.cluster }),
-    ...further,
-  };
+  const toMake = platformArguments(args, platform);
   return { platform: platformOf(completePlatformArgs(toMake, `${component}: platform`)), toMake };
+}
+
+/** The arguments of a platform for operators: its own, and those of the operators that a platform has too. */
+export function platformArguments(
+  operators: Pick<OperatorsArgs, keyof OperatorsArgs & keyof ArgoPlatformArgs>,
+  own: ArgoPlatformArgs = {},
+): ArgoPlatformArgs {
+  const both = Object.entries(operators).filter(
+    ([key, value]) => key in PLATFORM_ARGUMENTS.shape && value !== undefined,
+  );
+  return {
+    ...Object.fromEntries(both),
+    ...own,
+    // Field by field: a platform with a node selector of its own still has the operators' registry.
+    placement: { ...operators.placement, ...own.placement },
+  };
 }
 
 /** Does not use `instanceof`, because a program may have a second copy of this package. */
 function isComponent(value: object): value is PlatformComponent {
   return pulumi.ComponentResource.isInstance(value) && "platform" in value && isPlatform(value.platform);
+}
+
+/** How operators are loaded: for which installation, and with which values instead of the definitions' own. */
+export interface LoadOperatorsOptions extends Omit<LoadOptions, "overrides"> {
+  /** Values that this stack uses instead of those in the definitions, by the names of the operators. @default nothing */
+  readonly overrides?: OperatorsArgs["overrides"] | undefined;
+}
+
+/** Overrides in which a placeholder stands for each image that is known later. */
+function withPlaceholders(overrides: OperatorsArgs["overrides"]): LoadOptions["overrides"] {
+  if (typeof overrides !== "object" || overrides === null) return overrides;
+  const placeholders = Object.entries(overrides).map(([name, override]) => {
+    if (typeof override !== "object" || override === null) return [name, override];
+    const { image, files } = override;
+    return [
+      name,
+      {
+        ...override,
+        ...(isInput(image) && { image: asImage(image) }),
+        ...(isInput(files?.image) && { files: { ...files, image: asImage(files.image) } }),
+      },
+    ];
+  });
+  return Object.fromEntries(placeholders);
 }
 
 /**
@@ -104,7 +135,12 @@ function isComponent(value: object): value is PlatformComponent {
  * new Operators("shop", { handlers: handlers.filter(({ name }) => name !== "experiment") });
  * ```
  */
-export function loadOperators(folder: string, options: LoadOptions = {}): Operator[] {
+export function loadOperators(
+  folder: string,
+  { overrides, ...others }: LoadOperatorsOptions = {},
+): Operator[] {
+  rememberInputs("loadOperators", { overrides });
+  const options = { ...others, overrides: withPlaceholders(overrides) };
   const absolute = path.resolve(folder);
   const operators = withReadableErrors(() => loadFrom(absolute, options));
   announce({ loaded: operators, folder: absolute, options });

@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import type { DataMode } from "./manifests/data";
 import type { OutsideManifests } from "./manifests/outside/outside";
 import { after, protectedIf, register, registerSet } from "./register";
 
@@ -6,8 +7,8 @@ import { after, protectedIf, register, registerSet } from "./register";
 export interface OutsideEventsParts extends OutsideManifests {
   /** The resources that are created before the component and deleted after it: the CRDs, with their operators. */
   readonly needs: readonly pulumi.Resource[];
-  /** Whether Pulumi refuses to delete the event bus. */
-  readonly protect: boolean;
+  /** With "protect", Pulumi refuses to delete the event bus. */
+  readonly data: DataMode;
 }
 
 /**
@@ -23,7 +24,7 @@ export class OutsideEvents extends pulumi.ComponentResource {
     const child = after({ parent: this }, args.needs);
     const accounts = registerSet(name, args.accounts, child);
     const intake = registerSet(name, args.intake, after(child, accounts));
-    const guarded = after({ ...child, ...protectedIf(args.protect) }, accounts);
+    const guarded = after({ ...child, ...protectedIf(args.data) }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
     // A sensor gets only events that are published while the bus knows it, so the sensor is created first and deleted last.
     const onBus = after(after(after(child, accounts), intake), [this.eventBus]);

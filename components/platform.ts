@@ -1,13 +1,17 @@
 import * as pulumi from "@pulumi/pulumi";
 import { isRecord } from "../runtime/program";
-import type { CompletePlatformArgs } from "./completeArguments";
 import { ConfigurationError } from "./errors";
-import type { Platform } from "./manifests/platform/options";
+import { thisProgram, thisRun } from "./inCluster/thisRun";
+import type { Platform, PlatformOptions } from "./manifests/platform/options";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
-import { onceForEachRun } from "./thisRun";
+
+/** A component that has a platform: an `ArgoPlatform`, or `Operators` that created one. */
+export interface PlatformComponent extends pulumi.ComponentResource {
+  readonly platform: Platform;
+}
 
 /** What operators need to know of a platform that is made from these arguments. */
-export function platformOf(args: CompletePlatformArgs): Platform {
+export function platformOf(args: PlatformOptions & Pick<Platform, "jetStreamVersion">): Platform {
   const { namespace, argoEvents, argoWorkflows, instanceId, initlessPods, jetStreamVersion } = args;
   const { archive, monitoring } = args;
   return {
@@ -23,28 +27,26 @@ export function platformOf(args: CompletePlatformArgs): Platform {
   };
 }
 
-/** The type of each field of a {@link Platform}; those of the second list may be missing. */
-const FIELDS = {
-  argosyVersion: "string",
-  namespace: "string",
-  argoEvents: "boolean",
-  jetStreamVersion: "string",
-  argoWorkflows: "boolean",
-  instanceId: "string",
-} as const satisfies Partial<Record<keyof Platform, string>>;
-const OPTIONAL_FIELDS = {
-  initlessPods: "boolean",
-  archivesRuns: "boolean",
-  prometheusNamespace: "string",
-} as const;
+/** The fields of a {@link Platform}. */
+export const PLATFORM_FIELDS = {
+  argosyVersion: { type: "string", isOptional: false },
+  namespace: { type: "string", isOptional: false },
+  argoEvents: { type: "boolean", isOptional: false },
+  jetStreamVersion: { type: "string", isOptional: false },
+  argoWorkflows: { type: "boolean", isOptional: false },
+  instanceId: { type: "string", isOptional: false },
+  initlessPods: { type: "boolean", isOptional: true },
+  archivesRuns: { type: "boolean", isOptional: true },
+  prometheusNamespace: { type: "string", isOptional: true },
+} as const satisfies Record<keyof Platform, { readonly type: string; readonly isOptional: boolean }>;
 
 /** Whether a value is an existing platform. Only an existing platform has a version, and arguments for a new one have none. */
 export function isPlatform(value: unknown): value is Platform {
   return (
     isRecord(value) &&
-    Object.entries(FIELDS).every(([field, type]) => typeof value[field] === type) &&
-    Object.entries(OPTIONAL_FIELDS).every(([field, type]) =>
-      ["undefined", type].includes(typeof value[field]),
+    Object.entries(PLATFORM_FIELDS).every(
+      ([field, { type, isOptional }]) =>
+        typeof value[field] === type || (isOptional && value[field] === undefined),
     )
   );
 }
@@ -54,7 +56,7 @@ export function isPlatform(value: unknown): value is Platform {
  * namespaces of everything derive from it and are checked before anything is registered.
  *
  * @param stack "organization/project/stack"
- * @throws ConfigurationError if that stack has not been deployed, or has another output
+ * @throws ConfigurationError if that stack has not been deployed, has another output, or is this one
  *
  * @example
  * ```ts
@@ -68,16 +70,16 @@ export function isPlatform(value: unknown): value is Platform {
  * ```
  */
 export function platformOfStack(stack: string): Promise<Platform> {
-  const known = platforms();
-  const platform = known.get(stack) ?? readPlatform(stack);
-  known.set(stack, platform);
+  const { platforms } = thisRun();
+  const platform = platforms.get(stack) ?? readPlatform(stack);
+  platforms.set(stack, platform);
   return platform;
 }
 
-/** The platforms of other stacks. In a run a stack is read once: a second resource of its name fails. */
-const platforms = onceForEachRun("platforms", () => new Map<string, Promise<Platform>>());
-
 async function readPlatform(stack: string): Promise<Platform> {
+  // With its own platform, a stack would no longer create it: Pulumi would delete it.
+  if ([pulumi.getStack(), thisProgram()].includes(stack))
+    throw new ConfigurationError([`the stack ${stack} is this one. Name the stack that has the platform.`]);
   const details = await referenceTo(stack).getOutputDetails("platform");
   // A stack may keep all its outputs secret. None of these facts is one.
   const value: unknown = details.value ?? details.secretValue;

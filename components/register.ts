@@ -1,7 +1,9 @@
+// A manifest as a resource of Pulumi; registerData.ts: one that holds users' data, so that it can be kept.
 import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Manifest } from "../runtime/program";
-import { withInputs } from "./inputs";
+import { withInputs } from "./arguments/inputs";
+import type { DataMode } from "./manifests/data";
 import type { ManifestSet } from "./manifests/metadata";
 
 type ResourceClass = new (
@@ -63,7 +65,7 @@ export function register(
 }
 
 /** Kinds whose pods run at once, and need everything that was declared before them. */
-const WORKLOADS: readonly string[] = ["Deployment", "CronWorkflow"];
+const WORKLOADS: readonly string[] = ["Deployment"];
 
 /** The registered resources of a set, by the same keys. */
 export type Registered = Readonly<Record<string, pulumi.CustomResource>>;
@@ -97,11 +99,11 @@ function mustGoFirst(manifest: Manifest): boolean {
 }
 
 /**
- * The options of a resource whose deletion would lose data. Without the argument the option is left out and is not false, because
+ * The options of a resource whose deletion would lose data. If it is not protected, the option is left out and is not false, because
  * only then does the resource have the option of its parents.
  */
-export function protectedIf(protect: boolean): Pick<pulumi.ResourceOptions, "protect"> {
-  return protect ? { protect } : {};
+export function protectedIf(data: DataMode): Pick<pulumi.ResourceOptions, "protect"> {
+  return data === "protect" ? { protect: true } : {};
 }
 
 /** The option with which a resource is registered beside the one that has these options. */
@@ -121,11 +123,12 @@ export function comesAfter({ dependsOn }: pulumi.ResourceOptions): boolean {
   return Array.isArray(dependsOn) ? dependsOn.length > 0 : dependsOn !== undefined;
 }
 
-/** The same options, for a resource that comes after further resources. */
+/** The same options, for a resource that comes after further resources, as far as these exist. */
 export function after(
   opts: pulumi.CustomResourceOptions,
-  resources: readonly pulumi.Resource[] | Registered,
+  resources: readonly (pulumi.Resource | undefined)[] | Registered,
 ): pulumi.CustomResourceOptions {
   const given = (opts.dependsOn ?? []) as pulumi.Resource[];
-  return { ...opts, dependsOn: [...given, ...Object.values(resources)] };
+  const further = Object.values(resources).filter((each) => each !== undefined);
+  return { ...opts, dependsOn: [...given, ...further] };
 }

@@ -1,17 +1,10 @@
+// The runner's pod, by kubernetesx.
 import * as k8s from "@pulumi/kubernetes";
 import * as kx from "@pulumi/kubernetesx";
 import * as pulumi from "@pulumi/pulumi";
 import { isRecord } from "../runtime/program";
-import { hasPlaceholders, withInputs } from "./inputs";
+import { hasPlaceholders, withInputs } from "./arguments/inputs";
 import type { Deployment } from "./manifests/kinds";
-
-/** The arguments of the Deployment of a runner. */
-export interface RunnerArgs {
-  /** Its manifest. */
-  readonly runner: Deployment;
-  /** The number of runners, if it is only known later. */
-  readonly laterReplicas?: pulumi.Input<number> | undefined;
-}
 
 /**
  * The Deployment of a resident operator's runner, with its pod built by kubernetesx. Only this file uses kubernetesx, whose
@@ -24,17 +17,16 @@ export interface RunnerArgs {
  */
 export function registerRunnerDeployment(
   name: string,
-  { runner, laterReplicas }: RunnerArgs,
+  { metadata, spec }: Deployment,
   opts: pulumi.CustomResourceOptions,
 ): k8s.apps.v1.Deployment {
-  const { metadata, spec } = runner;
   const plain = spec.template.spec;
   const { podSpec } = new kx.PodBuilder(plain as kx.types.PodSpec);
   const template = {
     metadata: withInputs(spec.template.metadata),
     spec: laidOver(plain, podSpec.apply(withoutEmptyLists)),
   };
-  const replicas = laterReplicas ?? spec.replicas;
+  const replicas = withInputs(spec.replicas);
   const deployment = { metadata: withInputs(metadata), spec: { ...spec, replicas, template } };
   // Pulumi's types know no lists that are read-only.
   return new k8s.apps.v1.Deployment(name, deployment as unknown as k8s.apps.v1.DeploymentArgs, opts);

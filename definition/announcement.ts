@@ -1,4 +1,4 @@
-import type { Operator } from "../runtime/definition/definition";
+import type { Operator } from "../runtime/operator/definition";
 import type { LoadOptions } from "./loadOperator";
 
 /** What a program does with operators. The program announces this to the command `argosy`, which runs the program to find out. */

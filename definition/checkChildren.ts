@@ -1,6 +1,6 @@
-import type { CustomResourceKind } from "../runtime/definition/definition";
-import { BUILT_IN_KINDS, groupsOfKind, isNamespaced, pluralOf } from "../runtime/kubernetes/kinds";
-import { groupOf } from "../runtime/kubernetes/objects";
+import { BUILT_IN_KINDS, isNamespaced, pluralOf } from "../runtime/base/kinds";
+import { groupOf } from "../runtime/base/objects";
+import type { CustomResourceKind } from "../runtime/operator/definition";
 import { nearest } from "./nearest";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
@@ -91,5 +91,12 @@ export function checkKnownKind(
     `${field}.apiVersion`,
     `is "${apiVersion}", which has no ${kind}`,
     `In Kubernetes, this kind is in ${known}.`,
+  );
+}
+
+/** The API groups of Kubernetes' own that have this kind: ["apps"] for "Deployment", [] for an unknown one. */
+export function groupsOfKind(kind: string): string[] {
+  return Object.keys(BUILT_IN_KINDS).filter(
+    (group) => isNamespaced(group === "" ? "v1" : `${group}/v1`, kind) !== undefined,
   );
 }

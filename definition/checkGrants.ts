@@ -1,6 +1,6 @@
-import type { ChildKind } from "../runtime/definition/definition";
-import { RBAC_GROUP } from "../runtime/kubernetes/kinds";
-import { groupOf } from "../runtime/kubernetes/objects";
+import { groupOf } from "../runtime/base/objects";
+import type { ChildKind } from "../runtime/operator/definition";
+import { RBAC_GROUP } from "./fields/rights";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
 
@@ -50,7 +50,11 @@ export function checkGrants(
   }
 }
 
-/** A retired kind is only deleted, and nobody needs the granted rights for that. */
-function isGranting({ apiVersion, kind, retired }: ChildKind): boolean {
+/** Whether children of a kind grant rights. A retired kind is only deleted, and nobody needs the granted rights for that. */
+export function isGranting({
+  apiVersion,
+  kind,
+  retired,
+}: Pick<ChildKind, "apiVersion" | "kind" | "retired">): boolean {
   return !retired && groupOf(apiVersion) === RBAC_GROUP && [...ROLES, ...BINDINGS].includes(kind);
 }

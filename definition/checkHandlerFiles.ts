@@ -1,7 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { accessSync, closeSync, constants, openSync, readFileSync, readSync, statSync } from "node:fs";
 import path from "node:path";
-import { languageOf } from "../runtime/definition/handlerProgram";
 import { checkFunction } from "./bundleFunction";
+import { languageOf } from "./handlerProgram";
 import { isLeftOut } from "./leftOut";
 import type { Problems, Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
@@ -18,6 +19,10 @@ export function checkHandlerFiles(
 ): void {
   if (typeof handler !== "string") return checkCommandFiles(folder, handler.command, report);
   if (!isThere(folder, handler, "handler", "Create it, or correct the name.", report)) return;
+  if (!isText(path.resolve(folder, handler))) {
+    report("handler", `"${handler}" is not UTF-8`, "Save it in that encoding, as every editor can.");
+    return;
+  }
   const functions = ["reconcile", ...(finalize ? ["finalize"] : [])];
   if (languageOf(handler) === "python") checkPython(folder, handler, functions, report);
   else checkFunction(folder, handler, functions, problems, report);
@@ -39,18 +44,30 @@ function checkCommandFiles(folder: string, command: readonly string[], report: R
     const remedy =
       "Create it, or correct the name. If it is not a file, write it together with its option: --host=example.com.";
     const field = `handler.command[${index}]`;
-    if (!isThere(folder, word, field, remedy, report) || index > 0) continue;
-    if (isWindowsScript(path.resolve(folder, word))) {
+    if (!isThere(folder, word, field, remedy, report)) continue;
+    if (isWindowsScript(path.resolve(folder, word), index === 0)) {
       const complaint =
-        "has the line ends of Windows, so Linux looks for an interpreter whose name ends with a carriage return";
+        "has the line ends of Windows: Linux takes each carriage return for a part of the interpreter's name, or of a command";
       const advice = `Save it with the line ends of Linux. If git changes them, write this line into .gitattributes: ${path.basename(word)} eol=lf.`;
       report(field, `"${word}" ${complaint}`, advice);
     }
   }
 }
 
-/** Whether a file names its interpreter, in a line that ends as on Windows. */
-function isWindowsScript(file: string): boolean {
+/** Whether a file is in UTF-8, or says as Python code that it is in another encoding. */
+function isText(file: string): boolean {
+  const bytes = readFileSync(file);
+  const [first = "", second = ""] = bytes.toString("latin1").split("\n", 2);
+  return (isUtf8(bytes) && !bytes.includes(0)) || /^#.*coding[:=]/m.test(`${first}\n${second}`);
+}
+
+/**
+ * Whether a shell script, or a file that names its interpreter, has lines that end as on Windows.
+ * @param isRun whether Linux itself reads the interpreter's name
+ */
+function isWindowsScript(file: string, isRun: boolean): boolean {
+  const isShell = /\.(ba)?sh$/.test(file);
+  if (!isRun && !isShell) return false;
   // Linux reads the name from no more than these bytes. The rest of a compiled program may be large.
   const beginning = Buffer.alloc(256);
   const opened = openSync(file, "r");
@@ -59,7 +76,7 @@ function isWindowsScript(file: string): boolean {
   } finally {
     closeSync(opened);
   }
-  return /^#!.*\r\n/.test(beginning.toString("latin1"));
+  return (isShell ? /^(?!\x7fELF).*\r\n/ : /^#!.*\r\n/).test(beginning.toString("latin1"));
 }
 
 /** @param remedy if it is missing */

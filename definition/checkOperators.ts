@@ -1,7 +1,7 @@
-import type { Operator } from "../runtime/definition/definition";
-import { isRecord } from "../runtime/json/json";
-import type { Json } from "../runtime/kubernetes/objects";
-import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../runtime/names";
+import { isRecord } from "../runtime/base/json";
+import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../runtime/base/names";
+import type { Json } from "../runtime/base/objects";
+import type { Operator } from "../runtime/operator/definition";
 import { clashOf, listenerOf } from "./checkOutsideEvents";
 import { definitionFile, reportOn } from "./definitionFile";
 import { displayPath, Problems, type Report } from "./problems";
@@ -17,7 +17,6 @@ export function checkOperators(operators: readonly Operator[]): void {
   checkListeners(operators, problems);
   for (const [index, operator] of operators.entries()) {
     const report = reportOn(operator, problems);
-    checkResyncName(operator, operators, report);
     for (const other of operators.slice(0, index)) {
       const where = displayPath(definitionFile(other.folder));
       if (operator.name === other.name) {
@@ -99,16 +98,6 @@ function checkSharedFormerNames(operator: Operator, other: Operator, report: Rep
     const complaint = `is "${operator.formerNames[index]}", which ${where} also gives`;
     report(`formerNames[${index}]`, complaint, "Keep it in one of the two.");
   }
-}
-
-/** An operator whose runs have pods of their own has a second WorkflowTemplate, that of its resync. */
-function checkResyncName(operator: Operator, operators: readonly Operator[], report: Report): void {
-  const other = operators.find(
-    ({ name, execution }) => execution === "pod" && operator.name === `${name}-resync`,
-  );
-  if (!other) return;
-  const where = displayPath(definitionFile(other.folder));
-  report("name", `"${operator.name}" is also the name of the resync of ${where}`, "Give it another name.");
 }
 
 /**

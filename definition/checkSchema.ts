@@ -1,5 +1,5 @@
 import Ajv from "ajv";
-import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
+import { isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
 import { nearest } from "./nearest";
 import type { Report } from "./problems";
 

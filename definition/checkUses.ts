@@ -1,15 +1,7 @@
-import type { CustomResourceKind } from "../runtime/definition/definition";
-import {
-  constantIn,
-  EACH,
-  formatPath,
-  isLabelValue,
-  parseTerm,
-  type Step,
-} from "../runtime/definition/references";
-import { listedNames } from "../runtime/definition/selections";
-import { isNamespaced, isSecretKind } from "../runtime/kubernetes/kinds";
-import { isJsonObject, isObjectName, type Json, type JsonObject } from "../runtime/kubernetes/objects";
+import { isNamespaced, isSecretKind } from "../runtime/base/kinds";
+import { isJsonObject, isObjectName, type Json, type JsonObject } from "../runtime/base/objects";
+import type { CustomResourceKind } from "../runtime/operator/definition";
+import { constantIn, EACH, isLabelValue, listedNames, parseTerm, type Step } from "../runtime/operator/uses";
 import { checkKnownKind } from "./checkChildren";
 import { type CustomResourceDefinition, storedSchemaOf } from "./customResourceDefinition";
 import { didYouMean } from "./nearest";
@@ -184,4 +176,13 @@ function propertyOf({ properties }: JsonObject, name: string): JsonObject | unde
   if (!isJsonObject(properties) || !Object.hasOwn(properties, name)) return undefined;
   const found: Json | undefined = properties[name];
   return isJsonObject(found) ? found : {};
+}
+
+/** A field path as its author writes it. */
+export function formatPath(path: readonly Step[]): string {
+  return path.reduce<string>((text, step) => {
+    if (step === EACH) return `${text}[*]`;
+    if (!/^[A-Za-z_][\w-]*$/.test(step)) return `${text}['${step}']`;
+    return text === "" ? step : `${text}.${step}`;
+  }, "");
 }

@@ -1,7 +1,7 @@
-import type { CustomResourceKind } from "../runtime/definition/definition";
-import { isNamespaced, isSecretKind, pluralOf } from "../runtime/kubernetes/kinds";
-import { groupOf } from "../runtime/kubernetes/objects";
-import { CHILD_OF_LABEL, DOMAIN, identityOf, type OperatorIdentity } from "../runtime/names";
+import { isNamespaced, isSecretKind, pluralOf } from "../runtime/base/kinds";
+import { CHILD_OF_LABEL, DOMAIN, identityOf, type OperatorIdentity } from "../runtime/base/names";
+import { groupOf } from "../runtime/base/objects";
+import type { CustomResourceKind } from "../runtime/operator/definition";
 import { checkKnownKind } from "./checkChildren";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";

@@ -1,6 +1,7 @@
+// Zod's errors in our words: complaints, remedies, "did you mean".
 import { z } from "zod";
-import { isRecord } from "../runtime/json/json";
-import type { JsonObject } from "../runtime/kubernetes/objects";
+import { isRecord } from "../runtime/base/json";
+import type { JsonObject } from "../runtime/base/objects";
 import { didYouMean } from "./nearest";
 import type { Report } from "./problems";
 

@@ -1,8 +1,8 @@
 import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
-import type { Operator } from "../runtime/definition/definition";
-import { programOf } from "../runtime/definition/handlerProgram";
+import type { Operator } from "../runtime/operator/definition";
 import { reportOn } from "./definitionFile";
+import { programOf } from "./handlerProgram";
 import { displayPath, Problems } from "./problems";
 
 /** The directories that execvp searches if there is no PATH (glibc's `confstr(_CS_PATH)`). */

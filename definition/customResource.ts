@@ -1,7 +1,14 @@
-import { schemaChecker } from "../runtime/definition/statusSchema";
-import { isRecord } from "../runtime/json/json";
-import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
-import { versionsOf } from "./customResourceDefinition";
+import { apiVersionOf, isDnsName, isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
+import { flawsOf, oncePerSchema, schemaFlawOf } from "../runtime/operator/contentSchema";
+import { storedForm } from "../runtime/operator/storedForm";
+import { isLabelValue } from "../runtime/operator/uses";
+import {
+  type CustomResourceDefinition,
+  hasWebhook,
+  schemaOfVersion,
+  versionsOf,
+} from "./customResourceDefinition";
+import { regexOf } from "./patterns";
 
 /** A custom resource as the API server would store it: see {@link admitted}. */
 export interface Admitted {
@@ -10,73 +17,71 @@ export interface Admitted {
   readonly flaw?: string;
 }
 
-/** Fields outside of the schema. The API server checks them without a schema, or the engine writes them. */
-const NOT_IN_SCHEMA = ["apiVersion", "kind", "metadata", "status"];
-
 /**
- * A custom resource as the API server would keep it: with the CRD's defaults, checked against the CRD's schema. Its kind and
- * apiVersion may be left out.
- *
- * @param version the one of an object without apiVersion
+ * A custom resource as an operator gets it from the API server: without nulls that the CRD's schema does not allow, with its
+ * defaults, checked against it, and in the version that is stored. Its kind and apiVersion may be left out, and its namespace, which
+ * is then `default`, as kubectl has it. Its status is not checked.
  */
-export function admitted(object: JsonObject, crd: JsonObject, version: string): Admitted {
-  const spec = isJsonObject(crd.spec) ? crd.spec : {};
-  const kind = isJsonObject(spec.names) ? String(spec.names.kind) : "";
-  const { apiVersion = `${spec.group}/${version}`, kind: given = kind, ...rest } = object;
-  const complete: JsonObject = { apiVersion, kind: given, ...rest };
-  const group = `${spec.group}/`;
-  if (given !== kind || typeof apiVersion !== "string" || !apiVersion.startsWith(group)) {
-    return { object: complete, flaw: `is ${given} (${apiVersion}), not ${kind} (${group}${version})` };
+export function admitted(object: JsonObject, { crd, customResource }: CustomResourceDefinition): Admitted {
+  const { kind, version, namespaced } = customResource;
+  const stored = apiVersionOf(customResource);
+  const { apiVersion = stored, kind: given = kind, metadata: ofObject, status, ...rest } = object;
+  const metadata = {
+    ...(namespaced && { namespace: "default" }),
+    ...(isJsonObject(ofObject) ? ofObject : {}),
+  };
+  const complete: JsonObject = { apiVersion, kind: given, metadata, ...rest };
+  const asGiven = { object: { ...complete, ...(status !== undefined && { status }) } };
+  const group = `${customResource.group}/`;
+  if (given !== kind || typeof apiVersion !== "string" || !apiVersion.startsWith(group))
+    return { ...asGiven, flaw: `is ${given} (${apiVersion}), not ${kind} (${stored})` };
+  const served = versionsOf(crd).filter((each) => each.served === true);
+  const known = served.map(({ name }) => String(name));
+  const own = known.find((each) => each === apiVersion.slice(group.length));
+  const [schemaOfOwn, target] = [own, version].map((each) => each && schemaOfVersion(crd, each));
+  if (!schemaOfOwn || !target)
+    return { ...asGiven, flaw: `is of ${apiVersion}, and the CRD serves ${known.join(", ")}` };
+  if (apiVersion !== stored && hasWebhook(crd)) {
+    const flaw = `is of ${apiVersion}, and only the CRD's webhook could convert it to ${version}, which the operator uses`;
+    return { ...asGiven, flaw };
   }
-  const versions = versionsOf(crd);
-  const own = versions.find(({ name }) => `${group}${name}` === apiVersion);
-  if (!own) {
-    const known = versions.map(({ name }) => name).join(", ");
-    return { object: complete, flaw: `is of ${apiVersion}, and the CRD has ${known}` };
-  }
-  const schema = isJsonObject(own.schema) ? own.schema.openAPIV3Schema : undefined;
-  if (!isJsonObject(schema)) return { object: complete };
-  const filled = withDefaults(complete, schema) as JsonObject;
-  const checked = Object.fromEntries(Object.entries(filled).filter(([key]) => !NOT_IN_SCHEMA.includes(key)));
-  const flaw = schemaChecker(withoutOthers(schema), "object")(checked);
-  return { object: filled, ...(flaw !== undefined && { flaw: flaw.replace(/^object\.?/, "") }) };
+  const schema = rootOf(schemaOfOwn);
+  const flaw = flawOfName(metadata, kind) ?? flawOfContent(complete, schema);
+  const filled = storedForm(complete, schema);
+  // Without a webhook, a conversion changes only the apiVersion. What the other version does not know is dropped.
+  const converted =
+    apiVersion === stored
+      ? filled
+      : storedForm({ ...(filled as JsonObject), apiVersion: stored }, rootOf(target), { drops: true });
+  const whole = { ...(converted as JsonObject), ...(status !== undefined && { status }) };
+  return { object: whole, ...(flaw !== undefined && { flaw }) };
 }
 
-/** The schema without the fields that are not checked here. */
-function withoutOthers(schema: JsonObject): JsonObject {
-  const { properties, required, ...rest } = schema;
-  const isChecked = (name: Json | string) => !NOT_IN_SCHEMA.includes(String(name));
-  const own = Object.entries(isJsonObject(properties) ? properties : {}).filter(([name]) => isChecked(name));
+/** The schema of whole objects without their status, which the engine writes. */
+const rootOf = oncePerSchema(({ properties, required, ...rest }): JsonObject => {
+  const { status: _, ...own } = isJsonObject(properties) ? properties : {};
   return {
     ...rest,
-    properties: Object.fromEntries(own),
-    ...(Array.isArray(required) && { required: required.filter(isChecked) }),
+    properties: own,
+    ...(Array.isArray(required) && { required: required.filter((name) => name !== "status") }),
+    "x-kubernetes-embedded-resource": true,
   };
+});
+
+/** What the API server checks of an object's metadata without a schema, as far as it is often wrong. */
+function flawOfName({ name, labels }: Readonly<Record<string, Json>>, kind: string): string | undefined {
+  if (name === undefined) return "metadata.name is missing";
+  if (typeof name === "string" && !isDnsName(name))
+    return `metadata.name is ${JSON.stringify(name)}, which no ${kind} can have: write lower-case letters, digits, "-" and "."`;
+  const values = Object.entries(isJsonObject(labels) ? labels : {});
+  const [wrong] = values.find(([, value]) => typeof value === "string" && !isLabelValue(value)) ?? [];
+  return wrong === undefined ? undefined : `metadata.labels.${wrong} cannot be the value of a label`;
 }
 
-/**
- * A value with the defaults of its schema, from the outside inward, as the API server fills them in. A `null` that the schema
- * does not allow counts as missing where there is a default
- * (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting).
- */
-function withDefaults(value: Json | undefined, schema: JsonObject): Json | undefined {
-  const { properties, items, additionalProperties } = schema;
-  const given =
-    value === null && schema.nullable !== true && schema.default !== undefined ? undefined : value;
-  const filled = given === undefined ? schema.default : given;
-  if (Array.isArray(filled) && isJsonObject(items)) {
-    return filled.map((entry) => withDefaults(entry, items) ?? null);
-  }
-  if (!isRecord(filled)) return filled;
-  const fields: Record<string, Json> = { ...(filled as JsonObject) };
-  for (const [name, inner] of Object.entries(isJsonObject(properties) ? properties : {})) {
-    const field = isJsonObject(inner) ? withDefaults(fields[name], inner) : fields[name];
-    if (field !== undefined) fields[name] = field;
-  }
-  if (isJsonObject(additionalProperties)) {
-    for (const [name, field] of Object.entries(fields)) {
-      fields[name] = withDefaults(field, additionalProperties) ?? null;
-    }
-  }
-  return fields;
+function flawOfContent(object: JsonObject, schema: JsonObject): string | undefined {
+  const flaws = flawsOf(object, schema, regexOf).map((each) => {
+    const { field, complaint } = schemaFlawOf(each, "");
+    return `${field.slice(1)} ${complaint}`.trim();
+  });
+  return flaws.length > 0 ? flaws.join("; ") : undefined;
 }

@@ -1,9 +1,9 @@
-import type { CustomResourceKind } from "../runtime/definition/definition";
-import { schemaChecker } from "../runtime/definition/statusSchema";
-import { isRecord } from "../runtime/json/json";
-import { type Condition, isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
-import { ENGINE_CONDITIONS, MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
-import { LONGEST } from "../runtime/text/clean";
+import { ENGINE_CONDITIONS, LAST_APPLIED_ANNOTATION, MEMORY_FIELD } from "../runtime/base/names";
+import { type Condition, isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
+import { LONGEST } from "../runtime/base/text";
+import { fitting, schemaChecker } from "../runtime/operator/contentSchema";
+import type { CustomResourceKind, Operator } from "../runtime/operator/definition";
+import { schemaOfField } from "../runtime/operator/storedForm";
 import { checkSchema } from "./checkSchema";
 import { DNS_LABEL } from "./fields/terms";
 import type { Problems, Report } from "./problems";
@@ -63,7 +63,22 @@ export function readCustomResourceDefinition(
     return undefined;
   }
   const customResource = readKind(crd, report);
-  return customResource && { crd, customResource };
+  return customResource && { crd: withoutServersPart(crd), customResource };
+}
+
+/**
+ * A CRD without what a cluster has written into it: its status, and of its metadata everything but name, labels and annotations. An
+ * exported CRD has it, and each of its fields would keep the CRD out of another cluster.
+ */
+function withoutServersPart({ apiVersion, kind, metadata, spec }: JsonObject): JsonObject {
+  const { name, labels, annotations } = isJsonObject(metadata) ? metadata : {};
+  const { [LAST_APPLIED_ANNOTATION]: _, ...authors } = isJsonObject(annotations) ? annotations : {};
+  const isAnnotated = Object.keys(authors).length > 0;
+  return {
+    ...{ apiVersion, kind },
+    metadata: { name, ...(labels !== undefined && { labels }), ...(isAnnotated && { annotations: authors }) },
+    spec,
+  } as JsonObject;
 }
 
 /** The versions of a CRD that are objects. */
@@ -78,11 +93,30 @@ export function statusSchemaOf(version: JsonObject): JsonObject | undefined {
   return isJsonObject(schema) ? schema : undefined;
 }
 
-/** The schema of a custom resource in the version that is stored. Undefined if its CRD gives none. */
-export function storedSchemaOf({ crd, customResource }: CustomResourceDefinition): JsonObject | undefined {
-  const stored = versionsOf(crd).find(({ name }) => name === customResource.version);
-  const schema = at(stored, "schema", "openAPIV3Schema");
+/** Whether a webhook converts between the versions of a CRD. Otherwise only `apiVersion` changes. */
+export function hasWebhook(crd: JsonObject): boolean {
+  return at(crd, "spec", "conversion", "strategy") === "Webhook";
+}
+
+/** Says what a CRD needs that Argosy does not provide. Undefined if it needs nothing. */
+export function conversionNote({ name, crd, customResource: { version } }: Operator): string | undefined {
+  if (!hasWebhook(crd)) return undefined;
+  return `${name}: its CRD converts versions by a webhook, which Argosy does not provide: requests in another version than ${version} fail while nothing serves it.`;
+}
+
+/** The schema of a custom resource in one version. Undefined if its CRD gives none. */
+export function schemaOfVersion(crd: JsonObject, version: string): JsonObject | undefined {
+  const schema = at(
+    versionsOf(crd).find(({ name }) => name === version),
+    "schema",
+    "openAPIV3Schema",
+  );
   return isJsonObject(schema) ? schema : undefined;
+}
+
+/** The same in the version that is stored. */
+export function storedSchemaOf({ crd, customResource }: CustomResourceDefinition): JsonObject | undefined {
+  return schemaOfVersion(crd, customResource.version);
 }
 
 /** The schema that a CRD gives for `spec` in the version that is stored. Undefined if it gives none. */
@@ -112,7 +146,9 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   if (scope && scope !== "Namespaced" && scope !== "Cluster") {
     problem("spec.scope", `is "${scope}"`, "Write scope: Namespaced, or scope: Cluster.");
   }
-  if (group) checkGroup(group, problem);
+  // Of a protected group, the API server takes a CRD that says by whom it was approved (KEP-1111).
+  const isProtected = at(crd, "metadata", "annotations", "api-approved.kubernetes.io") === undefined;
+  if (group) checkGroup(group, isProtected, problem);
   const name = at(crd, "metadata", "name");
   if (plural && !DNS_LABEL.test(plural)) {
     problem("spec.names.plural", `is "${plural}", not a DNS label`, PLURAL_REMEDY);
@@ -133,7 +169,7 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   };
 }
 
-function checkGroup(group: string, problem: Report): void {
+function checkGroup(group: string, isProtected: boolean, problem: Report): void {
   if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/.test(group)) {
     problem(
       "spec.group",
@@ -141,8 +177,7 @@ function checkGroup(group: string, problem: Report): void {
       "Give a domain of yours, for example cache.example.com.",
     );
   }
-  // Protected by the API server unless annotated with an approval (KEP-1111).
-  if (/(^|\.)(k8s|kubernetes)\.io$/.test(group)) {
+  if (isProtected && /(^|\.)(k8s|kubernetes)\.io$/.test(group)) {
     problem(
       "spec.group",
       `is "${group}", which is reserved for Kubernetes' own kinds`,
@@ -193,70 +228,35 @@ function checkVersion(version: JsonObject, field: string, problem: Report): void
     problem(...words);
   });
   const status = statusSchemaOf(version);
-  const statusField = `${schemaField}.properties.status`;
-  if (status) checkStatusSchema(status, statusField, problem);
   // Argosy writes statuses in the stored version alone.
-  if (status && isSchema && version.storage === true) checkConditions(status, statusField, problem);
+  if (status && isSchema && version.storage === true)
+    checkStatusSchema(status, `${schemaField}.properties.status`, problem);
 }
 
-/** What would keep Argosy's own fields, {@link OWN_STATUS_FIELDS}, from being written. */
+/** What would keep Argosy's own fields from being written: `OWN_STATUS_FIELDS`. It adds those that the author's schema leaves out. */
 function checkStatusSchema(status: JsonObject, field: string, problem: Report): void {
   if (status.type !== undefined && status.type !== "object") {
     problem(`${field}.type`, `is ${show(status.type)}`, "Write type: object; conditions are added to it.");
-  }
-  if (isRecord(status.additionalProperties)) {
-    const remedy = "Name the fields in properties, or move the map into a field of the status.";
-    problem(`${field}.additionalProperties`, "leaves no room for conditions", remedy);
-  }
-  const observed = at(status, "properties", "observedGeneration", "type");
-  if (observed !== undefined && observed !== "integer" && observed !== "number") {
-    const remedy = "Leave it out, and Argosy adds it. Or write type: integer.";
-    problem(`${field}.properties.observedGeneration`, "is not of type integer", remedy);
-  }
-  const conditions = at(status, "properties", "conditions");
-  if (conditions !== undefined && !isListByType(conditions)) {
-    const remedy =
-      "Leave it out, and Argosy adds it. Or write type: array, x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type]: " +
-      "otherwise each write replaces the conditions of other controllers.";
-    problem(`${field}.properties.conditions`, "is not a list with the key type", remedy);
   }
   if (at(status, "properties", MEMORY_FIELD) !== undefined) {
     const remedy =
       "Give it another name: Argosy adds this field, and stores there what it must remember about an object.";
     problem(`${field}.properties.${MEMORY_FIELD}`, "is a reserved name", remedy);
   }
-  const required = Array.isArray(status.required) ? status.required.map(String) : [];
-  const authors = required.filter((name) => !OWN_STATUS_FIELDS.includes(name));
-  if (authors.length > 0) {
-    const remedy =
-      "Leave it out: a first failure is reported in a status that the handler has not filled yet.";
-    problem(`${field}.required`, `names ${authors.join(", ")}`, remedy);
+  const conditions = fitting(schemaOfField(status, "conditions") ?? {}, LONGEST_CONDITIONS);
+  for (const [name, written] of Object.entries({ observedGeneration: 1, conditions })) {
+    const place = schemaOfField(status, name);
+    const flaw = place && (schemaChecker(place, name)(written) ?? flawOfConditions(name, conditions));
+    if (flaw === undefined) continue;
+    const remedy = `Leave ${name} out, and Argosy adds it. Or write ${name === "conditions" ? "the schema of metav1.Condition" : "type: integer"}.`;
+    problem(`${field}.properties.${name}`, `does not take what Argosy writes: ${flaw}`, remedy);
   }
 }
 
-/** What would keep Argosy's conditions from being written into a list of the author's. */
-function checkConditions(status: JsonObject, field: string, problem: Report): void {
-  const conditions = at(status, "properties", "conditions");
-  if (!isJsonObject(conditions) || !isListByType(conditions)) return;
-  const flaw = schemaChecker(conditions, "conditions")(LONGEST_CONDITIONS);
-  if (flaw === undefined) return;
-  const remedy = "Leave conditions out, and Argosy adds the list. Or write the schema of metav1.Condition.";
-  problem(
-    `${field}.properties.conditions`,
-    `does not take the conditions that Argosy writes: ${flaw}`,
-    remedy,
-  );
-}
-
-/** Whether the entries of a list are merged by their type, and not replaced as a whole. */
-function isListByType(schema: Json): boolean {
-  const keys = at(schema, "x-kubernetes-list-map-keys");
-  return (
-    at(schema, "type") === "array" &&
-    at(schema, "x-kubernetes-list-type") === "map" &&
-    Array.isArray(keys) &&
-    keys.join() === "type"
-  );
+/** Whether a list of conditions has no place for what makes them conditions. */
+function flawOfConditions(name: string, conditions: readonly Condition[]): string | undefined {
+  const isNamed = conditions.every(({ type, status }) => type !== undefined && status !== undefined);
+  return name !== "conditions" || isNamed ? undefined : "its entries have no type or no status";
 }
 
 function at(value: Json | undefined, ...keys: string[]): Json | undefined {

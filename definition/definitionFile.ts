@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { isRecord } from "../runtime/json/json";
+import { isRecord } from "../runtime/base/json";
 import { type Locate, Problems, type Report } from "./problems";
 import { readYaml } from "./readYaml";
 
@@ -31,7 +31,7 @@ export interface WrittenDefinition {
 export function readDefinition(folder: string, problems: Problems): WrittenDefinition | undefined {
   const file = definitionFile(folder);
   checkOtherNames(folder, problems);
-  const documents = readYaml(file, FIELDS_REMEDY, problems);
+  const documents = readYaml(file, FIELDS_REMEDY, problems, { keys: "ours" });
   if (documents === undefined || problems.found) return undefined;
   const [document, another] = documents;
   if (!document) problems.in(file)("the file", "is empty", FIELDS_REMEDY);
@@ -107,5 +107,5 @@ export function overridesOf(operator: string): string {
 }
 
 function locateIn(file: string): Locate | undefined {
-  return existsSync(file) ? readYaml(file, "", new Problems())?.[0]?.locate : undefined;
+  return existsSync(file) ? readYaml(file, "", new Problems(), { keys: "ours" })?.[0]?.locate : undefined;
 }

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Operator } from "./definition";
+import type { Operator } from "../runtime/operator/definition";
 
 /** How a process of a handler is started. */
 export interface HandlerProgram {
@@ -12,7 +12,7 @@ export interface HandlerProgram {
   readonly isFunction: boolean;
 }
 
-/** Our loops around functions, one for each language, as files of `runtime/functions`. */
+/** Our loops around functions, one for each language, as files of `runtime/handler/functions`. */
 export const FUNCTION_LOOPS = { python: "function.py", javascript: "function.js" } as const;
 
 /**

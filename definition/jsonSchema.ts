@@ -1,3 +1,4 @@
+// operator.schema.json for editors; `npm run schema` writes it.
 import { z } from "zod";
 import { DEFINITION } from "./schema";
 

@@ -1,15 +1,14 @@
 import path from "node:path";
+import { isRecord } from "../runtime/base/json";
+import { pluralOf } from "../runtime/base/kinds";
+import { DEFAULT_INSTALLATION, type OperatorIdentity } from "../runtime/base/names";
 import {
   type ChildKind,
   FUNCTION_IMAGES,
   type Operator,
   WATCHED_PARTS,
   type Watch,
-} from "../runtime/definition/definition";
-import { languageOf } from "../runtime/definition/handlerProgram";
-import { isRecord } from "../runtime/json/json";
-import { pluralOf } from "../runtime/kubernetes/kinds";
-import { DEFAULT_INSTALLATION, type OperatorIdentity } from "../runtime/names";
+} from "../runtime/operator/definition";
 import { checkChildren } from "./checkChildren";
 import { checkGrants } from "./checkGrants";
 import { checkHandlerFiles } from "./checkHandlerFiles";
@@ -23,6 +22,7 @@ import { checkWatch, watchedKind } from "./checkWatch";
 import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
 import { overridesOf, readDefinition, type WrittenDefinition, withOverrides } from "./definitionFile";
 import { INSTALLATION, NAME } from "./fields/identity";
+import { languageOf } from "./handlerProgram";
 import { override } from "./overrides";
 import { Problems } from "./problems";
 import {
@@ -76,10 +76,6 @@ export function loadOperator(
   const checked = check(DEFINITION, merged, report);
   if (!checked) throw problems.toError();
   const { replicas } = given;
-  if (replicas !== undefined && checked.execution === "pod") {
-    const complaint = "has no meaning with execution: pod: each run has a pod of its own";
-    problems.at(overridesOf(name))("replicas", complaint, "Leave it out.");
-  }
   checkFormerNames(checked.formerNames, { installation, name }, report);
   const namespaces = namespacesOf(checked, overridden);
   if (checked.watch) checkWatch(checked.watch, namespaces, { installation, name }, report);
@@ -157,6 +153,7 @@ function fillDefaults(
     namespaces: definition.namespaces,
     ...(Object.keys(definition.schedules).length > 0 && { schedules: definition.schedules }),
     finalize: definition.finalize,
+    ...(definition.ask === "changed" && { ask: definition.ask }),
     resources: definition.resources,
     env: definition.env,
     secretEnv: definition.secretEnv,

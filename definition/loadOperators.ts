@@ -1,7 +1,8 @@
+// The folder of all operators; loadOperator.ts: one of them, step by step.
 import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import type { Operator } from "../runtime/definition/definition";
-import { isRecord } from "../runtime/json/json";
+import { isRecord } from "../runtime/base/json";
+import type { Operator } from "../runtime/operator/definition";
 import { checkOperators } from "./checkOperators";
 import { definitionFile, overridesOf, signOfOperator } from "./definitionFile";
 import { type LoadOptions, loadOperator } from "./loadOperator";

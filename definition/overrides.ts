@@ -1,3 +1,4 @@
+// What a stack sets instead of a definition.
 import type { OperatorDefinition, OperatorOverrides } from "./schema";
 
 /** A definition with a program's overrides applied. */

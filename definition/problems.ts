@@ -1,5 +1,5 @@
 import path from "node:path";
-import { escaped } from "../runtime/json/json";
+import { escaped } from "../runtime/base/json";
 
 /** A mistake in an operator's files, or in a program's options for operators, which its author has to correct. */
 export class OperatorError extends Error {

@@ -1,3 +1,4 @@
+// YAML with line and column, and its traps.
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import {
   type Document,
@@ -13,10 +14,10 @@ import {
   Scalar,
   visit,
 } from "yaml";
-import { flawOf, MOST_LEVELS } from "../runtime/json/flaw";
-import { isRecord, readJson } from "../runtime/json/json";
-import type { Json } from "../runtime/kubernetes/objects";
+import { flawOf, isRecord, MOST_LEVELS, readJson } from "../runtime/base/json";
+import type { Json } from "../runtime/base/objects";
 import type { Locate, Position, Problems, Report } from "./problems";
+import { readByKubectl } from "./readByKubectl";
 
 /** A document of a YAML file, as JSON. */
 export interface YamlDocument {
@@ -27,20 +28,28 @@ export interface YamlDocument {
   readonly locate: Locate;
 }
 
+/** @see readYaml */
+export interface YamlOptions {
+  readonly integers?: "exact" | "rounded";
+  readonly keys?: "ours" | "everybody's";
+}
+
 /**
- * The documents of a YAML file that are not empty.
+ * The documents of a YAML file that are not empty. A text that kubectl reads otherwise is a mistake: people move objects between
+ * files, and tools apply a CRD as well.
  *
  * @param file absolute path
  * @param missing what to do if there is no such file, in a sentence
  * @param problems gets a file that cannot be read, and mistakes in the YAML, with line and column
- * @param integers "exact": integers of 64 bits are kept as `readJson` keeps them, for objects of a cluster. @default "rounded"
+ * @param options.integers "exact": integers of 64 bits are kept as `readJson` keeps them, for objects of a cluster. @default "rounded"
+ * @param options.keys "ours": no other program reads the file's keys, so `on` may be one. @default "everybody's"
  * @returns undefined if anything was reported
  */
 export function readYaml(
   file: string,
   missing: string,
   problems: Problems,
-  integers: "exact" | "rounded" = "rounded",
+  { integers = "rounded", keys = "everybody's" }: YamlOptions = {},
 ): YamlDocument[] | undefined {
   const source = readText(file, missing, problems.in(file));
   const parsed = source === undefined ? undefined : parse(source, integers === "exact", problems.in(file));
@@ -53,12 +62,10 @@ export function readYaml(
       problems.in(file, () => flaw.position)("the file", flaw.complaint, "Correct it there or just before.");
       return undefined;
     }
-    const mergeKey = mergeKeyOf(document);
-    if (mergeKey) {
-      const place = () => positionAt(lineCounter, mergeKey.range?.[0]);
-      problems.in(file, place)("<<", "is a merge key, which YAML 1.2 does not have", "Write the fields out.");
-      return undefined;
-    }
+    const misread = misreadIn(document, keys);
+    for (const { node, text, complaint, remedy } of misread)
+      problems.in(file, () => positionAt(lineCounter, node.range?.[0]))(text, complaint, remedy);
+    if (misread.length > 0) return undefined;
     const content = contentOf(document, report);
     if (content === undefined) return undefined;
     if (content !== null) documents.push({ content, report, locate });
@@ -140,17 +147,40 @@ function flawOfYaml({ errors, warnings }: Document): { complaint: string; positi
   return { complaint: `is not YAML: ${reason}`, position: { line, column: col } };
 }
 
-/** A key that YAML 1.1 replaces by the fields of its value. Taken as a field, it would leave out all of these without a word. */
-function mergeKeyOf(document: Document): Node | undefined {
-  let found: Node | undefined;
+/** A text that some program reads otherwise. */
+interface Misread {
+  readonly node: Node;
+  readonly text: string;
+  readonly complaint: string;
+  readonly remedy: string;
+}
+
+/** The texts that other programs read otherwise. The keys at the top of a document are those of a format, not of an object. */
+function misreadIn(document: Document, keys: YamlOptions["keys"]): Misread[] {
+  const found: Misread[] = [];
   visit(document, {
-    Pair(_, { key }) {
-      if (!isScalar(key) || key.value !== "<<" || key.type !== Scalar.PLAIN) return undefined;
-      found = key;
-      return visit.BREAK;
+    Scalar(place, node, path) {
+      const { source: text = "", type } = node;
+      if (type !== Scalar.PLAIN) return;
+      const isKey = place === "key";
+      // Taken as a field, it would leave out all fields of its value without a word.
+      if (isKey && text === "<<") {
+        const complaint = "is a merge key, which YAML 1.2 does not have";
+        found.push({ node, text, complaint, remedy: "Write the fields out." });
+      }
+      const read = isKey && (keys === "ours" || path.length <= 3) ? undefined : readByKubectl(text);
+      if (read === undefined) return;
+      const complaint = `is read as ${read} by kubectl, Helm and Argo CD, and not by Argosy`;
+      found.push({ node, text, complaint, remedy: remedyFor(text, read, isKey) });
     },
   });
   return found;
+}
+
+function remedyFor(text: string, read: boolean | number, isKey: boolean): string {
+  if (isKey) return `Put it in quotes: "${text}".`;
+  const isOctal = /^0[0-7]+$/.test(text);
+  return `Write ${isOctal ? `${read} or 0o${text.slice(1)}` : read}, or put it in quotes: "${text}".`;
 }
 
 /** A document's content as JSON has it. Undefined if it has been reported why that cannot be. */

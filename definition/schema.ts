@@ -1,5 +1,6 @@
+// Every field of operator.yaml and of overrides, in zod. Begin here.
 import type { z } from "zod";
-import { complainIn, fields, flag, integer, listOf, pattern, quoted, text } from "./checks";
+import { complainIn, fields, flag, integer, listOf, oneOf, pattern, quoted, text } from "./checks";
 import { CHILD } from "./fields/children";
 import { HANDLER } from "./fields/handler";
 import { FORMER_NAME, NAME } from "./fields/identity";
@@ -9,9 +10,6 @@ import { GRANT, RULE } from "./fields/rights";
 import { SCHEDULES } from "./fields/schedules";
 import { USES } from "./fields/uses";
 import { WATCH } from "./fields/watch";
-
-/** The shortest step of cron, in seconds: a minute. */
-const SHORTEST_POD_RESYNC = 60;
 
 const IN_PROGRAM = [
   "is not a field of a definition",
@@ -70,6 +68,13 @@ export const DEFINITION = fields(
     finalize: flag("Leave it out for false.")
       .default(false)
       .describe("Whether the handler is asked to clean up before an object is removed. Default: false."),
+    ask: oneOf(["always", "changed"], "Leave it out for always.")
+      .default("always")
+      .describe(
+        "changed: the handler promises that its answer follows from the request alone, not from the clock or anything " +
+          "outside, and is not asked in a resync or after a restart if nothing in the request has changed. argosy test " +
+          "checks the promise. With execution: pod it has no effect. Default: always.",
+      ),
     rules: listOf(RULE, "List RBAC rules, or leave it out.")
       .default([])
       .describe(
@@ -100,7 +105,7 @@ export const DEFINITION = fields(
   { guards: IN_PROGRAM },
 ).superRefine((definition, context) => {
   const complain = complainIn(context);
-  const { handler, image, env, secretEnv, execution } = definition;
+  const { handler, image, env, secretEnv, execution, ask, rules } = definition;
   checkSubject(definition, complain);
   for (const name of Object.keys(env)) {
     if (!Object.hasOwn(secretEnv, name)) continue;
@@ -110,6 +115,14 @@ export const DEFINITION = fields(
     complain(["image"], "is for a function", "Give the image in handler, together with command.");
   }
   if (execution === "pod") checkPod(definition, complain);
+  if (ask === "changed" && rules.length > 0) {
+    const complaint = "is changed, but a handler with rules asks the API server itself";
+    complain(
+      ["ask"],
+      complaint,
+      "Leave ask out, or let uses give the objects to the handler, without rules.",
+    );
+  }
 });
 
 /** The content of an operator.yaml, as an author writes it. */
@@ -134,7 +147,9 @@ export const OVERRIDES = fields(
     secretEnv: OVERRIDABLE.secretEnv.optional(),
     files: OVERRIDABLE.files.optional(),
     record: OVERRIDABLE.record.optional(),
-    replicas: integer(1, 5, "One leads, the others stand by: give 1 or 2.").optional(),
+    replicas: integer(1, 5, "One leads, the others stand by: give 1 or 2.")
+      .optional()
+      .describe("The number of runners of this operator, 1 to 5. One leads, the others stand by."),
   },
   "Write, for example, { replicas: 1, env: { LOG_LEVEL: debug } }.",
   Object.fromEntries(
@@ -149,6 +164,7 @@ export const OVERRIDES = fields(
       "formerNames",
       "schedules",
       "finalize",
+      "ask",
       "rules",
       "grants",
       "on",
@@ -202,12 +218,10 @@ function checkSubject(
 function checkPod(
   {
     record,
-    resyncSeconds,
     env,
     handler,
   }: {
     readonly record?: string | undefined;
-    readonly resyncSeconds: number;
     readonly env: Readonly<Record<string, string>>;
     readonly handler: string | { readonly command: readonly string[] };
   },
@@ -217,14 +231,6 @@ function checkPod(
   const because = ["execution"];
   if (record !== undefined) {
     complain(["record"], `has no meaning ${inPod}: every run is a Workflow`, "Leave it out.", because);
-  }
-  if (resyncSeconds < SHORTEST_POD_RESYNC) {
-    complain(
-      ["resyncSeconds"],
-      `is ${resyncSeconds}, less than a minute, which is the shortest step of a CronWorkflow`,
-      `Give at least ${SHORTEST_POD_RESYNC}, or leave out execution: pod.`,
-      because,
-    );
   }
   const words = typeof handler === "string" ? [] : handler.command;
   const texts = [

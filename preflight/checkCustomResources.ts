@@ -1,3 +1,4 @@
+// Are their CRDs free, or this program's, or to be taken over?
 import { identityOf, OPERATOR_LABEL, type OperatorIdentity } from "../runtime/program";
 import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
 import { ifGoing, ifRenamed, ifUnmarked, makerOf } from "./makers";
@@ -50,7 +51,7 @@ async function checkCustomResource(
     problems: [
       `${complaint}${maker === undefined ? "" : `, from the stack ${maker}`}. ${way} Otherwise: a kind has one operator in a ` +
         "cluster. Give this operator another kind, or let it take over the CRD with all its objects: " +
-        "https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#take-over-an-existing-crd",
+        "https://github.com/argosy-dev/argosy/blob/main/docs/tasks/take-over.md#an-existing-crd",
     ],
   };
 }
@@ -60,8 +61,8 @@ function ifTaken({ name }: OperatorIdentity, crd: string, maker: string | undefi
   if (maker === undefined) return NOTHING;
   const warning =
     `the operator ${name} takes over the CRD ${crd}, with all its objects, from the stack ${maker}. If that stack still has the ` +
-    "operator, both work on these objects, and each of the stacks deletes them with its operator: remove the annotation " +
-    "pulumi.com/patchForce from the CRD, and give this operator another kind.";
+    "operator, both work on these objects: remove the annotation pulumi.com/patchForce from the CRD, and give this operator " +
+    "another kind.";
   return { problems: [], warnings: [warning] };
 }
 

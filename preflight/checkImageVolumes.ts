@@ -1,3 +1,4 @@
+// Does the cluster have image volumes, if an operator's files are an image?
 import { type Findings, type Look, NOTHING } from "./lookInCluster";
 
 /** Why a cluster must have image volumes. */

@@ -1,3 +1,4 @@
+// Is the installation's name free?
 import { type Findings, type Look, NOTHING } from "./lookInCluster";
 import { ifRenamed, makerOf } from "./makers";
 

@@ -1,3 +1,4 @@
+// Are the namespaces there that the operators name?
 import { type Findings, type Look, NOTHING } from "./lookInCluster";
 
 /** A namespace in which a component makes objects, and which it does not create. */

@@ -1,3 +1,4 @@
+// Are the operators' names free on the platform?
 import { identityOf, OPERATOR_LABEL, type OperatorIdentity } from "../runtime/program";
 import { type Findings, type Look, NOTHING, together } from "./lookInCluster";
 import { makerOf } from "./makers";

@@ -1,6 +1,6 @@
+// Does the Argo to be shared exist, and none where one is to be installed?
 import { checkAdoptedController } from "./checkAdoptedController";
 import { checkImageVolumes } from "./checkImageVolumes";
-import type { ExpectedProgram } from "./checkLosses";
 import { checkNamespaces, type NeededNamespace } from "./checkNamespaces";
 import { checkRestrictions } from "./checkRestrictions";
 import { HALVES, type Half } from "./halves";
@@ -19,11 +19,17 @@ const INITLESS_PODS = {
   remedy: "Leave initlessPods out",
 } as const;
 
+const IF_OURS = " If this program installs it, name it in the option dependsOn of this component.";
+
 /** Who installs a half of Argo, as `ArgoPlatform` has it. */
 type Mode = "install" | "share" | "adopt" | "none";
 
 /** The parts of a platform about which the cluster is asked. */
-export interface ExpectedPlatform extends ExpectedProgram {
+export interface ExpectedPlatform {
+  /** The program that creates it, as "organization/project/stack". */
+  readonly program: string;
+  /** The halves of Argo that may still come: from another component of the program, or from what the platform comes after. */
+  readonly coming: readonly Half["argument"][];
   readonly argoEvents: Mode;
   readonly argoWorkflows: Mode;
   /** The namespaces that it creates. */
@@ -65,7 +71,7 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
 
 async function checkHalf(
   { argument, title, crd }: Half,
-  { [argument]: mode, program, makes }: ExpectedPlatform,
+  { [argument]: mode, program, coming }: ExpectedPlatform,
   look: Look,
 ): Promise<Findings> {
   const found = mode === "none" ? undefined : await look.crd(crd);
@@ -81,11 +87,11 @@ async function checkHalf(
     return { problems: [`${complaint} already in the cluster (${crd}${origin}). ${remedy}`] };
   }
   const isThere = found !== "absent" && !isGoing(found);
-  if (isThere || (await makes({ kind: "CustomResourceDefinition", metadata: { name: crd } }))) return NOTHING;
+  if (isThere || coming.includes(argument)) return NOTHING;
   const state = found === "absent" ? `not in the cluster (no ${crd})` : `being deleted (${crd})`;
   return {
     problems: [
-      `${complaint} ${state}. Set ${argument} to "install" (for Operators: platform: { ${argument}: "install" }), or install ${title} first.`,
+      `${complaint} ${state}. Set ${argument} to "install" (for Operators: platform: { ${argument}: "install" }), or install ${title} first.${IF_OURS}`,
     ],
   };
 }
@@ -97,7 +103,7 @@ async function checkNamespace(name: string, { program }: ExpectedPlatform, look:
   if (isGoing(found)) {
     const problem =
       `the namespace ${name} is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: ` +
-      "https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#if-somebody-deleted-the-controllers-first";
+      "https://github.com/argosy-dev/argosy/blob/main/docs/tasks/uninstall.md#if-the-controllers-were-deleted-first";
     return { problems: [problem] };
   }
   if (makerOf(found) === program) return NOTHING;
@@ -115,13 +121,13 @@ async function checkMonitoring(
   look: Look,
 ): Promise<Findings> {
   if ((await look.crd(crd)) !== "absent") return NOTHING;
-  const problem = `monitoring asks for ${option}, but the cluster has no ${kind} (no ${crd}). Install the Prometheus Operator first, or leave ${option} out.`;
+  const problem = `monitoring asks for ${option}, but the cluster has no ${kind} (no ${crd}). Install the Prometheus Operator first, or leave ${option} out.${IF_OURS}`;
   return { problems: [problem] };
 }
 
 /**
  * Without the Secret of the archive the Workflow controller and argo-server do not start, and Pulumi would wait for them
- * for ten minutes.
+ * for ten minutes. This is only a warning, since the program may create the Secret after the namespace.
  */
 async function checkArchive(
   look: Look,
@@ -129,10 +135,9 @@ async function checkArchive(
 ): Promise<Findings> {
   const isThere = archive && (await look.hasSecret(controllerNamespace, archive.secret));
   if (!archive || isThere !== false) return NOTHING;
-  return {
-    problems: [
-      `archive names the Secret "${archive.secret}", which is not in ${controllerNamespace}. Create it there, with the ` +
-        `keys username and password. If the namespace does not exist yet, deploy without the archive first.`,
-    ],
-  };
+  const warning =
+    `archive names the Secret "${archive.secret}", which is not in ${controllerNamespace}. The Workflow controller does not start ` +
+    "without it. Create it there, with the keys username and password: " +
+    "https://github.com/argosy-dev/argosy/blob/main/docs/configuration.md#secrets says how, in the same program too.";
+  return { problems: [], warnings: [warning] };
 }

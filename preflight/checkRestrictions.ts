@@ -1,3 +1,4 @@
+// Does an Argo that this program does not install accept every Workflow?
 import type { Findings, Look } from "./lookInCluster";
 
 /**

@@ -1,3 +1,4 @@
+// The questions, each with a time limit.
 import { setTimeout as pause } from "node:timers/promises";
 import {
   ApiUnreachableError,
@@ -7,6 +8,7 @@ import {
   KubernetesClient,
   type KubernetesObject,
   type ObjectName,
+  OPERATOR_LABEL,
   type Resource,
 } from "../runtime/program";
 import {
@@ -14,7 +16,6 @@ import {
   type ControllerConfiguration,
   readControllerConfiguration,
 } from "./controllerConfiguration";
-import { HALVES } from "./halves";
 import { connectionFromKubeconfig } from "./kubeconfig";
 
 /** How to reach a cluster, in the form of Pulumi's Kubernetes provider. */
@@ -65,13 +66,10 @@ export interface Look {
   serviceAccount(namespace: string, name: string): Promise<Found>;
   /** The ClusterRole of this name. */
   clusterRole(name: string): Promise<Found>;
-  /** All namespaces, without their content. */
-  namespaces(): Promise<readonly KubernetesObject[] | undefined>;
-  /**
-   * The CRDs of Argo that Argosy's platforms have installed, without their content. If the account may not list CRDs, one CRD
-   * of each half of Argo instead, no matter who installed it.
-   */
-  argoDefinitions(): Promise<readonly KubernetesObject[] | undefined>;
+  /** The CRDs of operators of Argosy. */
+  operatorDefinitions(): Promise<readonly KubernetesObject[] | undefined>;
+  /** How many objects of a kind there are in all namespaces. */
+  countOf(kind: Resource): Promise<number | undefined>;
   /** Whether there is a Secret of this name. Its content is not requested. */
   hasSecret(namespace: string, name: string): Promise<boolean | undefined>;
   /** Whether its API server keeps volumes of images. Nothing is written. */
@@ -95,21 +93,21 @@ export interface LookOptions {
 
 /**
  * Lets a function look into a cluster. The result is empty if the cluster is not known or cannot be reached.
- * @param find called with the look, and with the address of the API server. The address is undefined if there is no connection
+ * @param find called with the look
  */
 export async function lookInCluster<T>(
   connection: Connection | undefined,
-  find: (look: Look, server: string | undefined) => Promise<T>,
+  find: (look: Look) => Promise<T>,
   { patienceMs = PATIENCE_MS, onNoConnection = () => {} }: LookOptions = {},
 ): Promise<T> {
   const { kubeconfig, context, cluster } = connection ?? {};
   const found =
     connection && (await connectionFromKubeconfig(kubeconfig, context, cluster).catch(onNoConnection));
-  if (!found) return find(BLIND, undefined);
+  if (!found) return find(BLIND);
   const client = new KubernetesClient(found);
   const look = lookBy((question) => patiently(() => question(client), patienceMs));
   try {
-    return await find(look, found.server);
+    return await find(look);
   } finally {
     client.close();
   }
@@ -125,8 +123,9 @@ function lookBy(ask: Ask): Look {
     serviceAccount: (namespace, name) =>
       ask((client) => objectOf(client, SERVICE_ACCOUNTS, { namespace, name })),
     clusterRole: (name) => ask((client) => objectOf(client, CLUSTER_ROLES, { name })),
-    namespaces: () => ask((client) => client.listAll(NAMESPACES, { metadataOnly: true })),
-    argoDefinitions: () => ask(argoDefinitions),
+    operatorDefinitions: () =>
+      ask((client) => client.listAll(DEFINITIONS, { labelSelector: OPERATOR_LABEL })),
+    countOf: (kind) => ask((client) => client.count(kind, { metadataOnly: true })),
     hasSecret: (namespace, name) => ask((client) => hasSecret(client, namespace, name)),
     keepsImageVolumes: () => ask(keepsImageVolumes),
     workflowControllers: () => ask(workflowControllers),
@@ -167,19 +166,6 @@ const CONFIG_MAPS = builtIn("v1", "ConfigMap");
 const POD_TEMPLATES = builtIn("v1", "PodTemplate");
 const CLUSTER_ROLES = builtIn("rbac.authorization.k8s.io/v1", "ClusterRole");
 const DEFINITIONS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-
-/** The labels of Argo's CRDs that Argosy installs. A program may give its namespaces other labels. */
-const INSTALLED = "app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component=definitions";
-
-async function argoDefinitions(client: KubernetesClient): Promise<readonly KubernetesObject[]> {
-  try {
-    return await client.listAll(DEFINITIONS, { metadataOnly: true, labelSelector: INSTALLED });
-  } catch (error) {
-    if (!isApiError(error, 403)) throw error;
-    const read = await Promise.all(HALVES.map(({ crd }) => objectOf(client, DEFINITIONS, { name: crd })));
-    return read.filter((found) => found !== "absent");
-  }
-}
 
 async function hasSecret(client: KubernetesClient, namespace: string, name: string): Promise<boolean> {
   const secrets = await client.listAll(SECRETS, { namespace, metadataOnly: true });

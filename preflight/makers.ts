@@ -1,5 +1,9 @@
+// Which program made an object, and what to do if that is this one under another name.
 import { type KubernetesObject, type ObjectMeta, PROGRAM_ANNOTATION } from "../runtime/program";
 import { type Findings, NOTHING } from "./lookInCluster";
+
+/** On an object that stays in the cluster if it leaves the program: with which field manager Pulumi writes it, always the same. */
+export const KEPT = "pulumi.com/patchFieldManager";
 
 /** An object of which a cluster can have only one, and which Argosy marks with the program that made it. */
 export interface Marked {
@@ -58,15 +62,7 @@ export function notOurs(
   if (maker !== undefined)
     return { origin: `, from the stack ${maker}`, way: ifRenamed(maker, object, program) };
   const way =
-    `If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate ${object} ` +
-    `${PROGRAM_ANNOTATION}=${program}, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true.`;
+    `If this stack should own it: run kubectl annotate ${object} ` +
+    `${PROGRAM_ANNOTATION}=${program}, and then pulumi up with data "keep".`;
   return { origin: "", way };
-}
-
-/**
- * How objects are given up, so that this program may delete them.
- * @param objects their kind, and a name or a selector, as kubectl takes them
- */
-export function ifGivenUp(objects: string): string {
-  return `kubectl annotate ${objects} ${PROGRAM_ANNOTATION}-`;
 }

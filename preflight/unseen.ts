@@ -1,3 +1,4 @@
+// The one place that says what an unknown answer means.
 import type { Look } from "./lookInCluster";
 
 /** What each question is about, in words. */
@@ -6,8 +7,8 @@ const SUBJECTS: { readonly [Question in keyof Look]: (...args: Parameters<Look[Q
   namespace: (name) => `the namespace ${name}`,
   serviceAccount: (namespace, name) => `the service account ${name} in ${namespace}`,
   clusterRole: (name) => `the ClusterRole ${name}`,
-  namespaces: () => "the namespaces that this stack created",
-  argoDefinitions: () => "the CRDs of Argo that this stack created",
+  operatorDefinitions: () => "the CRDs of operators that are no longer in the program",
+  countOf: ({ kind }) => `the objects of the kind ${kind}`,
   hasSecret: (namespace, name) => `the Secret ${name} in ${namespace}`,
   keepsImageVolumes: () => "whether there are image volumes",
   workflowControllers: () => "the configuration of Workflow controllers",

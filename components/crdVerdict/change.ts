@@ -51,7 +51,7 @@ export function inStatus({ path }: Place): boolean {
  * @param refused - the values that are refused from now on: "a smaller value"
  */
 export function tightened(place: Place, change: ChangeKind, what: string, refused: string): CrdChange {
-  const stored = `stored objects with ${refused} are refused at their next write`;
+  const stored = `stored objects with ${refused} are refused at the next write that changes the value`;
   return breaking(
     place,
     change,

@@ -1,7 +1,8 @@
+import { hasWebhook } from "../../definition/customResourceDefinition";
 import type { JsonObject } from "../../runtime/program";
 import { breaking, type ChangeKind, type CrdChange } from "./change";
 import { compareSchemas } from "./compareSchemas";
-import { hasWebhook, rootSchemaOf, storageVersionOf, versionsByName } from "./versions";
+import { rootSchemaOf, storageVersionOf, versionsByName } from "./versions";
 
 /** Versions, and another one that drops what they keep. */
 interface Versions {

@@ -98,7 +98,7 @@ function compareFields(before: Schema, after: Schema, place: Place): CrdChange[]
     ...comparableFields(before, after).flatMap((name) => {
       const field = { ...place, path: fieldPath(place, name) };
       const [old, now] = [fieldSchema(before, name), fieldSchema(after, name)];
-      if (old && !now) return [fieldRemoved(field)];
+      if (old && !now) return [fieldRemoved(field, newNameOf(old, before, after))];
       if (now && !old && !told.has(field.path)) {
         return [
           safe(field, "field-added", "The field is new: no stored object has it, and no client sends it."),
@@ -112,8 +112,20 @@ function compareFields(before: Schema, after: Schema, place: Place): CrdChange[]
   ];
 }
 
+/** The only new field of the type that a removed one had. */
+function newNameOf(removed: Schema, before: Schema, after: Schema): string | undefined {
+  const added = comparableFields(before, after).filter((name) => {
+    const [old, now] = [fieldSchema(before, name), fieldSchema(after, name)];
+    return !old && now && isDeepStrictEqual(typesOf(now), typesOf(removed));
+  });
+  return added.length === 1 ? added[0] : undefined;
+}
+
+/** How to rename a field without a loss. */
+const RENAMING = "https://github.com/argosy-dev/argosy/blob/main/docs/tasks/rename-a-field.md";
+
 /** The field is pruned on every read and every write, whatever etcd still has of it. */
-function fieldRemoved(field: Place): CrdChange {
+function fieldRemoved(field: Place, newName: string | undefined): CrdChange {
   const who = inStatus(field)
     ? "clients that read it find nothing, what the operator writes to it is dropped"
     : "what clients send in it is dropped or refused";
@@ -121,7 +133,9 @@ function fieldRemoved(field: Place): CrdChange {
   return breaking(
     field,
     "field-removed",
-    `${what}; keep it, and say in its description that it is not used.`,
+    newName === undefined
+      ? `${what}; keep it, and say in its description that it is not used.`
+      : `${what}; if its new name is ${newName}, keep both until every object has the new one: ${RENAMING}.`,
   );
 }
 

@@ -1,16 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import { hasWebhook } from "../../definition/customResourceDefinition";
 import type { JsonObject } from "../../runtime/program";
 import { objectIn } from "../manifests/customResourceDefinition";
 import { anyBreaks, breaking, type CrdChange, safe } from "./change";
 import { compareSchemas } from "./compareSchemas";
-import {
-  conversionOf,
-  hasWebhook,
-  rootSchemaOf,
-  storageVersionOf,
-  versionPlace,
-  versionsByName,
-} from "./versions";
+import { conversionOf, rootSchemaOf, storageVersionOf, versionPlace, versionsByName } from "./versions";
 
 /** Compares in which version objects are stored, and what converts between the versions. */
 export function compareStorage(before: JsonObject, after: JsonObject): CrdChange[] {

@@ -67,7 +67,14 @@ function compareEnums(
       : [];
   }
   if (before === undefined) {
-    return [tightened(place, "enum-added", `Only ${showAll(after)} are allowed now`, "another value")];
+    return [
+      tightened(
+        place,
+        "enum-added",
+        `Only ${showAll(after)} ${after.length > 1 ? "are" : "is"} allowed now`,
+        "another value",
+      ),
+    ];
   }
   const missing = (from: readonly Json[], values: readonly Json[]) =>
     values.filter((value) => !from.some((other) => isDeepStrictEqual(value, other)));

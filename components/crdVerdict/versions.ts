@@ -14,11 +14,6 @@ export function conversionOf(crd: JsonObject): JsonObject {
   return objectIn(objectIn(crd, "spec"), "conversion");
 }
 
-/** Whether a webhook converts between the versions. Otherwise only `apiVersion` changes. */
-export function hasWebhook(crd: JsonObject): boolean {
-  return conversionOf(crd).strategy === "Webhook";
-}
-
 /** The versions of a CRD by their names. */
 export function versionsByName(crd: JsonObject): Map<string, JsonObject> {
   return new Map(versionsOf(crd).map((version) => [String(version.name), version]));

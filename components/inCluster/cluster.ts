@@ -1,39 +1,40 @@
+// Which cluster a component is deployed to; checkInCluster.ts asks it before anything is registered.
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Connection } from "../preflight/lookInCluster";
-import type { ClusterArgs } from "./arguments";
-import { isInput } from "./inputs";
-import { parentIn } from "./register";
-import { onceForEachRun } from "./thisRun";
+import type { Connection } from "../../preflight/lookInCluster";
+import type { ClusterArgs } from "../arguments/arguments";
+import { isInput } from "../arguments/inputs";
+import { parentIn } from "../register";
+import { type KnownCluster, thisRun } from "./thisRun";
 
 /** The cluster that a component is deployed to. */
 export interface Cluster {
   /** The provider that makes the component's objects. Undefined for Pulumi's default one. */
   readonly provider: pulumi.ProviderResource | undefined;
-  /** The same for two components if it is certain that their cluster is the same. */
-  readonly identity: unknown;
+  /** The same object for two components if it is certain that their cluster is the same. */
+  readonly known: KnownCluster;
   /** The cluster in which checks look. Undefined if the program does not say where it is, as with an explicit provider alone. */
   readonly connection: Promise<Connection | undefined>;
 }
 
 /**
- * The cluster of a component, and the options with which the component is to be registered.
+ * Chooses the cluster of a component, and creates a provider if the component has `cluster` alone. Returns the options with which the
+ * component is to be registered as well.
  *
- * - With `cluster` alone, a provider for that cluster is made.
  * - With an explicit provider, of the component or of its parent, that provider is used. A provider does not say where its
  *   cluster is, so the checks look into the cluster that `cluster` names, or into none.
  * - Otherwise it is the cluster of Pulumi's default provider: from its configuration, or else from the kubeconfig of the person
  *   who runs the program. If this provider writes YAML into a directory, the checks look into none.
  */
-export function clusterOf(
+export function provideCluster(
   name: string,
   args: ClusterArgs | undefined,
   opts: pulumi.ComponentResourceOptions,
 ): { readonly cluster: Cluster; readonly options: pulumi.ComponentResourceOptions } {
   const given = providerIn(opts);
   if (given) {
-    const identity = identities().get(given) ?? given;
-    return { cluster: { provider: given, identity, connection: connectionTo(args) }, options: opts };
+    const known = knownCluster([given], given);
+    return { cluster: { provider: given, known, connection: connectionTo(args) }, options: opts };
   }
   if (args) {
     const provider = new k8s.Provider(
@@ -42,13 +43,12 @@ export function clusterOf(
       { ...parentIn(opts), aliases: providerAliases(name, opts) },
     );
     const options = { ...opts, providers: { ...providersIn(opts), kubernetes: provider } };
-    const identity = identityOf(args);
-    identities().set(provider, identity);
-    return { cluster: { provider, identity, connection: connectionTo(args) }, options };
+    const known = knownCluster(valuesOf(args), provider);
+    return { cluster: { provider, known, connection: connectionTo(args) }, options };
   }
   const cluster = {
     provider: undefined,
-    identity: "default",
+    known: knownCluster([]),
     connection: Promise.resolve(defaultConnection()),
   };
   return { cluster, options: opts };
@@ -65,26 +65,25 @@ function defaultConnection(): Connection | undefined {
   };
 }
 
-/** The identities of clusters for which a provider was made. A component's parts are given the provider alone. */
-const identities = onceForEachRun("identities", () => new WeakMap<pulumi.ProviderResource, string>());
-
-/**
- * The same for the same identifier, or else for the same values. Two Outputs may have the same value, but only the same Output
- * certainly has.
- */
-function identityOf({ kubeconfig, context, clusterIdentifier }: ClusterArgs): string {
-  const values = clusterIdentifier === undefined ? [kubeconfig, context] : [clusterIdentifier];
-  return JSON.stringify(values.map((value) => (isInput(value) ? [numberOf(value)] : value)));
+/** The cluster of the program that has this provider, or else these values. */
+function knownCluster(values: readonly unknown[], provider?: pulumi.ProviderResource): KnownCluster {
+  const { clusters } = thisRun();
+  // Two Outputs may have the same value, but only the same Output certainly has.
+  const isSame = (each: KnownCluster) =>
+    each.values.length === values.length && each.values.every((value, index) => value === values[index]);
+  const known = clusters.find((each) => (provider && each.providers.has(provider)) || isSame(each)) ?? {
+    values,
+    providers: new Set(),
+    claims: new Map(),
+  };
+  if (!clusters.includes(known)) clusters.push(known);
+  if (provider) known.providers.add(provider);
+  return known;
 }
 
-/** The numbers of a program's Outputs. */
-const numbers = onceForEachRun("numbers", () => new Map<object, number>());
-
-function numberOf(value: object): number {
-  const known = numbers();
-  const number = known.get(value) ?? known.size + 1;
-  known.set(value, number);
-  return number;
+/** The values that name a cluster. */
+function valuesOf({ kubeconfig, context, clusterIdentifier }: ClusterArgs): readonly unknown[] {
+  return clusterIdentifier === undefined ? [kubeconfig, context] : [clusterIdentifier];
 }
 
 const KUBERNETES = "kubernetes";

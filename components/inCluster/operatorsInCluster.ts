@@ -1,24 +1,28 @@
-import { definitionFile, overridesOf } from "../definition/definitionFile";
-import { displayPath } from "../definition/problems";
-import { checkCustomResources, type ExpectedCustomResource } from "../preflight/checkCustomResources";
-import { checkImageVolumes, type ImageVolumesNeed } from "../preflight/checkImageVolumes";
-import { checkInstallation } from "../preflight/checkInstallation";
-import { checkNamespaces, type NeededNamespace } from "../preflight/checkNamespaces";
-import { checkOperatorNames } from "../preflight/checkOperatorNames";
-import { together } from "../preflight/lookInCluster";
-import type { Operator } from "../runtime/program";
+// What must hold in the cluster first.
+import { definitionFile, overridesOf } from "../../definition/definitionFile";
+import { displayPath } from "../../definition/problems";
+import { checkCustomResources, type ExpectedCustomResource } from "../../preflight/checkCustomResources";
+import { checkImageVolumes, type ImageVolumesNeed } from "../../preflight/checkImageVolumes";
+import { checkInstallation } from "../../preflight/checkInstallation";
+import { checkLeftDefinitions } from "../../preflight/checkLeftDefinitions";
+import { checkNamespaces, type NeededNamespace } from "../../preflight/checkNamespaces";
+import { checkOperatorNames } from "../../preflight/checkOperatorNames";
+import { together } from "../../preflight/lookInCluster";
+import type { Operator } from "../../runtime/program";
+import { installationNameOf } from "../manifests/installation";
+import { isTakenBack } from "../manifests/metadata";
+import { runnerNameOf } from "../manifests/names";
+import { namespacesFor } from "../manifests/outside/options";
+import { crdsOf, type OperatorsManifests } from "../operatorsManifests";
+import type { OperatorsPlan } from "../operatorsPlan";
 import { checkInCluster } from "./checkInCluster";
+import { claimant, crdKey } from "./claims";
 import type { Cluster } from "./cluster";
-import { installationNameOf } from "./manifests/installation";
-import { isTakenBack } from "./manifests/metadata";
-import { runnerNameOf } from "./manifests/names";
-import { namespacesFor } from "./manifests/outside/options";
-import { crdsOf, type OperatorsManifests } from "./operatorsManifests";
-import type { OperatorsPlan } from "./operatorsPlan";
 
 /**
  * Checks that no other program has an installation of this name in the cluster, an operator of one of these names on the platform, or
- * one of these CRDs, and that the cluster has everything that the operators need.
+ * one of these CRDs, and that the cluster has everything that the operators need. Tells what becomes of the CRDs of operators that are
+ * no longer in the program.
  */
 export function checkOperatorsInCluster(
   plan: OperatorsPlan,
@@ -26,19 +30,22 @@ export function checkOperatorsInCluster(
   cluster: Cluster,
   isAfterOthers: boolean,
 ): Promise<void> {
-  const { component, installation, operators, platform } = plan;
+  const { component, installation, operators, platform, data } = plan;
   const { namespace } = platform;
   const accounts = { namespace, accountOf: runnerNameOf };
   // The platform creates its own namespace, or checks it. What the operators come after may create the others.
   const needed = isAfterOthers
     ? []
     : operators.flatMap(namespacesOf).filter((each) => each.namespace !== namespace);
-  return checkInCluster(component, cluster, async (look, { program }) =>
+  const own = crdsOf(sets).map(({ crd }) => crd.metadata.name);
+  const has = (crd: string) => own.includes(crd) || claimant(cluster, crdKey(crd)) !== undefined;
+  return checkInCluster(component, cluster, async (look, program) =>
     together(
       await Promise.all([
         checkInstallation(look, { installation, clusterRole: installationNameOf(installation), program }),
         checkOperatorNames(look, { operators, program, ...accounts, clusterRoleOf: installationNameOf }),
         checkCustomResources(look, { customResources: customResourcesOf(sets), program, ...accounts }),
+        checkLeftDefinitions(look, { installation, program, operators, has, keeps: data === "keep" }),
         checkNamespaces(look, needed),
         checkImageVolumes(look, imageVolumesNeed(operators)),
       ]),

@@ -74,7 +74,8 @@ const PRINTER_COLUMNS: readonly { name: string; type: string; jsonPath: string }
  * The CustomResourceDefinition to install: the author's, with the additions that an operator needs in every version: the status
  * subresource, `status.observedGeneration`, `status.conditions`, `status.argosy` and the columns Ready, Reason and Age. The
  * author's own fields stay as they are. If the author gives no schema for status, unknown fields of it are preserved, because the
- * API server would silently drop them.
+ * API server would silently drop them. No field of the status is required in the cluster: what the engine remembers of an object, and
+ * a first failure, must be written before the handler has answered. Its answers are checked against the author's own schema.
  */
 export function buildCustomResourceDefinition({ crd, customResource }: Operator): Manifest {
   const copy = structuredClone(crd);
@@ -110,7 +111,7 @@ function complete(version: JsonObject): JsonObject {
 }
 
 function completeStatus(authors: JsonObject | undefined): JsonObject {
-  const status = authors ?? { "x-kubernetes-preserve-unknown-fields": true };
+  const { required: _, ...status } = authors ?? { "x-kubernetes-preserve-unknown-fields": true };
   return {
     type: "object",
     ...status,

@@ -1,4 +1,6 @@
+// Every image and version.
 import { FUNCTION_IMAGES, type Operator } from "../../runtime/program";
+import { hasPlaceholder } from "./placeholder";
 import type { PodPlacement } from "./pods";
 
 /** One container image, pinned. */
@@ -20,7 +22,7 @@ export const IMAGES = {
   eventBus: { repository: "docker.io/library/nats", tag: "2.10.29" },
   eventBusReloader: { repository: "docker.io/natsio/nats-server-config-reloader", tag: "0.14.0" },
   eventBusMetrics: { repository: "docker.io/natsio/prometheus-nats-exporter", tag: "0.14.0" },
-  /** Runs Argosy's engine, which comes from a ConfigMap: in runners, runs, resyncs, the keeper and the intake. */
+  /** Runs Argosy's engine, which comes from a ConfigMap: in runners, runs, the keeper and the intake. */
   engine: { repository: "docker.io/library/node", tag: "22.20.0-alpine3.22" },
   /** Statically linked, because its shell must run in every image that an author chooses. */
   handlerShell: { repository: "docker.io/library/busybox", tag: "1.37.0-musl" },
@@ -34,11 +36,7 @@ const FUNCTION_LANGUAGES = Object.keys(FUNCTION_IMAGES) as (keyof typeof FUNCTIO
 /** Which images the pods use. */
 export interface ImageOptions {
   readonly placement: Pick<PodPlacement, "registry">;
-  /**
-   * Other images, by name. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin its version. `python`
-   * and `javascript` are the images of functions whose definition names no image.
-   * @default {@link IMAGES}
-   */
+  /** @default {@link IMAGES} */
   readonly images?: Readonly<Partial<Record<ImageName, string>>>;
 }
 
@@ -90,7 +88,8 @@ export function imageReference({ repository, tag }: Image): string {
  * "mirror.example.com/hub/library/python:3.13-slim". Without a mirror it stays as it is.
  */
 function mirrored(reference: string, registry: string | undefined): string {
-  if (registry === undefined) return reference;
+  // An image that is known later was made in the program: it is in no mirror.
+  if (registry === undefined || hasPlaceholder(reference)) return reference;
   const [first = "", ...rest] = reference.split("/");
   // As the container runtimes read it: a first part with a dot or a port, or "localhost", is a registry.
   const hasRegistry = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");

@@ -39,8 +39,8 @@ export function awaited(...conditions: readonly string[]): Record<string, string
 export const TAKEN_BACK = { "pulumi.com/patchForce": "true" } as const;
 
 /** Whether a manifest takes fields from whoever owns them. */
-export function isTakenBack({ metadata: { annotations = {} } }: Manifest): boolean {
-  return Object.entries(TAKEN_BACK).every(([name, value]) => annotations[name] === value);
+export function isTakenBack({ metadata: { annotations } }: Manifest): boolean {
+  return Object.entries(TAKEN_BACK).every(([name, value]) => annotations?.[name] === value);
 }
 
 /**

@@ -5,9 +5,9 @@ export function runnerNameOf(operator: string): string {
   return `${operator}-runner`;
 }
 
-/** Name of the resync in the form "pod", which looks for objects that need a run: CronWorkflow, WorkflowTemplate, account. */
-export function resyncNameOf(operator: string): string {
-  return `${operator}-resync`;
+/** Name of the service account of an operator's runs, if these have pods of their own. */
+export function runAccountOf(operator: string): string {
+  return `${operator}-run`;
 }
 
 /** Name of the ConfigMap that says how many runs of an operator have a pod at once, in the form "pod". */

@@ -4,11 +4,21 @@ import { fingerprint } from "../../runtime/program";
  * Words in plain data that represent a text which is only known later. They look like a name, so they are accepted as a name, a
  * host or a label's value.
  */
-const PLACEHOLDER = /(argosy-known-later-\d+-x)/;
+const PLACEHOLDER = /(argosy-known-later-\d+-x(?::known-later)?)/;
 
 /** The word with this number. */
 export function placeholder(index: number): string {
   return `argosy-known-later-${index}-x`;
+}
+
+/** The word with this number for an image: it has a tag. */
+export function imagePlaceholder(index: number): string {
+  return `${placeholder(index)}:known-later`;
+}
+
+/** Whether a text contains such a word. */
+export function hasPlaceholder(text: string): boolean {
+  return PLACEHOLDER.test(text);
 }
 
 /**

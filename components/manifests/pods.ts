@@ -1,32 +1,20 @@
+// Security and placement of all pods.
 import type { Affinity, PodSpec, Toleration } from "./kinds";
 
-/** Fields that a program chooses for pods, as Kubernetes names them. */
+/** Fields that a program chooses for pods, as Kubernetes names them. The argument `placement` says what each means. */
 export interface PodOptions {
-  /** Labels of the nodes that the pods run on. @default none */
   readonly nodeSelector?: Readonly<Record<string, string>>;
-  /** @default none */
   readonly tolerations?: readonly Toleration[];
-  /** @default members of an event bus prefer to run on different nodes and in different zones */
   readonly affinity?: Affinity;
-  /** @default the cluster's default */
   readonly priorityClassName?: string;
-  /** Labels in addition to Argosy's own. @default none */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Annotations in addition to Argosy's own. @default none */
   readonly annotations?: Readonly<Record<string, string>>;
-  /**
-   * Annotations of the service account that the pods run as, such as `eks.amazonaws.com/role-arn`. Clouds use them to give the
-   * account a cloud identity.
-   * @default none
-   */
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
 
 /** The options of all pods of Argosy: where they run, and where their images come from. */
 export interface PodPlacement extends PodOptions {
-  /** A mirror that all images are pulled from, instead of their own registries. @default none */
   readonly registry?: string;
-  /** Names of Secrets for pulling images. They must exist in each namespace that has pods of Argosy. @default none */
   readonly imagePullSecrets?: readonly string[];
 }
 
@@ -45,8 +33,6 @@ export const POD_PARTS = [
   "runner",
   /** The runs of operators whose runs have pods of their own. */
   "run",
-  /** The regular check whether objects of these operators need a run. */
-  "resync",
 ] as const;
 export type PodPart = (typeof POD_PARTS)[number];
 
@@ -54,11 +40,6 @@ export type PodPart = (typeof POD_PARTS)[number];
 export interface PodsOptions {
   /** For all pods. */
   readonly placement: PodPlacement;
-  /**
-   * Fields for the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
-   * added to those of all pods. An affinity or a priority class replaces the general one.
-   * @default as for all pods
-   */
   readonly pods?: Readonly<Partial<Record<PodPart, PodOptions>>> & {
     readonly operators?: Readonly<Record<string, PodOptions>>;
   };

@@ -1,3 +1,4 @@
+// Every size.
 import { amountOf } from "../../definition/quantity";
 import type { Resources } from "./kinds";
 
@@ -20,7 +21,7 @@ export const RESOURCES = {
   keeper: { requests: { cpu: "10m", memory: "48Mi" }, limits: { memory: "128Mi" } },
   intake: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "256Mi" } },
   runner: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
-  /** The engine in the pod of a run, and in that of a resync. */
+  /** The engine in the pod of a run. */
   run: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
   /** The container that puts a shell for the handler into a runner's pod. */
   handlerShell: { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } },

@@ -1,3 +1,4 @@
+// What a program may change in a manifest.
 import { isDeepStrictEqual } from "node:util";
 import { isRecord, type Manifest } from "../../runtime/program";
 import type { ConfigMap, Deployment, Namespace, NetworkPolicy, PodDisruptionBudget, Service } from "./kinds";
@@ -31,16 +32,13 @@ export interface TransformedManifests {
   /** The intake, which creates custom resources from these events. */
   readonly intake: Deployment;
   readonly intakeNetworkPolicy: NetworkPolicy;
-  /** The runner of each resident operator. */
+  /** The runner of each operator. */
   readonly runner: Deployment;
   readonly runnerService: Service;
   readonly runnerNetworkPolicy: NetworkPolicy;
   readonly runnerDisruptionBudget: PodDisruptionBudget;
   /** The template of the runs of each operator. */
   readonly workflowTemplate: UntypedManifest;
-  /** The template of the resyncs of each operator whose runs have pods of their own. */
-  readonly resyncTemplate: UntypedManifest;
-  readonly resync: UntypedManifest;
   /** The ValidatingAdmissionPolicy of each guard of an operator. */
   readonly guard: UntypedManifest;
   /** The binding that puts the policy into force. */
@@ -177,8 +175,6 @@ const RELIED: Readonly<Record<keyof TransformedManifests, Relied>> = {
   runnerNetworkPolicy: { same: ["spec.podSelector"], kept: ["spec.policyTypes", "spec.ingress"] },
   runnerDisruptionBudget: { same: ["spec.selector"], kept: [] },
   workflowTemplate: RUNS,
-  resyncTemplate: RUNS,
-  resync: { same: ["spec.workflowSpec"], kept: [] },
   guard: { same: [], kept: ["spec.matchConstraints", "spec.matchConditions", "spec.validations"] },
   guardBinding: { same: ["spec.policyName"], kept: [] },
   crd: { same: [], kept: ["spec"] },

@@ -1,5 +1,5 @@
-import type { ChildKind } from "../../runtime/definition/definition";
-import { kindOfKey } from "../../runtime/kubernetes/resource";
+import { kindOfKey } from "../../runtime/base/resource";
+import type { ChildKind } from "../../runtime/operator/definition";
 import { either, fields, flag, oneOf, pattern } from "../checks";
 import { API_VERSION, IRREGULAR_PLURAL, KIND } from "./terms";
 

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { stepsOf } from "../../runtime/events/fieldPath";
-import { constantOf, pathOf } from "../../runtime/events/mapEvent";
-import { SOURCE_TYPES } from "../../runtime/events/sources";
-import { isRecord } from "../../runtime/json/json";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { isRecord } from "../../runtime/base/json";
+import type { JsonObject } from "../../runtime/base/objects";
+import { constantOf, pathOf, stepsOf } from "../../runtime/operator/mapEvent";
 import {
   anyObject,
   anyText,
@@ -20,6 +18,7 @@ import {
   quoted,
   text,
 } from "../checks";
+import { aboutSource, SOURCE_TYPES } from "../eventSources";
 import { namespaceName, SECRET_KEY, secretName } from "./terms";
 
 /** The shortest time that an object of an event stays, in seconds. A bus may deliver the event again for this long. */
@@ -168,9 +167,11 @@ const namespace = either(
 
 const outsideEvent = fields(
   {
-    ...Object.fromEntries(SOURCE_TYPES.map((type) => [type, otherSource.optional()])),
-    webhook: webhook.optional().describe("Argo's webhook source. authSecret is required."),
-    github: github.optional().describe("Argo's GitHub source. webhookSecret is required."),
+    ...Object.fromEntries(
+      SOURCE_TYPES.map((type) => [type, otherSource.optional().describe(aboutSource(type))]),
+    ),
+    webhook: webhook.optional().describe(`${aboutSource("webhook")} authSecret is required.`),
+    github: github.optional().describe(`${aboutSource("github")} webhookSecret is required.`),
     id: filledListOf(
       fieldPath,
       "List the fields that distinguish this event from all others, for example [body.id].",

@@ -1,4 +1,4 @@
-import { FUNCTION_IMAGES } from "../../runtime/definition/definition";
+import { FUNCTION_IMAGES } from "../../runtime/operator/definition";
 import { anyText, complainIn, fields, integer, mapOf, oneOf, pattern, text } from "../checks";
 import { IMAGE, NAMESPACES, SECRET_KEY, secretName } from "./terms";
 
@@ -26,7 +26,7 @@ const secretKey = fields(
     key: SECRET_KEY.describe("The key in that Secret."),
   },
   "Write, for example, { secret: api, key: token }.",
-);
+).describe("A key of a Secret in the operators' namespace.");
 
 /** The most bytes of a variable with its name: `MAX_ARG_STRLEN` of Linux (include/uapi/linux/binfmts.h). */
 const MOST_BYTES = 128 * 1024;
@@ -50,7 +50,7 @@ export const OVERRIDABLE = {
       "JavaScript and TypeScript.",
   ),
   execution: oneOf(["resident", "pod"], "Leave it out for resident.").describe(
-    "resident: a runner that always exists. pod: a pod of its own for each run. Default: resident.",
+    "Where the handler runs. resident: in a runner that always exists. pod: in a pod of its own for each run. Default: resident.",
   ),
   concurrency: integer(1, 128, "Leave it out for 64, or 32 with execution: pod.").describe(
     "For how many objects the handler is asked at the same time, 1 to 128. With execution: pod, how many runs have a pod " +
@@ -60,9 +60,8 @@ export const OVERRIDABLE = {
     "How many seconds the handler may take for an answer, 1 to 3600. After that, its processes are killed. Default: 30.",
   ),
   resyncSeconds: integer(10, 86400, "Leave it out for 600.").describe(
-    "Every object is looked at this often, in seconds, 10 to 86400. A resident runner then reconciles it. With execution: " +
-      "pod, it gets a run if it needs one: give 60 or more; the value is rounded down to a step that cron can express, so " +
-      "700 means every ten minutes. Default: 600.",
+    "Every object is looked at this often, in seconds, 10 to 86400, and reconciled. With execution: pod it gets a run if it " +
+      "needs one. Default: 600.",
   ),
   namespaces: NAMESPACES.describe("The namespaces whose objects are handled. Default: all."),
   resources: fields(

@@ -1,7 +1,9 @@
-import type { PolicyRule } from "../../runtime/definition/definition";
-import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
+import type { PolicyRule } from "../../runtime/operator/definition";
 import { either, fields, filledListOf, listOf, pattern, quoted, text } from "../checks";
 import { nearest } from "../nearest";
+
+/** The API group of roles and of their bindings. */
+export const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 const noWildcard = (value: string) => (value.includes("*") ? `is ${quoted(value)}, a wildcard` : undefined);
 const WILDCARD_REMEDY = 'Name each one; "*" would allow more than anybody has reviewed.';

@@ -1,5 +1,5 @@
-import { CronError, parseCron } from "../../runtime/schedules/cron";
-import { isTimeZone } from "../../runtime/schedules/timeZone";
+import { CronError, parseCron } from "../../runtime/operator/schedules/cron";
+import { isTimeZone } from "../../runtime/operator/schedules/occurrences";
 import { fields, integer, mapOf, pattern, quoted, text } from "../checks";
 
 const SCHEDULES_REMEDY =

@@ -23,7 +23,7 @@ export const NAMESPACES = either(
 
 /** An image, pinned by tag or digest. */
 export const IMAGE = text("Pin the image by tag or digest, for example image: python:3.13-slim.", (name) => {
-  if (/\s/.test(name)) return `is ${quoted(name)}, which cannot be the name of an image`;
+  if (/\s|^[:@]/.test(name)) return `is ${quoted(name)}, which cannot be the name of an image`;
   if (/@sha256:[0-9a-f]{64}$/.test(name)) return undefined;
   // A colon before the last slash belongs to a registry's port.
   const tag = name.slice(name.lastIndexOf("/") + 1).split(":")[1];

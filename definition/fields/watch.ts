@@ -1,4 +1,4 @@
-import { WATCHED_PARTS } from "../../runtime/definition/definition";
+import { WATCHED_PARTS } from "../../runtime/operator/definition";
 import { fields, filledListOf, mapOf, oneOf, pattern, quoted, text } from "../checks";
 import { API_VERSION, IRREGULAR_PLURAL, KIND, NAMESPACES } from "./terms";
 

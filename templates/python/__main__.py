@@ -3,7 +3,7 @@
 import argosy_dev_argosy as argosy
 import pulumi
 
-operators = argosy.Operators("operators", handlers="./handlers")
+operators = argosy.Operators("operators", handlers="./handlers", configured=True)
 
 pulumi.export("crdNames", operators.crd_names)
 pulumi.export("platform", operators.platform)

@@ -1,7 +1,7 @@
-import { Operators } from "@argosy-dev/argosy";
+import { configuredOperators } from "@argosy-dev/argosy";
 
-/** The operators of the folder handlers, with Argo Events and Argo Workflows. */
-const operators = new Operators("operators", { handlers: "./handlers" });
-
-export const crdNames = operators.crdNames;
-export const platform = operators.platform;
+/** The operators of `handlers/` and their platform, as the stack's configuration says. */
+export = async () => {
+  const { platform, crdNames } = await configuredOperators("argosy", { handlers: "./handlers" });
+  return { platform, crdNames };
+};

@@ -14,8 +14,7 @@ export interface AccountOptions extends Pick<EventPathOptions, "name">, PodsOpti
 
 /**
  * The service accounts of the event path, and their rights. The sources may list and watch the operators' custom resources in the
- * namespaces that each operator looks after, and nothing else. The sensors may create Workflows if an operator has runs in pods,
- * and otherwise nothing. With one replica each elects its leader by the bus, without leases (argo-events,
+ * namespaces that each operator looks after, and nothing else. The sensors have no rights. With one replica each elects its leader by the bus, without leases (argo-events,
  * pkg/shared/leaderelection/leaderelection.go, NewElector). The bus does not use the Kubernetes API and gets no token. Source and
  * sensor do not start without a token (pkg/shared/util/util.go, GetClientConfig).
  */
@@ -52,8 +51,6 @@ export function buildEventPathAccounts(operators: readonly Operator[], options: 
       }),
     ),
     "sensor-account": serviceAccount(sensor),
-    ...(operators.some(({ execution }) => execution === "pod") &&
-      grant("sensor", sensor, options.platform.namespace, [CREATE_WORKFLOWS])),
   };
 }
 
@@ -64,12 +61,6 @@ interface Grantee {
   readonly component: string;
   readonly options: AccountOptions;
 }
-
-const CREATE_WORKFLOWS: PolicyRule = {
-  apiGroups: ["argoproj.io"],
-  resources: ["workflows"],
-  verbs: ["create"],
-};
 
 function watchRule({ customResource: { group, plural } }: Operator): PolicyRule {
   return { apiGroups: [group], resources: [plural], verbs: ["list", "watch"] };

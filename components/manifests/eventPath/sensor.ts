@@ -1,16 +1,7 @@
-import {
-  identityOf,
-  instanceLabel,
-  type JsonObject,
-  type Manifest,
-  OBJECT_UID_LABEL,
-  OPERATOR_LABEL,
-  RUN_PARAMETERS,
-  RUNNER_PORTS,
-} from "../../../runtime/program";
+import { type Manifest, RUNNER_PORTS } from "../../../runtime/program";
 import { runnerNameOf } from "../names";
 import type { Platform } from "../platform/options";
-import { EVENT_FILTER, POD_EVENT_FILTER } from "./eventFilter";
+import { EVENT_FILTER } from "./eventFilter";
 import {
   dependencyOf,
   type EventPathOptions,
@@ -35,9 +26,11 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
         name: dependencyOf(event),
         eventSourceName: shard.name,
         eventName: event.name,
-        filters: { script: event.operator.execution === "pod" ? POD_EVENT_FILTER : EVENT_FILTER },
+        filters: { script: EVENT_FILTER },
       })),
-      triggers: events.map((event) => triggerOf(event.name, TRIES, actionOf(event, options.platform))),
+      triggers: events.map((event) =>
+        triggerOf(event.name, TRIES, { http: hintTrigger(event, options.platform) }),
+      ),
     },
     options,
   );
@@ -46,25 +39,19 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
 /**
  * Once a second for a minute. That is longer than a roll-out leaves a runner's Service or the API server without an answer, and
  * the next try is soon after the answer comes back. Later events of the trigger wait meanwhile. If a trigger gives up, nothing is
- * lost: a runner that starts looks at every object, and so does a resync.
+ * lost: a runner that starts looks at every object, and has a watch of its own.
  */
 const TRIES = 60;
 
 /**
- * The action for an event: a hint to the operator's resident runner, or a Workflow for an operator with a pod for each run.
+ * A hint to the operator's runner: POST {"namespace","name","uid","resourceVersion"}, texts, the namespace "" for an object without
+ * one.
  *
  * Every event has a trigger of its own. One trigger for all of an operator's namespaces, with its conditions joined by "||",
  * would not work. The payload of an HTTP trigger needs a value from each dependency that it names, and Argo's Sensor panics if
  * one of them has no event (argo-events, pkg/sensors/triggers/params.go: ResolveParamValue gives nil, ConstructPayload takes its
  * target). A default would overwrite the value of the dependency that has one.
  */
-function actionOf(event: OperatorEvent, platform: Platform) {
-  return event.operator.execution === "pod"
-    ? { k8s: workflowTrigger(event, platform) }
-    : { http: hintTrigger(event, platform) };
-}
-
-/** POST {"namespace","name","resourceVersion"}: texts, the namespace "" for an object without one. */
 function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
   return {
     url: `http://${runnerNameOf(event.operator.name)}.${namespace}.svc:${RUNNER_PORTS.hints}/hints`,
@@ -73,56 +60,9 @@ function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
     payload: [
       { src: source(event, "namespace", ""), dest: "namespace" },
       { src: source(event, "name"), dest: "name" },
+      { src: source(event, "uid", ""), dest: "uid" },
       { src: source(event, "resourceVersion", ""), dest: "resourceVersion" },
     ],
-  };
-}
-
-function workflowTrigger(event: OperatorEvent, platform: Platform) {
-  const { namespace, name, uid } = RUN_PARAMETERS;
-  const label = OBJECT_UID_LABEL.replaceAll(".", "\\.");
-  const sources = [
-    { parameter: namespace, src: source(event, "namespace", "") },
-    { parameter: name, src: source(event, "name") },
-    { parameter: uid, src: source(event, "uid", "") },
-  ];
-  return {
-    operation: "create",
-    source: {
-      resource: workflowOf(
-        event,
-        platform,
-        sources.map(({ parameter }) => parameter),
-      ),
-    },
-    parameters: [
-      ...sources.map(({ src }, index) => ({ src, dest: `spec.arguments.parameters.${index}.value` })),
-      // A run finds other runs of its object by this label.
-      { src: source(event, "uid", ""), dest: `metadata.labels.${label}` },
-    ],
-  };
-}
-
-function workflowOf(
-  { operator }: OperatorEvent,
-  { namespace, instanceId }: Platform,
-  parameters: readonly string[],
-): JsonObject {
-  return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "Workflow",
-    metadata: {
-      generateName: `${operator.name}-`,
-      namespace,
-      labels: {
-        ...instanceLabel(instanceId),
-        [OPERATOR_LABEL]: identityOf(operator),
-      },
-    },
-    spec: {
-      workflowTemplateRef: { name: operator.name },
-      arguments: { parameters: parameters.map((name) => ({ name, value: "" })) },
-    },
   };
 }
 

@@ -120,19 +120,15 @@ type Trigger = ReturnType<typeof triggerOf>;
  * The trigger of an event, which is tried once a second.
  * @param name the event's
  * @param steps the number of tries
- * @param action a request, or an object that is created
+ * @param action a request
  */
-export function triggerOf(
-  name: string,
-  steps: number,
-  action: { readonly http: object } | { readonly k8s: object },
-) {
+export function triggerOf(name: string, steps: number, action: { readonly http: object }) {
   return {
     // Without a strategy there are no retries (argo-events, pkg/sensors/listener.go, triggerActions).
     atLeastOnce: true,
     retryStrategy: { steps, duration: "1s", factor: 1, jitter: 0.2 },
     // Otherwise any status would count as a success (pkg/sensors/triggers/http/http.go, ApplyPolicy).
-    ...("http" in action && { policy: { status: { allow: [204] } } }),
+    policy: { status: { allow: [204] } },
     template: { name, conditions: dependencyOf({ name }), ...action },
   };
 }

@@ -48,7 +48,7 @@ export function alertsOf(options: PlatformOptions): Alert[] {
   const hasEvents = options.argoEvents !== "none";
   return [
     ...operatorAlerts(options),
-    ...(hasEvents ? [withoutHintAlert(options)] : []),
+    ...(hasEvents ? [silenceAlert(options)] : []),
     ...(options.argoWorkflows === "none" ? [] : recordingAlerts(options)),
     ...(hasEvents ? [...keeperAlerts(options), postponedAlert(options)] : []),
     ...platformAlerts(options),
@@ -103,24 +103,18 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
   ];
 }
 
-/** The alert about changes of an operator's objects that came without a hint. */
-function withoutHintAlert({ namespace }: PlatformOptions): Alert {
-  const here = `namespace="${namespace}"`;
-  const by = "by (namespace, operator)";
+/** The alert about an event path that brings no hint of an operator's objects, although they change. */
+function silenceAlert({ namespace }: PlatformOptions): Alert {
   return {
-    alert: "ArgosyChangesWithoutHint",
-    // A hint that comes before the watch's report mostly belongs to a change that was counted as one without a hint because hints came
-    // too late, as they do in a storm. Such a change is not lost. A tenth: single events may be lost when something restarts.
-    expr:
-      `sum ${by} (increase(argosy_changes_without_hint_total{${here}}[15m])) - ` +
-      `sum ${by} (increase(argosy_hints_total{${here},result="queued"}[15m])) > ` +
-      `0.1 * sum ${by} (increase(argosy_hints_total{${here},result=~"known|queued"}[15m]))`,
+    alert: "ArgosyEventPathSilent",
+    // A single event may be lost when something restarts. In a storm hints come late, but they come.
+    expr: `max by (namespace, operator) (argosy_event_silence_seconds{namespace="${namespace}"}) > 30`,
     for: "5m",
     labels: { severity: "warning" },
     annotations: {
-      summary: `Hints of ${ONE} are lost: {{ $value | humanize }} changes within 15 minutes came without one.`,
+      summary: `Hints of ${ONE} are lost: changes have come for {{ $value | humanizeDuration }} without one.`,
       remedy:
-        "The runner has seen these changes nevertheless; operators with execution pod see them at their next resync. New pods of event source and sensor start again with the bus: " +
+        "The runner has seen these changes nevertheless. New pods of event source and sensor start again with the bus: " +
         `kubectl -n ${namespace} delete pods --selector 'app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component in (event-source,sensor)'. ${PAGE}`,
     },
   };
@@ -226,7 +220,7 @@ function platformAlerts(options: PlatformOptions): Alert[] {
     labels: { severity: "critical" },
     annotations: {
       summary:
-        "The {{ $labels.component }} of Argo Events is down: operators with execution pod see changes only at their next resync. Resident operators go on, because they have their own watch.",
+        "The {{ $labels.component }} of Argo Events is down: operators go on, because they have their own watch. Events from outside wait.",
       remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component={{ $labels.component }} says why. ${PAGE}`,
     },
   };
@@ -248,7 +242,7 @@ function platformAlerts(options: PlatformOptions): Alert[] {
     labels: { severity: "warning" },
     annotations: {
       summary:
-        "{{ $labels.container }} is down: resident operators go on; what needs a Workflow, or a new pod of the event path, waits.",
+        "{{ $labels.container }} is down: operators go on; what needs a Workflow, or a new pod of the event path, waits.",
       remedy: `kubectl -n ${controllerNamespace} describe pods --selector app.kubernetes.io/component=controller says why. ${PAGE}`,
     },
   };

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { programOf, workingFolderOf } from "../../../definition/handlerProgram";
 import {
   ARGO_HALVES,
   type EngineCommand,
@@ -6,10 +7,8 @@ import {
   type Operator,
   PENDING_SECONDS,
   POD_LAYOUT,
-  programOf,
   RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
-  workingFolderOf,
 } from "../../../runtime/program";
 import {
   engineCommand,
@@ -24,7 +23,6 @@ import { CONTAINER_SECURITY } from "../pods";
 import { heapOption, resourcesOf } from "../resources";
 import { handlerResources } from "./handlerResources";
 import type { OperatorOptions } from "./options";
-import { runLimitKeyOf } from "./quota";
 import { ENGINE_MOUNTS, handlerMounts, hasToken, type PodForm, runnerMounts, tokenMounts } from "./volumes";
 
 /**
@@ -41,8 +39,9 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
     ...engineContainer("runner", "resident", options),
     env: [
       ...engineEnvironment("runner", options),
-      ...residentEnvironment(options),
-      ...tracesEnvironment(options),
+      ...residentEnvironment(operator, options),
+      // Runs in pods have traces of their own.
+      ...(operator.execution === "pod" ? [] : tracesEnvironment(options)),
     ],
     resources: resourcesOf("runner", options),
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
@@ -53,12 +52,6 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
     livenessProbe: engineProbe("/livez", 10, 6),
     volumeMounts: runnerMounts(operator, form),
   };
-}
-
-/** The container of the run that looks for objects which need one. It is alone in its pod. */
-export function buildResyncContainer(operator: Operator, options: OperatorOptions): Container {
-  const env = [...runEnvironment(options), ...resyncEnvironment(operator)];
-  return { ...engineContainer("main", "resync", options), env };
 }
 
 /**
@@ -80,6 +73,7 @@ export function buildHandlerContainer(
       `${POD_LAYOUT.engine}/handler.sh`,
       ...(form === "pod" ? [`--patience=${PENDING_SECONDS}`] : []),
       ...(isFunction ? ["--function"] : []),
+      ...Object.keys(operator.secretEnv).map((name) => `--hidden=${name}`),
       // In a Workflow's pod, Argo's executor is the first process, but the kubelet reads the message all the same.
       ...command.map(literal),
     ],
@@ -156,17 +150,27 @@ function engineEnvironment(container: "runner" | "run", options: OperatorOptions
  * The further environment of a resident engine: its address for other runners, how long its records are kept, and which halves of
  * Argo are missing.
  */
-function residentEnvironment(options: OperatorOptions): EnvVar[] {
+function residentEnvironment(operator: Operator, options: OperatorOptions): EnvVar[] {
   const { runsKeptSeconds, failedRunsKeptSeconds, platform } = options;
   const without = ARGO_HALVES.filter(
     (half) => !(half === "events" ? platform.argoEvents : platform.argoWorkflows),
   );
   return [
     fieldVariable(RUNNER_ENVIRONMENT.address, "status.podIP"),
+    ...(operator.ask === "changed"
+      ? [fieldVariable(RUNNER_ENVIRONMENT.template, "metadata.labels['pod-template-hash']")]
+      : []),
     { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },
     { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
     ...(platform.archivesRuns ? [{ name: RUNNER_ENVIRONMENT.archive, value: "true" }] : []),
     ...(without.length > 0 ? [{ name: RUNNER_ENVIRONMENT.without, value: without.join(",") }] : []),
+    // The definition of runs in pods does not have them: see `definitionFileContent`.
+    ...(operator.execution === "pod"
+      ? [
+          { name: RUNNER_ENVIRONMENT.concurrency, value: String(operator.concurrency) },
+          { name: RUNNER_ENVIRONMENT.resyncSeconds, value: String(operator.resyncSeconds) },
+        ]
+      : []),
   ];
 }
 
@@ -188,14 +192,6 @@ function runEnvironment(options: OperatorOptions): EnvVar[] {
   return [
     ...engineEnvironment("run", options),
     { name: RUNNER_ENVIRONMENT.workflow, value: "{{workflow.name}}" },
-  ];
-}
-
-/** The fields of the definition that only the resync needs, and no run: see `definitionFileContent`. */
-function resyncEnvironment(operator: Operator): EnvVar[] {
-  return [
-    { name: RUNNER_ENVIRONMENT.concurrency, valueFrom: { configMapKeyRef: runLimitKeyOf(operator) } },
-    { name: RUNNER_ENVIRONMENT.resyncSeconds, value: String(operator.resyncSeconds) },
   ];
 }
 

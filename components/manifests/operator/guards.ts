@@ -18,13 +18,10 @@ import type { WorkloadOptions } from "../workloads";
  * fields and objects, whatever their RBAC allows.
  */
 
-/** Which guards an operator has. All of them are off by default. */
+/** Which guards an operator has. The argument `guards` says what each field means. */
 export interface GuardOptions {
-  /** Whether only the operator changes and deletes its children, and creates objects with their marks. @default false */
   readonly children?: boolean;
-  /** Whether, beside Argosy, only these groups set annotations of Argosy's on custom resources. @default everybody may */
   readonly annotations?: { readonly groups: readonly string[] };
-  /** Groups that no guard stops. @default none */
   readonly exempt?: readonly string[];
 }
 

@@ -3,8 +3,9 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { bundleFunction, type FunctionBundle } from "../../../definition/bundleFunction";
+import { languageOf, workingFolderOf } from "../../../definition/handlerProgram";
 import { Problems } from "../../../definition/problems";
-import { languageOf, type Operator, workingFolderOf } from "../../../runtime/program";
+import type { Operator } from "../../../runtime/program";
 import { type CarriedFile, carriedFiles, type Destination } from "./carriedFiles";
 
 /** Which key of a ConfigMap becomes which file of a volume: `items` of a ConfigMap volume. */
@@ -118,7 +119,7 @@ function withBundle(
   if (bundle === undefined) return [file];
   if (file.path === bundle.path) {
     return partsOf(Buffer.from(bundle.code)).map((content, index) => ({
-      // The loop around functions puts the parts together: runtime/functions/function.js.
+      // The loop around functions puts the parts together: runtime/handler/functions/function.js.
       path: index === 0 ? file.path : `${file.path}.part${index + 1}`,
       file: file.file,
       bytes: content.length,

@@ -9,14 +9,14 @@ import type { OperatorOptions } from "./options";
 import { buildQuota, buildRunLimit } from "./quota";
 import { buildAccess } from "./rbac";
 import { buildNetworkPolicy, buildPodDisruptionBudget, buildRunner, buildService } from "./runner";
-import { buildCronWorkflow, buildResyncTemplate, buildWorkflowTemplate } from "./workflows";
+import { buildWorkflowTemplate } from "./workflows";
 
 /** Every manifest of an operator, except the engine's ConfigMap, which all operators share. */
 export interface OperatorManifests {
   /** The objects before the runner and the CRD, in an order in which each finds the objects that it names. */
   readonly parts: ManifestSet;
-  /** The Deployment of a resident operator's runner. */
-  readonly runner?: Deployment;
+  /** The Deployment of the runner. */
+  readonly runner: Deployment;
   /** Pulumi waits until custom resources of it can be created. Undefined for an operator that watches others' objects. */
   readonly crd: Manifest | undefined;
 }
@@ -32,7 +32,7 @@ export function buildOperator(
 ): OperatorManifests {
   return {
     parts: buildParts(operator, options, files),
-    ...(operator.execution === "resident" && { runner: buildRunner(operator, options, files) }),
+    runner: buildRunner(operator, options, files),
     crd: buildCrd(operator, options),
   };
 }
@@ -52,32 +52,17 @@ function buildParts(operator: Operator, options: OperatorOptions, files: Operato
     ...(argoWorkflows && {
       template: transformed("workflowTemplate", buildWorkflowTemplate(operator, options, files), options),
     }),
-    ...(operator.execution === "pod"
-      ? {
-          "resync-template": transformed(
-            "resyncTemplate",
-            buildResyncTemplate(operator, options, files),
-            options,
-          ),
-          resync: transformed("resync", buildCronWorkflow(operator, options), options),
-        }
-      : {
-          // Hints come from the event path, which carries no events of objects that are not ours.
-          ...(argoEvents &&
-            !operator.watch && {
-              service: transformed("runnerService", buildService(operator, options), options),
-            }),
-          "network-policy": transformed(
-            "runnerNetworkPolicy",
-            buildNetworkPolicy(operator, options),
-            options,
-          ),
-          "disruption-budget": transformed(
-            "runnerDisruptionBudget",
-            buildPodDisruptionBudget(operator, options),
-            options,
-          ),
-        }),
+    // Hints come from the event path, which carries no events of objects that are not ours.
+    ...(argoEvents &&
+      !operator.watch && {
+        service: transformed("runnerService", buildService(operator, options), options),
+      }),
+    "network-policy": transformed("runnerNetworkPolicy", buildNetworkPolicy(operator, options), options),
+    "disruption-budget": transformed(
+      "runnerDisruptionBudget",
+      buildPodDisruptionBudget(operator, options),
+      options,
+    ),
   };
 }
 

@@ -8,13 +8,10 @@ import { type ResourceOptions, resourcesOf } from "../resources";
 import type { OptionProblem } from "../workloads";
 import { handlerResources } from "./handlerResources";
 
-/** The limits for all pods of an operator's runs together. */
+/** The limits for all pods of an operator's runs together. The argument `quotas` says what each field means. */
 export interface Quota {
-  /** How many pods there may be at the same time. @default the operator's concurrency */
   readonly pods?: number;
-  /** Sums of requests, such as `cpu: "2"`. @default no limit */
   readonly requests?: Readonly<Record<string, string>>;
-  /** Sums of limits. @default no limit */
   readonly limits?: Readonly<Record<string, string>>;
 }
 
@@ -90,7 +87,7 @@ export function buildQuota(
 /** The key of an operator's number of pods in its ConfigMap. */
 const RUN_LIMIT = "pods";
 
-/** The place where Argo and the resync read how many runs of an operator may have a pod at once: see {@link buildRunLimit}. */
+/** The place where Argo reads how many runs of an operator may have a pod at once: see {@link buildRunLimit}. */
 export function runLimitKeyOf(operator: Operator) {
   return { name: runLimitNameOf(operator.name), key: RUN_LIMIT } as const;
 }

@@ -10,22 +10,21 @@ import {
 } from "../../../runtime/program";
 import { buildAccount, buildGrant } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
-import { resyncNameOf, runnerNameOf } from "../names";
+import { runAccountOf, runnerNameOf } from "../names";
 import type { Platform } from "../platform/options";
 import { accountAnnotations, type PodsOptions } from "../pods";
 import {
   childRules,
   customResourceRules,
+  dispatcherChildRules,
+  dispatcherRules,
+  dispatcherWorkflowRules,
   leaseRules,
   namespaceRules,
   RESIDENT_WORKFLOW_RULES,
-  RESYNC_MEMORY_VERBS,
   RUN_MEMORY_VERBS,
   RUN_WORKFLOW_RULES,
   RUNNER_MEMORY_VERBS,
-  resyncChildRules,
-  resyncRules,
-  resyncWorkflowRules,
   tokenRule,
   type UsedReader,
   usedRules,
@@ -64,28 +63,56 @@ export interface AccessOptions extends PodsOptions {
 
 /**
  * The service accounts of an operator in a cluster with Argo, with their rights: the runner's, that of a handler with `rules`,
- * and that of the resync if runs have pods of their own.
+ * and that of runs if these have pods of their own.
  */
 export function buildAccess(operator: Operator, options: AccessOptions): ManifestSet {
   const { namespace, argoWorkflows } = options.platform;
-  const part = operator.execution === "pod" ? "run" : "runner";
-  const annotations = accountAnnotations(part, options, operator.name);
+  const annotations = accountAnnotations("runner", options, operator.name);
   const runner = { ...runnerOf(operator, namespace), annotations };
-  const resident = operator.execution === "resident";
+  if (operator.execution === "pod")
+    return { ...dispatcherSet(operator, runner), ...runSet(operator, runOf(operator, options)) };
   return {
-    ...runnerSet(operator, runner, part),
-    // A run in a pod of its own has the mutex of its Workflow, and is fenced by the end of that Workflow.
-    ...(resident && leaseSet(operator, runner)),
-    ...memorySet(operator, runner, resident ? RUNNER_MEMORY_VERBS : RUN_MEMORY_VERBS),
-    ...(argoWorkflows &&
-      buildGrants(operator, runner, {
-        about: "workflows",
-        namespaces: [namespace],
-        rules: resident ? RESIDENT_WORKFLOW_RULES : RUN_WORKFLOW_RULES,
-      })),
+    ...runnerSet(operator, runner, "runner"),
+    ...leaseSet(operator, runner),
+    ...memorySet(operator, runner, RUNNER_MEMORY_VERBS),
+    ...(argoWorkflows && workflowSet(operator, runner, RESIDENT_WORKFLOW_RULES)),
     ...(hasToken(operator) && handlerSet(operator, runner)),
-    ...(!resident && resyncSet(operator, options)),
   };
+}
+
+/** The runner's rights if runs in pods do its work. */
+function dispatcherSet(operator: Operator, runner: OperatorAccount): ManifestSet {
+  const objects = {
+    own: dispatcherRules(operator),
+    others: dispatcherChildRules(operator),
+    everywhere: namespaceRules(operator),
+    reader: "runner" as const,
+  };
+  return {
+    ...buildOperatorAccount(operator, runner),
+    ...objectGrants(operator, runner, objects),
+    ...leaseSet(operator, runner),
+    ...memorySet(operator, runner, RUNNER_MEMORY_VERBS),
+    ...workflowSet(operator, runner, dispatcherWorkflowRules(operator)),
+  };
+}
+
+/** The rights of runs in pods. Each has the lock of its Workflow, and is fenced by the end of that Workflow. */
+function runSet(operator: Operator, run: OperatorAccount): ManifestSet {
+  return {
+    ...runnerSet(operator, run, "run"),
+    ...memorySet(operator, run, RUN_MEMORY_VERBS),
+    ...workflowSet(operator, run, RUN_WORKFLOW_RULES),
+    ...(hasToken(operator) && handlerSet(operator, run)),
+  };
+}
+
+function workflowSet(
+  operator: Operator,
+  account: OperatorAccount,
+  rules: readonly PolicyRule[],
+): ManifestSet {
+  return buildGrants(operator, account, { about: "workflows", namespaces: [account.namespace], rules });
 }
 
 function runnerSet(operator: Operator, runner: OperatorAccount, reader: UsedReader): ManifestSet {
@@ -171,28 +198,13 @@ function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   };
 }
 
-function resyncSet(operator: Operator, options: AccessOptions): ManifestSet {
-  const { namespace } = options.platform;
-  const annotations = accountAnnotations("resync", options, operator.name);
-  const resync = { ...accountOf("resync", resyncNameOf(operator.name), namespace), annotations };
-  const rules = resyncWorkflowRules(operator);
-  const objects = {
-    own: resyncRules(operator),
-    others: resyncChildRules(operator),
-    // Rights to our own custom resources hold in the whole cluster, so a namespace that is gone hides none of them.
-    everywhere: operator.watch ? namespaceRules(operator) : [],
-    reader: "resync" as const,
-  };
-  return {
-    ...buildOperatorAccount(operator, resync),
-    ...objectGrants(operator, resync, objects),
-    ...buildGrants(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
-    ...memorySet(operator, resync, RESYNC_MEMORY_VERBS),
-  };
-}
-
 function runnerOf({ name }: Operator, namespace: string): OperatorAccount {
   return accountOf("runner", runnerNameOf(name), namespace);
+}
+
+function runOf({ name }: Operator, options: AccessOptions): OperatorAccount {
+  const annotations = accountAnnotations("run", options, name);
+  return { ...accountOf("run", runAccountOf(name), options.platform.namespace), annotations };
 }
 
 function accountOf(component: string, serviceAccountName: string, namespace: string): OperatorAccount {
@@ -203,7 +215,7 @@ function accountOf(component: string, serviceAccountName: string, namespace: str
 interface OperatorAccount {
   readonly namespace: string;
   readonly serviceAccountName: string;
-  /** "runner", "handler" or "resync": in labels, and the beginning of keys and of the roles' names. */
+  /** "runner", "run" or "handler": in labels, and the beginning of keys and of the roles' names. */
   readonly component: string;
   /** @default none */
   readonly annotations?: Readonly<Record<string, string>> | undefined;

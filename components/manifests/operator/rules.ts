@@ -61,8 +61,8 @@ function kindRules(kinds: Operator["children"], verbs: readonly string[]): Polic
   return [...pluralsByGroup(kinds)].map(([group, resources]) => ({ apiGroups: [group], resources, verbs }));
 }
 
-/** The reader of the objects that an operator uses: a resident runner, a run in a pod of its own, or a resync. */
-export type UsedReader = "runner" | "run" | "resync";
+/** The reader of the objects that an operator uses: a resident runner, or a run in a pod of its own. */
+export type UsedReader = "runner" | "run";
 
 /**
  * The rights to read the objects that an operator uses, and no more. If the definition names objects, these rights name them as
@@ -92,8 +92,8 @@ export function usedRules(
 function usedVerbs({ uses }: Operator, { key, isPolled }: UsedSelection, reader: UsedReader): string[] {
   if (isPolled) return ["get"];
   if (reader === "runner") return ["get", "list", "watch"];
-  // A run reads the objects that its object names. A resync compares the objects that all objects use.
-  return reader === "run" && uses[key]?.name !== undefined ? ["get"] : ["list"];
+  // A run reads the objects that its object names.
+  return uses[key]?.name !== undefined ? ["get"] : ["list"];
 }
 
 const EVENT_RULE: PolicyRule = {
@@ -113,21 +113,21 @@ export function leaseRules(operator: OperatorIdentity): PolicyRule[] {
 }
 
 /**
- * The rights of a resync to the objects: to look which of them need a run, and to report on those whose last run failed without a
- * report. They hold in the whole cluster, for the reason of {@link customResourceRules}.
+ * The rights to the objects of a runner that begins runs in pods: it sees which objects need one, and reports on those whose run does
+ * not report by itself. They hold in the whole cluster, for the reason of {@link customResourceRules}.
  */
-export function resyncRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
-  const read = { apiGroups: [group], resources: [plural], verbs: ["get", "list"] };
+export function dispatcherRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
+  const read = { apiGroups: [group], resources: [plural], verbs: ["get", "list", "watch"] };
   if (watch) return [read];
   return [read, { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] }];
 }
 
 /**
- * The rights of a resync to the children, to see which of them somebody changed, and which are left of deleted objects, and to
- * report runs that failed.
+ * The rights of such a runner to the children: it sees which of them were changed, and deletes those that are left of objects that
+ * are gone.
  */
-export function resyncChildRules({ children }: Operator): PolicyRule[] {
-  return [...kindRules(children, ["list"]), EVENT_RULE];
+export function dispatcherChildRules({ children }: Operator): PolicyRule[] {
+  return [...kindRules(children, ["get", "list", "watch", "delete"]), EVENT_RULE];
 }
 
 /** The right to fetch the token of the handler's own account, and of no other. */
@@ -148,24 +148,21 @@ export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
 /** Every pod of a Workflow reports by its executor (argo-workflows, docs/workflow-rbac.md). */
 const EXECUTOR_RULE: PolicyRule = { ...ARGO, resources: ["workflowtaskresults"], verbs: ["create", "patch"] };
 
-/** A run in a pod of its own reads its Workflow and whether that goes on, and deletes the runs that it makes needless. */
+/** A run in a pod of its own reads its Workflow, and whether that goes on. */
 export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
-  { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "delete"] },
+  { ...ARGO, resources: ["workflows"], verbs: ["get"] },
   EXECUTOR_RULE,
 ];
 
 /**
- * A resync sees which runs exist and why they failed, deletes those that are no use any more, and submits others. It sees whose
- * pods have ended. To remind the Workflow controller of those it needs no right to change Workflows, with which it could give them
- * any pod: a WorkflowTaskResult reminds the controller too.
+ * The rights of a runner that begins runs in pods. It makes their Workflows and watches them, and deletes those that will never begin or
+ * end. It has no right to change Workflows, with which it could give them any pod.
  */
-export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
-  const resourceNames = [workflowTemplateOf(operator.name)];
+export function dispatcherWorkflowRules({ name }: Pick<Operator, "name">): PolicyRule[] {
+  const resourceNames = [workflowTemplateOf(name)];
   return [
-    { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "create", "delete"] },
-    { ...ARGO, resources: ["workflowtemplates"], verbs: ["get"], resourceNames },
-    { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
-    EXECUTOR_RULE,
+    { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "watch", "create", "delete"] },
+    { ...ARGO, resources: ["workflowtemplates"], verbs: ["get", "list", "watch"], resourceNames },
   ];
 }
 
@@ -173,5 +170,3 @@ export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
 export const RUNNER_MEMORY_VERBS = ["get", "list", "watch", "create", "patch", "delete"];
 /** A run reads only the memory of its own object. */
 export const RUN_MEMORY_VERBS = ["get", "create", "patch", "delete"];
-/** A resync looks which objects need a run, and writes the verdict about a run that did not report. */
-export const RESYNC_MEMORY_VERBS = ["get", "list", "create", "patch"];

@@ -13,7 +13,7 @@ import {
   needsHandlerShell,
 } from "./containers";
 import type { OperatorOptions } from "./options";
-import { buildVolumes } from "./volumes";
+import { buildVolumes, dispatcherVolumes } from "./volumes";
 
 /** How long a roll-out may take before it counts as failed, in seconds. Images are pulled in this time. */
 const ROLLOUT_SECONDS = 300;
@@ -28,7 +28,7 @@ export function runnerLabels(operator: Operator): Record<string, string> {
 }
 
 /**
- * The Deployment of a resident operator's runner.
+ * The Deployment of an operator's runner. If runs have pods of their own, it is alone in its pod.
  * @throws TransformError if the program's transform does something that it may not
  */
 export function buildRunner(operator: Operator, options: OperatorOptions, files: OperatorFiles): Deployment {
@@ -41,7 +41,7 @@ export function buildRunner(operator: Operator, options: OperatorOptions, files:
       kind: "Deployment",
       metadata: { ...metadataOf(operator, options), annotations: TAKEN_BACK },
       spec: {
-        replicas,
+        replicas: replicas as number,
         selector: { matchLabels: labels },
         strategy: strategyOf(operator),
         progressDeadlineSeconds: ROLLOUT_SECONDS,
@@ -69,7 +69,9 @@ function strategyOf(operator: Operator): NonNullable<Deployment["spec"]["strateg
 }
 
 function buildPod(operator: Operator, options: OperatorOptions, files: OperatorFiles): PodSpec {
-  const hasHandlerShell = needsHandlerShell(operator, options);
+  const isAlone = operator.execution === "pod";
+  const hasHandlerShell = !isAlone && needsHandlerShell(operator, options);
+  const longestEnd = isAlone ? ENDING_SECONDS : operator.timeoutSeconds + ENDING_SECONDS;
   return {
     serviceAccountName: runnerNameOf(operator.name),
     // The runner's token comes from a volume that only the runner mounts.
@@ -78,15 +80,19 @@ function buildPod(operator: Operator, options: OperatorOptions, files: OperatorF
     enableServiceLinks: false,
     securityContext: POD_SECURITY,
     // A running reconcile is ended properly, unless it takes too long for a node to wait.
-    terminationGracePeriodSeconds: Math.min(operator.timeoutSeconds + ENDING_SECONDS, LONGEST_END_SECONDS),
+    terminationGracePeriodSeconds: Math.min(longestEnd, LONGEST_END_SECONDS),
     ...(hasHandlerShell && { initContainers: [buildHandlerShellContainer(operator, options, "resident")] }),
     containers: [
       buildRunnerContainer(operator, options, "resident"),
-      buildHandlerContainer(operator, options, "resident"),
+      ...(isAlone ? [] : [buildHandlerContainer(operator, options, "resident")]),
     ],
-    volumes: buildVolumes(operator, options, files, "resident", hasHandlerShell),
-    ...(replicasOf(operator, options) > 1 && { topologySpreadConstraints: [spread(operator)] }),
+    volumes: isAlone
+      ? dispatcherVolumes(files)
+      : buildVolumes(operator, options, files, "resident", hasHandlerShell),
+    ...(replicasOf(operator, options) !== 1 && { topologySpreadConstraints: [spread(operator)] }),
     ...placementFields("runner", options, operator.name),
+    // A runner that is alone has no handler.
+    ...(!isAlone && options.runtimeClassName !== undefined && { runtimeClassName: options.runtimeClassName }),
   };
 }
 
@@ -142,7 +148,7 @@ function metadataOf(operator: Operator, { platform }: OperatorOptions): CalledPo
   };
 }
 
-/** The program's choices for this operator win over its choices for all. */
-function replicasOf(operator: Operator, options: OperatorOptions): number {
+/** The program's choice for this operator wins over its choice for all, which may be only known later. */
+function replicasOf(operator: Operator, options: OperatorOptions): number | string {
   return operator.replicas ?? options.replicas;
 }

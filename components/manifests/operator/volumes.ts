@@ -40,8 +40,13 @@ export function buildVolumes(
   ];
 }
 
+/** The volumes of the pod of a runner without a handler. */
+export function dispatcherVolumes(files: OperatorFiles): Volume[] {
+  return [...engineVolumes(files), TOKEN_VOLUME];
+}
+
 /** The volumes that every command of the engine needs. */
-export function engineVolumes({ engine, definition }: OperatorFiles): Volume[] {
+function engineVolumes({ engine, definition }: OperatorFiles): Volume[] {
   return [
     { name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } },
     { name: "definition", configMap: { name: definition.metadata.name, defaultMode: READ_ONLY } },
@@ -58,12 +63,12 @@ export const ENGINE_MOUNTS: readonly VolumeMount[] = [
 
 /** The runner's mounts. In a pod of its own its token is mounted by Kubernetes. */
 export function runnerMounts(operator: Operator, form: PodForm): VolumeMount[] {
+  const token = { name: TOKEN_VOLUME.name, mountPath: POD_LAYOUT.serviceAccount, readOnly: true };
+  if (form === "resident" && operator.execution === "pod") return [...ENGINE_MOUNTS, token];
   return [
     ...ENGINE_MOUNTS,
     { name: "pipes", mountPath: POD_LAYOUT.pipes },
-    ...(form === "resident"
-      ? [{ name: TOKEN_VOLUME.name, mountPath: POD_LAYOUT.serviceAccount, readOnly: true }]
-      : []),
+    ...(form === "resident" ? [token] : []),
     ...(hasToken(operator) ? [{ name: "handler-token", mountPath: POD_LAYOUT.handlerToken }] : []),
   ];
 }

@@ -13,20 +13,19 @@ import {
   USED_PARAMETER,
 } from "../../../runtime/program";
 import { labelsOf } from "../metadata";
-import { resyncNameOf, runnerNameOf } from "../names";
+import { runAccountOf, runnerNameOf } from "../names";
 import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
 import type { OperatorFiles } from "./configMaps";
 import {
   buildHandlerContainer,
   buildHandlerShellContainer,
-  buildResyncContainer,
   buildRunnerContainer,
   HANDLER_SHELL,
   needsHandlerShell,
 } from "./containers";
 import type { OperatorOptions } from "./options";
 import { runLimitKeyOf, runPriorityClassOf } from "./quota";
-import { buildVolumes, engineVolumes } from "./volumes";
+import { buildVolumes } from "./volumes";
 
 /**
  * The output of a run in a pod: the handler's answer if it was only tried, with the parameter `object`. The engine writes it. No
@@ -46,12 +45,13 @@ export function buildWorkflowTemplate(
   files: OperatorFiles,
 ): Manifest {
   return {
-    ...workflowHead("WorkflowTemplate", operator, operator.name, options),
+    ...workflowHead(operator, options),
     spec: {
       ...workflowFields(operator, options),
       arguments: runArguments(operator),
       // Never the namespace's default account, although a resident runner answers without a pod.
-      serviceAccountName: runnerNameOf(operator.name),
+      serviceAccountName:
+        operator.execution === "pod" ? runAccountOf(operator.name) : runnerNameOf(operator.name),
       ...(operator.execution === "pod" ? podRun(operator, options, files) : residentRun(operator)),
     },
   };
@@ -91,7 +91,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
     },
   ];
   return {
-    ...podFields(operator, "run", options),
+    ...podFields(operator, options),
     // It is counted from the moment at which the run has its lock, so the wait for its pod counts as well.
     activeDeadlineSeconds: QUEUE_SECONDS + podSeconds(operator),
     // One run at a time of each object. Neither an operator's name nor a namespace's has a dot.
@@ -114,7 +114,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         // Waits for the operator's turn, for a ResourceQuota that refuses the pod, and for room in the cluster: Argo tries again
         // each second (workflow/controller/operator.go, requeueIfTransientErr). There is no `retryStrategy` beside it, not even
         // for a pod that was lost: Argo would then look only at the phase of the retries' node, which is never pending
-        // (checkTemplateTimeouts). The next resync reports the failure and tries again.
+        // (checkTemplateTimeouts). The runner reports the failure and tries again.
         pendingTimeout: `${QUEUE_SECONDS}s`,
         // The kubelet counts it from the moment at which the pod has a node. It covers an image that cannot be pulled, and a run
         // that does not end.
@@ -139,134 +139,34 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
   };
 }
 
-/** How long a resync may take to look at all objects and to submit runs, in seconds. */
-const RESYNC_SECONDS = 300;
-/** How long the pod of a resync usually takes at most until its engine begins, in seconds. */
-const RESYNC_START_SECONDS = 60;
-
-/**
- * The WorkflowTemplate of the resync, which looks for objects that need a run, in the form "pod". Its Workflows only refer to it,
- * since our Workflow controller takes no others (workflowRestrictions: templateReferencing Strict).
- */
-export function buildResyncTemplate(
-  operator: Operator,
-  options: OperatorOptions,
-  files: OperatorFiles,
-): Manifest {
-  return {
-    ...workflowHead("WorkflowTemplate", operator, resyncNameOf(operator.name), options),
-    spec: {
-      ...workflowFields(operator, options),
-      ...podFields(operator, "resync", options),
-      entrypoint: "resync",
-      serviceAccountName: resyncNameOf(operator.name),
-      activeDeadlineSeconds: PENDING_SECONDS + RESYNC_SECONDS,
-      templates: [
-        {
-          name: "resync",
-          pendingTimeout: `${PENDING_SECONDS}s`,
-          // The kubelet counts it from the moment at which the pod has a node. It covers a container that is killed as a whole, as
-          // by a kernel that has no memory left for it: Argo's executor in it cannot report its end any more. In a run, the other
-          // container reports it. With the deadline above alone, the next resync after ten minutes would be skipped. An image that
-          // takes longer to pull is there for the next resync.
-          activeDeadlineSeconds: RESYNC_SECONDS + RESYNC_START_SECONDS,
-          // There are no retries, because the next resync comes by itself.
-          container: buildResyncContainer(operator, options),
-          volumes: engineVolumes(files),
-        },
-      ],
-    },
-  };
-}
-
-/**
- * The CronWorkflow that submits the resync, every `resyncSeconds` or somewhat more often: see {@link resyncSchedule}. The resync
- * finds changes without an event, and tries failed objects again.
- */
-export function buildCronWorkflow(operator: Operator, options: OperatorOptions): Manifest {
-  const name = resyncNameOf(operator.name);
-  return {
-    ...workflowHead("CronWorkflow", operator, name, options),
-    spec: {
-      schedules: [resyncSchedule(operator.resyncSeconds)],
-      concurrencyPolicy: "Forbid",
-      // A resync that the controller missed while it was away is made up for, once.
-      startingDeadlineSeconds: operator.resyncSeconds,
-      successfulJobsHistoryLimit: 1,
-      failedJobsHistoryLimit: 3,
-      workflowSpec: { workflowTemplateRef: { name } },
-    },
-  };
-}
-
-const MINUTE = 60;
-const HOUR = 60 * MINUTE;
-
-/** Steps that divide an hour or a day, so that the times between two runs are all the same. */
-const MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30];
-const HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
-
-/**
- * A schedule of cron for "at least this often": the longest even step that is not longer. 600 s are every ten minutes, and so are
- * 700 s. The shortest step is a minute, because cron has no shorter one.
- *
- * It is not "@every 700s", which the Workflow controller understands too. The controller counts that from the last change of the
- * CronWorkflow that it saw, and every run makes such a change (argo-workflows, workflow/cron/controller.go).
- */
-export function resyncSchedule(seconds: number): string {
-  if (seconds < HOUR) {
-    const minutes = longest(MINUTES, seconds / MINUTE);
-    return minutes === 1 ? "* * * * *" : `*/${minutes} * * * *`;
-  }
-  const hours = longest(HOURS, seconds / HOUR);
-  if (hours === 24) return "0 0 * * *";
-  return hours === 1 ? "0 * * * *" : `0 */${hours} * * *`;
-}
-
-function longest(steps: readonly number[], limit: number): number {
-  return Math.max(...steps.filter((step, index) => index === 0 || step <= limit));
-}
-
-/** The beginning of an object of Argo Workflows that belongs to an operator. */
-function workflowHead(
-  kind: "WorkflowTemplate" | "CronWorkflow",
-  operator: Operator,
-  name: string,
-  { platform: { namespace, instanceId } }: OperatorOptions,
-): Manifest {
+/** The beginning of the WorkflowTemplate. */
+function workflowHead(operator: Operator, { platform }: OperatorOptions): Manifest {
+  const { namespace, instanceId } = platform;
   const labels = {
     ...labelsOf(operator.name, "runs"),
     [OPERATOR_LABEL]: identityOf(operator),
     // The controller only looks after objects with its own label.
     ...instanceLabel(instanceId),
   };
-  return { apiVersion: "argoproj.io/v1alpha1", kind, metadata: { name, namespace, labels } };
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "WorkflowTemplate",
+    metadata: { name: operator.name, namespace, labels },
+  };
 }
 
-/**
- * How long the Workflow of a failed run is kept, in seconds. A run in a pod that could not report its failure is reported by the next
- * resync, which finds it by its Workflow, or by the one after that if the next is skipped.
- */
-function failureKeptSeconds(
-  { execution, resyncSeconds }: Operator,
-  { failedRunsKeptSeconds }: OperatorOptions,
-): number {
-  return execution === "pod" ? Math.max(failedRunsKeptSeconds, 2 * resyncSeconds) : failedRunsKeptSeconds;
-}
-
-/** Fields of every WorkflowTemplate of ours: the entrypoint, and how long its Workflows are kept. */
+/** Fields of the WorkflowTemplate in both forms: the entrypoint, and how long its Workflows are kept. */
 function workflowFields(operator: Operator, options: OperatorOptions) {
-  const failureSeconds = failureKeptSeconds(operator, options);
   return {
     entrypoint: "reconcile",
     // On every Workflow of the template, no matter who submits it.
     workflowMetadata: { labels: { [OPERATOR_LABEL]: identityOf(operator) } },
     ttlStrategy: {
       secondsAfterSuccess: options.runsKeptSeconds,
-      secondsAfterFailure: failureSeconds,
+      secondsAfterFailure: options.failedRunsKeptSeconds,
       // A run whose pod was deleted, or could not be created, is in the phase Error. To the controller that is neither a
       // success nor a failure (argo-workflows, workflow/gccontroller/gc_controller.go, ttl).
-      secondsAfterCompletion: failureSeconds,
+      secondsAfterCompletion: options.failedRunsKeptSeconds,
     },
   };
 }
@@ -313,17 +213,18 @@ function podPatch(options: OperatorOptions) {
   const secure = (name: string) => [{ name, securityContext: CONTAINER_SECURITY }];
   return {
     enableServiceLinks: false,
+    ...(options.runtimeClassName !== undefined && { runtimeClassName: options.runtimeClassName }),
     ...(init !== undefined && { initContainers: secure(init) }),
     containers: secure(beside),
   };
 }
 
-/** Fields of the WorkflowTemplates whose Workflows make pods. */
-function podFields(operator: Operator, part: "run" | "resync", options: OperatorOptions) {
-  const { priorityClassName: chosen, ...place } = placementFields(part, options, operator.name);
-  const priorityClassName = part === "run" ? runPriorityClassOf(operator, options) : chosen;
+/** Fields of a WorkflowTemplate whose Workflows make pods. */
+function podFields(operator: Operator, options: OperatorOptions) {
+  const { priorityClassName: _, ...place } = placementFields("run", options, operator.name);
+  const priorityClassName = runPriorityClassOf(operator, options);
   return {
-    podMetadata: podMetadata(part, { labels: labelsOf(operator.name, part) }, options, operator.name),
+    podMetadata: podMetadata("run", { labels: labelsOf(operator.name, "run") }, options, operator.name),
     // The logs of a failed run stay as long as its Workflow.
     podGC: { strategy: "OnPodSuccess", deleteDelayDuration: "60s" },
     securityContext: POD_SECURITY,

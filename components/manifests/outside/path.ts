@@ -1,14 +1,12 @@
 import { listenerOf } from "../../../definition/checkOutsideEvents";
+import { classOfSource, SOURCE_CLASSES, type SourceClass } from "../../../definition/eventSources";
 import {
-  classOfSource,
   INTAKE_PATH,
   isJsonObject,
   type JsonObject,
   type Manifest,
   type OutsideEvent,
   RUNNER_PORTS,
-  SOURCE_CLASSES,
-  type SourceClass,
   SUBJECT_HEADER,
   TOKEN_HEADER,
 } from "../../../runtime/program";
@@ -66,7 +64,9 @@ function buildEventSource(
     const own = events.filter(({ event }) => event.type === type);
     return [type, Object.fromEntries(own.map(({ subject, event }) => [subject, complete(event)]))];
   });
-  const ports = [...new Set(events.flatMap(({ event }) => listenerOf(event)?.port ?? []))].map(Number).sort();
+  const ports = [...new Set(events.flatMap(({ event }) => listenerOf(event)?.port ?? []))]
+    .map(Number)
+    .sort((one, other) => one - other);
   return buildArgoEventSource(
     {
       part: "outsideEventSource",

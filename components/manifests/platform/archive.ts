@@ -4,22 +4,14 @@ import type { ArgoProgram } from "../deployment";
 /** How a connection to PostgreSQL is secured (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
 
-/** The archive of Argo Workflows: a PostgreSQL that keeps runs after they were deleted from the cluster. */
+/** The archive of Argo Workflows. The argument `archive` says what each field means. */
 export interface ArchiveOptions {
   readonly host: string;
-  /** The port of the PostgreSQL. @default 5432 */
   readonly port?: number;
   readonly database: string;
-  /**
-   * The name of a Secret in the controllers' namespace. It has the keys `username` and `password`. If `sslMode` verifies, it also
-   * has `ca.crt` with the certificate of the authority that signed the database's certificate.
-   */
   readonly secret: string;
-  /** How the connection is secured. @default "require" */
   readonly sslMode?: (typeof SSL_MODES)[number];
-  /** After how many days a run is deleted from the archive. @default 90 */
   readonly keptDays?: number;
-  /** The name of this cluster, which distinguishes its runs if several clusters share a database. @default "default" */
   readonly clusterName?: string;
 }
 
@@ -39,10 +31,6 @@ export function buildPersistence(archive: ArchiveOptions): JsonObject {
   return {
     archive: true,
     archiveTTL: `${keptDays}d`,
-    // A resync only finds out which objects need a run. The runs themselves are archived.
-    archiveLabelSelector: {
-      matchExpressions: [{ key: "workflows.argoproj.io/cron-workflow", operator: "DoesNotExist" }],
-    },
     clusterName: archive.clusterName ?? "default",
     // Connections of the controller and of argo-server each. The controller archives eight runs at once.
     connectionPool: { maxOpenConns: 10, maxIdleConns: 2, connMaxLifetime: "10m" },

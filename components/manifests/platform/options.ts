@@ -75,21 +75,12 @@ export function ownsController(mode: ArgoMode): boolean {
   return mode === "install" || mode === "share";
 }
 
-/**
- * Which parts of the platform's monitoring are created, and how the Prometheus Operator and Grafana find them. By default, none
- * are.
- */
+/** Which parts of the monitoring are created. The argument `monitoring` says what each field means. */
 export interface MonitoringOptions {
-  /** Whether to create a PodMonitor, which tells the Prometheus Operator which pods to scrape. @default false */
   readonly podMonitor?: boolean;
-  /** Whether to create a PrometheusRule with the alerts. @default false */
   readonly alertRules?: boolean;
-  /** Whether to create a ConfigMap with the dashboard for Grafana. @default false */
   readonly dashboard?: boolean;
-  /** Labels of PodMonitor and PrometheusRule, by which the Prometheus Operator selects them. @default none */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Labels of the dashboard's ConfigMap, by which Grafana's sidecar finds it. @default grafana_dashboard: "1" */
   readonly dashboardLabels?: Readonly<Record<string, string>>;
-  /** The namespace that Prometheus runs in. Pods in other namespaces cannot read the runners' metrics. @default any */
   readonly namespace?: string;
 }
