@@ -1,3 +1,4 @@
+// Lets a process run TypeScript: the program of a user, and our own sources.
 // Lets this process run TypeScript, by tsx. Packages are JavaScript already, and Pulumi's language host takes them as they are. tsx
 // would read each of their files to find that out, and Node would read where in their sources each line was, now that it does so
 // for ours. That doubles the time to load them.

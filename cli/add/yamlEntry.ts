@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Document, isAlias, isMap, isNode, isSeq, type Node, type Pair, stringify } from "yaml";
+import { Document, isAlias, isMap, isNode, isScalar, isSeq, type Node, type Pair, visit } from "yaml";
 import { documentsOf, isEmptyDocument } from "../../definition/readYaml";
-import { isRecord } from "../../runtime/json/json";
-import type { Json } from "../../runtime/kubernetes/objects";
-import { yaml } from "../yaml";
+import { isRecord } from "../../runtime/base/json";
+import type { Json } from "../../runtime/base/objects";
+import { textOf, yaml } from "../common/yaml";
 
 /** An entry in a list or a map of a document. */
 export interface Entry {
@@ -41,9 +41,87 @@ export function withEntry(text: string, document: Document, entry: Entry): strin
   else if (changed.hasIn(path)) changed.addIn(path, changed.createNode(value));
   else changed.setIn(path, changed.createNode([value]));
   // The content is always right. If the entry cannot be spliced in, the file gets the layout of the library.
-  return spliced !== undefined && saysTheSame(spliced, changed)
-    ? spliced
-    : changed.toString({ lineWidth: 0 });
+  return spliced !== undefined && saysTheSame(spliced, changed) ? spliced : textOf(changed, { lineWidth: 0 });
+}
+
+/**
+ * A YAML text without an entry. A map that has no other is removed with it, and a list of children stays as an empty one. Everything
+ * else keeps its comments, order and form.
+ *
+ * @param text whose lines end with LF
+ * @param document that of the text
+ * @param place the entry's key, or its index
+ * @returns undefined if an alias elsewhere refers to the entry
+ */
+export function withoutEntry(
+  text: string,
+  document: Document,
+  field: string,
+  place: string | number,
+): string | undefined {
+  const changed = document.clone();
+  changed.deleteIn([field, place]);
+  const items = (changed.get(field) as { readonly items: readonly unknown[] }).items;
+  const isLast = items.length === 0;
+  // An operator without children says so.
+  if (isLast && field === "children") changed.set(field, changed.createNode([]));
+  else if (isLast) changed.delete(field);
+  if (hasLostAlias(changed)) return undefined;
+  const cut =
+    isLast && field !== "children" ? cutField(text, document, field) : cutEntry(text, document, field, place);
+  return cut !== undefined && saysTheSame(cut, changed) ? cut : textOf(changed, { lineWidth: 0 });
+}
+
+function hasLostAlias(document: Document): boolean {
+  let isLost = false;
+  visit(document, {
+    Alias(_key, alias) {
+      isLost ||= alias.resolve(document) === undefined;
+    },
+  });
+  return isLost;
+}
+
+function cutField(text: string, { contents }: Document, field: string): string | undefined {
+  const pair =
+    isMap(contents) && !contents.flow
+      ? contents.items.find(({ key }) => isScalar(key) && key.value === field)
+      : undefined;
+  return pair && withoutLines(text, startOf(pair.key), endOf(pair as Pair<Node, Node | null>));
+}
+
+function cutEntry(
+  text: string,
+  document: Document,
+  field: string,
+  place: string | number,
+): string | undefined {
+  const node = document.get(field, true);
+  if (!isSeq(node) && !isMap(node)) return undefined;
+  const items = node.items as (Node | Pair<Node, Node | null>)[];
+  const at = isSeq(node)
+    ? Number(place)
+    : node.items.findIndex(({ key }) => isScalar(key) && key.value === place);
+  const item = items[at];
+  if (!item) return undefined;
+  const [start, end] = [startOf(isNode(item) ? item : item.key), endOf(item)];
+  if (start === undefined || end === undefined) return undefined;
+  if (!node.flow) return withoutLines(text, start, end);
+  const [before, after] = [items[at - 1], items[at + 1]];
+  // With the comma after it, or before it if it is the last one.
+  const [from, to] = after
+    ? [start, startOf(isNode(after) ? after : after.key)]
+    : [before ? endOf(before) : start, end];
+  return `${text.slice(0, from)}${text.slice(to)}`;
+}
+
+/** The text without the lines of a part. Undefined if something else is on the first one. */
+function withoutLines(text: string, start: number | undefined, end: number | undefined): string | undefined {
+  if (start === undefined || end === undefined) return undefined;
+  const first = text.lastIndexOf("\n", start - 1) + 1;
+  if (!/^ *(- *)?$/.test(text.slice(first, start))) return undefined;
+  const last = text.indexOf("\n", start + text.slice(start, end).trimEnd().length);
+  return text.slice(0, first) + (last < 0 ? "" : text.slice(last + 1));
 }
 
 function saysTheSame(text: string, document: Document): boolean {
@@ -59,7 +137,7 @@ const LONGEST_LINE = 90;
 
 /** The entry in a line, or an object's fields in lines of their own, `indent` before each. */
 function entryOf(key: string | undefined, value: Json, indent: string | undefined): string {
-  const line = stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trimEnd();
+  const line = textOf(new Document(value), { collectionStyle: "flow", lineWidth: 0 }).trimEnd();
   if (key === undefined) return line;
   if (indent === undefined || line.length < LONGEST_LINE || !isRecord(value)) return `${key}: ${line}`;
   const lines = yaml(value).trimEnd().split("\n");

@@ -1,5 +1,5 @@
-import type { ControlPlane } from "./controlPlane";
-import { type Component, killComponent, readComponents, startComponent } from "./controlPlane/component";
+import type { ControlPlane } from "../controlPlane";
+import { type Component, killComponent, readComponents, startComponent } from "../controlPlane/component";
 import type { Cluster } from "./openCluster";
 
 const NAME = "kube-controller-manager";

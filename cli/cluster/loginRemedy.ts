@@ -1,5 +1,4 @@
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { ApiError, isApiError } from "../runtime/kubernetes/errors";
+import { ApiError, type ClusterConnection, isApiError } from "../../runtime/cli";
 
 /**
  * The error, with what to do if the cluster does not recognize the user of the kubeconfig: the API server says only

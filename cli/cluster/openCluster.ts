@@ -1,19 +1,10 @@
-import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
-import { KubernetesClient } from "../runtime/kubernetes/client";
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { isApiError } from "../runtime/kubernetes/errors";
-import { within } from "../runtime/limits/within";
-import { CommandError } from "./commandError";
-import { type ControlPlane, startControlPlane } from "./controlPlane";
+import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
+import { within } from "../../runtime/base/clock";
+import { type ClusterConnection, isApiError, KubernetesClient } from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
+import type { ClusterOptions } from "../common/options";
+import { type ControlPlane, startControlPlane } from "../controlPlane";
 import { withLoginRemedy } from "./loginRemedy";
-
-/** The choice of a cluster on the command line. */
-export interface ClusterOptions {
-  /** A context of the kubeconfig. */
-  readonly context?: string;
-  /** A kubeconfig's path. */
-  readonly kubeconfig?: string;
-}
 
 /** A cluster to work on: the embedded control plane, or one of the user's. */
 export interface Cluster {

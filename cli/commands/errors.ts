@@ -1,12 +1,9 @@
-import { didYouMean } from "../definition/nearest";
-import { EXIT_CODES, UsageError } from "./commandError";
-import { CATALOGUE, CODES, codeFor, type Entry, entryOf } from "./errors/catalogue";
-import { indent, print, styleFor } from "./terminal";
-
-/** @see errors */
-export interface ErrorsOptions {
-  readonly json?: true;
-}
+import { didYouMean } from "../../definition/nearest";
+import { EXIT_CODES, UsageError } from "../common/commandError";
+import { command } from "../common/declaration";
+import { jsonOption } from "../common/options";
+import { indent, print, styleFor } from "../common/terminal";
+import { CATALOGUE, CODES, codeFor, type Entry, entryOf } from "../errors/catalogue";
 
 const style = styleFor(process.stdout);
 
@@ -14,11 +11,18 @@ const style = styleFor(process.stdout);
  * `argosy errors [CODE]`: what a code means, where to look and what to do; without a code, all of them.
  * @throws UsageError for a word that is no code
  */
-export async function errors(word: string | undefined, { json }: ErrorsOptions): Promise<number> {
-  if (word === undefined) list(json ?? false);
-  else tell(word, json ?? false);
-  return EXIT_CODES.fine;
-}
+export default command({
+  description:
+    "Explains a code, such as the reason of a Ready condition or of a Warning Event: what happened, where to look and " +
+    "what to do. Without a code, it lists all codes.",
+  arguments: [["[code]", "for example HandlerCrashed (default: all)"]],
+  options: [jsonOption("print a line of JSON for each code")],
+  async run(word, { json }) {
+    if (word === undefined) list(json ?? false);
+    else tell(word, json ?? false);
+    return EXIT_CODES.fine;
+  },
+});
 
 function list(json: boolean): void {
   for (const [title, group] of Object.entries<Readonly<Record<string, Entry>>>(CATALOGUE)) {

@@ -1,48 +1,54 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { checkCommand } from "../definition/commandOnPath";
-import { loadOperators } from "../definition/loadOperators";
-import { displayPath } from "../definition/problems";
-import type { Operator } from "../runtime/definition/definition";
-import { ReconcileFailure } from "../runtime/failure";
-import type { Used } from "../runtime/handler/contract";
-import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { type KubernetesObject, kindAndName } from "../runtime/kubernetes/objects";
-import { asTyped } from "./asTyped";
-import { CommandError, EXIT_CODES, UsageError } from "./commandError";
-import { deployedAs } from "./diff";
-import type { DeployedOperator } from "./diff/deployed";
-import { type LiveObjectOptions, liveObject } from "./diff/liveObject";
-import type { FixtureResult } from "./fixtures";
-import { installedOperators } from "./inspect/installed";
-import { withCluster } from "./inspect/session";
-import { writeNewFiles } from "./newFiles";
-import { referenceTo } from "./objectReference";
-import type { ClusterOptions } from "./openCluster";
-import { findHandlers, type HandlersOptions } from "./project";
-import { type Draft, draft } from "./record/draft";
-import { Fakes } from "./record/fakes";
+import { checkCommand } from "../../definition/commandOnPath";
+import { loadOperators } from "../../definition/loadOperators";
+import { displayPath } from "../../definition/problems";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { type KubernetesObject, kindAndName } from "../../runtime/base/objects";
+import type { KubernetesClient, Operator, Used } from "../../runtime/cli";
+import { asTyped } from "../common/asTyped";
+import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
+import { command } from "../common/declaration";
+import { writeNewFiles } from "../common/newFiles";
+import { checkObjectNames } from "../common/objectName";
+import { referenceTo } from "../common/objectReference";
 import {
-  asked,
-  type LiveQuestion,
-  liveQuestion,
-  secretsAmong,
-  secretsOfEnvironment,
-} from "./record/question";
-import { requestOf } from "./record/recordedRun";
-import { rewriteFile } from "./rewriteFile";
-import { indent, print, progress, styleFor } from "./terminal";
+  clusterOptions,
+  flag,
+  jsonOption,
+  namespaceOption,
+  operatorsOptions,
+  option,
+  type ValuesOf,
+} from "../common/options";
+import { findHandlers } from "../common/project";
+import { rewriteFile } from "../common/rewriteFile";
+import { indent, print, progress, styleFor } from "../common/terminal";
+import type { DeployedOperator } from "../diff/deployed";
+import { liveObject } from "../diff/liveObject";
+import { otherFakeOf } from "../diff/secretMask";
+import { secretsOfEnvironment } from "../diff/secretsOfEnvironment";
+import { deployedAs } from "../diff/show";
+import type { FixtureResult } from "../fixtures/runFixtures";
+import { installedOperators } from "../inspect/installed";
+import { withCluster } from "../inspect/session";
+import { type Draft, draft } from "../record/draft";
+import { Fakes } from "../record/fakes";
+import { asked, type LiveQuestion, liveQuestion, secretsAmong } from "../record/question";
+import { requestOf } from "../record/recordedRun";
 
-/** @see record */
-export interface RecordOptions extends ClusterOptions, HandlersOptions, LiveObjectOptions {
-  /** A recorded run, instead of an object. */
-  readonly run?: string;
-  /** The file to write. @default fixtures/<name>.yaml in the operator's folder */
-  readonly out?: string;
-  /** Overwrite an existing file. */
-  readonly force?: true;
-  readonly json?: true;
-}
+const OPTIONS = [
+  option("--run <run>", "a recorded run instead of an object, by its name in argosy runs"),
+  option("--out <file>", "the file to write (default: fixtures/<name>.yaml in the operator's folder)"),
+  flag("--force", "overwrite an existing file"),
+  option("--installation <name>", "the installation, if an operator is deployed more than once"),
+  namespaceOption(),
+  ...operatorsOptions(),
+  ...clusterOptions(),
+  jsonOption("print a line of JSON"),
+];
+
+type Options = ValuesOf<typeof OPTIONS>;
 
 /** A question for a fixture, and its origin. */
 interface Source {
@@ -51,6 +57,8 @@ interface Source {
   readonly deployed: DeployedOperator;
   readonly question: LiveQuestion;
   readonly fakes: Fakes;
+  /** Other fakes for the same values. */
+  readonly others: Fakes;
   /** Where the object was found, for the file's first line. */
   readonly from: string;
 }
@@ -63,27 +71,36 @@ interface Source {
  *   time
  * @throws UsageError, CommandError if there is no such object, or if the file already exists
  */
-export async function record(of: string | undefined, options: RecordOptions): Promise<number> {
-  if ((of === undefined) === (options.run === undefined))
-    throw new UsageError("Name either an object, as KIND/NAME, or a run with --run.");
-  const operators = loadOperators(findHandlers(options));
-  return withCluster(options, async (client) => {
-    const source = await (of === undefined
-      ? fromRun(client, options.run ?? "", operators, options)
-      : fromObject(client, of, operators, options)
-    ).catch((error: unknown) => {
-      if (error instanceof ReconcileFailure) throw new CommandError(`${error.message}.`);
-      throw error;
+export default command({
+  description:
+    "Writes a fixture from a live object: the request contains the object, its children and the objects that it uses, and the " +
+    "expectation is the answer of this folder's handler. Fakes replace the values of Secrets. The exit code is 1 if the " +
+    "fixture does not pass.",
+  arguments: [["[object]", "KIND/NAME, for example memcached/sessions"]],
+  options: OPTIONS,
+  async run(of, options) {
+    if (of !== undefined) checkObjectNames([of]);
+    if ((of === undefined) === (options.run === undefined))
+      throw new UsageError("Name either an object, as KIND/NAME, or a run with --run.");
+    const operators = loadOperators(findHandlers(options));
+    return withCluster(options, async (client) => {
+      const source = await (of === undefined
+        ? fromRun(client, options.run ?? "", operators, options)
+        : fromObject(client, of, operators, options)
+      ).catch((error: unknown) => {
+        if (error instanceof ReconcileFailure) throw new CommandError(`${error.message}.`);
+        throw error;
+      });
+      return write(source, options);
     });
-    return write(source, options);
-  });
-}
+  },
+});
 
 async function fromObject(
   client: KubernetesClient,
   of: string,
   operators: readonly Operator[],
-  options: RecordOptions,
+  options: Options,
 ): Promise<Source> {
   const installed = await installedOperators(client);
   const { operator, object } = await liveObject(client, of, operators, installed, options);
@@ -101,7 +118,7 @@ async function fromRun(
   client: KubernetesClient,
   run: string,
   operators: readonly Operator[],
-  options: RecordOptions,
+  options: Options,
 ): Promise<Source> {
   const installed = await installedOperators(client);
   const request = await requestOf(client, run, operators, installed);
@@ -132,7 +149,7 @@ async function sourceOf(
   question: LiveQuestion,
   from: string,
 ): Promise<Source> {
-  const fakes = new Fakes();
+  const [fakes, others] = [new Fakes(), new Fakes(otherFakeOf)];
   const unread = (name: string) =>
     progress(
       `Secret ${name} of secretEnv does not exist, or this account cannot read it. Before you commit the file, check that it ` +
@@ -142,13 +159,13 @@ async function sourceOf(
     ...question.secrets,
     ...(await secretsOfEnvironment(client, operator, deployed.home, unread)),
   ];
-  for (const secret of secrets) fakes.learn(secret);
+  for (const secret of secrets) for (const each of [fakes, others]) each.learn(secret);
   for (const note of question.notes) progress(note);
-  return { operator, deployed, question, fakes, from };
+  return { operator, deployed, question, fakes, others, from };
 }
 
-async function write(source: Source, options: RecordOptions): Promise<number> {
-  const { operator, question, fakes, from } = source;
+async function write(source: Source, options: Options): Promise<number> {
+  const { operator, question, fakes, others, from } = source;
   const fixtures = path.join(operator.folder, "fixtures");
   const file = options.out
     ? path.resolve(options.out)
@@ -156,9 +173,15 @@ async function write(source: Source, options: RecordOptions): Promise<number> {
   checkFree(file, options);
   checkCommand(operator);
   const comment = [`Recorded from ${from}.`, ...(fakes.size > 0 ? ["The values of Secrets are fakes."] : [])];
+  const isOurs = operator.watch === undefined;
+  const hasSecrets = fakes.size > 0 || Object.keys(operator.secretEnv).length > 0;
   const made = await draft(
     operator,
-    (extent) => fakes.inside(asked(question, extent, operator.watch === undefined)),
+    (extent) => fakes.inside(asked(question, extent, isOurs)),
+    (hasSecrets ? [fakes, others] : []).map((each) => ({
+      question: each.inside(asked(question, "whole", isOurs)),
+      env: each.environment(operator),
+    })),
     comment,
     (value) => fakes.outside(value),
   );
@@ -171,7 +194,7 @@ async function write(source: Source, options: RecordOptions): Promise<number> {
 }
 
 /** @throws CommandError if a file or folder is in the way */
-function checkFree(file: string, { force }: RecordOptions): void {
+function checkFree(file: string, { force }: Options): void {
   if (!existsSync(file)) return;
   if (statSync(file).isDirectory())
     throw new CommandError(`${displayPath(file)} is a folder. Name a file with --out.`);
@@ -186,7 +209,7 @@ function tell(
   { result, extent }: Draft,
   file: string,
   isRun: boolean,
-  { json }: RecordOptions,
+  { json }: Options,
 ): void {
   const { event, object, children, used } = question;
   const count = Object.values(used).flat().filter(Boolean).length;
@@ -205,7 +228,8 @@ function tell(
     numbered(count, "used object", "used objects"),
   ];
   print(`${style("green", "✎")} ${file}: ${parts.join(", ")}${event === "finalize" ? ", to finalize" : ""}`);
-  if (fakes.size > 0) print(`  ${numbered(fakes.size, "value", "values")} of Secrets were replaced by fakes`);
+  if (fakes.size > 0)
+    print(`  ${numbered(fakes.size, "value of a Secret is a fake", "values of Secrets are fakes")}`);
   if (extent !== "lean")
     print("  it contains uid and times, because the handler's answer may depend on them");
   if (isError) print("  the handler returns an error, and the fixture expects that error");

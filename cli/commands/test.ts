@@ -1,25 +1,40 @@
 import path from "node:path";
-import { checkCommand } from "../definition/commandOnPath";
-import { displayPath, OperatorError, Problems } from "../definition/problems";
-import type { Operator } from "../runtime/definition/definition";
-import { EXIT_CODES, UsageError } from "./commandError";
-import { FolderWatch } from "./dev/folderWatch";
-import { type FixtureResult, runFixtures } from "./fixtures";
-import { type Fixtures, readAll } from "./fixtures/fixture";
-import { updateFixtures } from "./fixtures/update";
-import { untilAborted } from "./interruption";
-import { loadChosen } from "./project";
-import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
-import { indent, print, progress, type Style, styleFor } from "./terminal";
+import { checkCommand } from "../../definition/commandOnPath";
+import { conversionNote, storedSchemaOf } from "../../definition/customResourceDefinition";
+import { displayPath, OperatorError, Problems } from "../../definition/problems";
+import { uncheckedRules } from "../../definition/uncheckedRules";
+import type { Operator } from "../../runtime/cli";
+import { EXIT_CODES, UsageError } from "../common/commandError";
+import { command } from "../common/declaration";
+import { untilAborted } from "../common/interruption";
+import { flag, jsonOption, stackOperatorsOptions, type ValuesOf } from "../common/options";
+import { loadChosen } from "../common/project";
+import { indent, print, progress, type Style, styleFor } from "../common/terminal";
+import { FolderWatch } from "../dev/folderWatch";
+import { type Fixtures, readAll } from "../fixtures/fixture";
+import { type FixtureResult, runFixtures } from "../fixtures/runFixtures";
+import { updateFixtures } from "../fixtures/update";
+import { formatLog } from "../local/reconcileLine";
+import { type OperatorSource, operatorSource } from "../render/stackOperators";
 
-/** @see test */
-export interface TestOptions extends OperatorsOptions {
-  readonly json?: true;
-  /** Run the fixtures again after each edit, until the signal aborts. */
-  readonly watch?: true;
-  /** Write the answers as the expectations, except for those that may not be expected. */
-  readonly update?: true;
-}
+const OPTIONS = [
+  flag("--watch", "run the fixtures again after each edit in handlers/, until Ctrl-C"),
+  flag("--update", "write the answers into the fixtures that expect something else or nothing"),
+  ...stackOperatorsOptions(),
+  jsonOption("print a line of JSON for each fixture"),
+];
+
+/** The options of {@link test}. */
+export type TestOptions = ValuesOf<typeof OPTIONS>;
+
+export default command({
+  description:
+    "Runs the fixtures of the operators: each handler gets the requests of its fixtures, and must return the expected " +
+    "answers. No cluster is needed.",
+  arguments: [["[operators...]", "only these operators (default: all)"]],
+  options: OPTIONS,
+  run: (names, options) => test(names, options),
+});
 
 /**
  * `argosy test`: runs the fixtures of operators.
@@ -49,6 +64,7 @@ async function runAll(
   const fixtures = fixturesOf(operators);
   const style = styleFor(process.stdout);
   let [passed, failed] = [0, 0];
+  let shown: string | undefined;
   // Each operator has a process of its own. The results are printed in the operators' order nevertheless.
   const running = operators.map((operator, index) => runFixtures(operator, fixtures[index]));
   // While one of them runs, Ctrl-C has to end its handler. So none is left alone.
@@ -56,6 +72,7 @@ async function runAll(
   for (const [index, operator] of operators.entries()) {
     const results = (await running[index]) ?? [];
     if (results.length === 0) progress(noFixtures(operator));
+    else for (const note of notesOn(operator)) progress(note);
     const updates = options.update ? updateFixtures(operator.folder, results) : undefined;
     for (const refusal of updates?.refusals ?? []) progress(refusal);
     for (const result of results) {
@@ -63,10 +80,23 @@ async function runAll(
       if (result.passed || isWritten) passed += 1;
       else failed += 1;
       print(formatted(operator, result, isWritten, options, style));
+      // Each step of a fixture mostly fails in the same way.
+      if (!options.json && !isWritten && result.log !== undefined && result.log !== shown)
+        print(formatLog(result.log, style, "    "));
+      shown = result.log;
     }
   }
   if (!options.json) print(`${passed} passed, ${failed} failed`);
   return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
+}
+
+/** What the fixtures of an operator do not show, because only an API server knows it. */
+function notesOn(operator: Operator): string[] {
+  const unchecked = uncheckedRules(storedSchemaOf(operator) ?? {});
+  const note =
+    unchecked &&
+    `${operator.name}: only an API server checks ${unchecked} of its CRD, and no fixture fails for them.`;
+  return [note, conversionNote(operator)].filter((each) => each !== undefined);
 }
 
 function noFixtures({ name, folder }: Operator): string {

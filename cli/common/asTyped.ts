@@ -1,5 +1,5 @@
-import { isCompiled } from "../components/assets";
-import { PACKAGE_NAME } from "../components/package";
+import { isCompiled } from "../../components/assets";
+import { PACKAGE_NAME } from "../../components/package";
 
 /**
  * A command of argosy as it is typed in a shell. `argosy` itself is not on the PATH, and without the package installed,

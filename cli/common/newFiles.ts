@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { foldersAbove } from "../definition/foldersAbove";
+import { foldersAbove } from "../../definition/foldersAbove";
 
 /** @see writeNewFiles */
 export interface NewFilesOptions {

@@ -1,4 +1,4 @@
-import type { ObjectName } from "../runtime/kubernetes/objects";
+import type { ObjectName } from "../../runtime/base/objects";
 import { UsageError } from "./commandError";
 
 /** An object as the user wrote it: the word for its kind, and its name. */

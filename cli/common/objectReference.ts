@@ -1,4 +1,4 @@
-import { formatName, kindAndName, type ObjectName } from "../runtime/kubernetes/objects";
+import { formatName, kindAndName, type ObjectName } from "../../runtime/base/objects";
 
 /** An object as the JSON of every command names it. */
 export interface ObjectReference {

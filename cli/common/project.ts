@@ -1,12 +1,13 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { foldersAbove } from "../definition/foldersAbove";
-import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../definition/loadOperators";
-import { didYouMean } from "../definition/nearest";
-import { displayPath } from "../definition/problems";
-import type { Operator } from "../runtime/definition/definition";
+import { foldersAbove } from "../../definition/foldersAbove";
+import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../../definition/loadOperators";
+import { didYouMean } from "../../definition/nearest";
+import { displayPath } from "../../definition/problems";
+import type { Operator } from "../../runtime/cli";
 import { asTyped } from "./asTyped";
 import { UsageError } from "./commandError";
+import type { HandlersOptions } from "./options";
 
 const PROJECT_FILE = "Pulumi.yaml";
 const REMEDY = `Name the program's folder with --project, or create a program: ${asTyped("init")}`;
@@ -38,12 +39,6 @@ function nearestAbove(start: string): string {
   const folder = foldersAbove(start).find(isProject);
   if (folder !== undefined) return folder;
   throw new UsageError(`There is no ${PROJECT_FILE} in ${start} or above. ${REMEDY}`);
-}
-
-/** The options that say in which folder the operators are. */
-export interface HandlersOptions {
-  readonly handlers?: string;
-  readonly project?: string;
 }
 
 /** The folder of the operators: the named folder, or else that of the program. @throws UsageError if the folder does not exist */

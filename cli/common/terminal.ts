@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { clean } from "../runtime/text/clean";
+import { clean } from "../../runtime/base/text";
 
 /** The writer that receives the output instead of the streams, if there is one. */
 let above: ((text: string) => void) | undefined;
@@ -52,7 +52,10 @@ export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1_000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60
+    ? `${minutes} min ${seconds % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** Puts `prefix` before every line of a text, its trailing blank lines left out. */

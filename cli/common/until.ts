@@ -1,5 +1,6 @@
+// The one way to wait for something, for commands, tools and tests.
 import { setTimeout as pause } from "node:timers/promises";
-import { within } from "../runtime/limits/within";
+import { within } from "../../runtime/base/clock";
 
 /** How {@link until} waits. */
 export interface UntilOptions {

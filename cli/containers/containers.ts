@@ -1,8 +1,7 @@
-import type { Operator } from "../../runtime/definition/definition";
-import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
-import { endedAtExit } from "../endedAtExit";
-import type { HandlerAccount } from "../handlerAccount";
-import { scratchFolder } from "../scratchFolder";
+import type { HandlerTransport, Operator } from "../../runtime/cli";
+import { scratchFolder } from "../common/scratchFolder";
+import { endedAtExit } from "../handler/endedAtExit";
+import type { HandlerAccount } from "../handler/handlerAccount";
 import { type ContainerEngine, findEngine } from "./engine";
 import { Images } from "./images";
 import { ImageTransport } from "./imageTransport";

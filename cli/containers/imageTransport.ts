@@ -2,15 +2,9 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync 
 import path from "node:path";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { imageFiles } from "../../components/manifests/operator/handlerFiles";
-import type { Operator } from "../../runtime/definition/definition";
-import { FUNCTION_LOOPS } from "../../runtime/definition/handlerProgram";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
-import {
-  type HandlerProcess,
-  type HandlerProcessListener,
-  type HandlerTransport,
-  unstarted,
-} from "../../runtime/handler/handlerTransport";
+import { FUNCTION_LOOPS } from "../../definition/handlerProgram";
+import type { HandlerProcess, HandlerProcessListener, HandlerTransport, Operator } from "../../runtime/cli";
+import { ChildProcessTransport, unstarted } from "../handler/childProcessTransport";
 import type { ContainerEngine } from "./engine";
 import { containerCommand } from "./runArguments";
 import type { ContainerSession } from "./session";

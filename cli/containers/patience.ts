@@ -1,4 +1,4 @@
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/cli";
 
 /** How much longer a container takes to start than a process in a pod whose container is already running, in seconds. */
 const BEGINS_SECONDS = 10;

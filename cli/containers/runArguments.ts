@@ -1,8 +1,7 @@
 import path from "node:path";
 import { POD_USER } from "../../components/manifests/pods";
-import type { Operator } from "../../runtime/definition/definition";
-import { languageOf, programOf, workingFolderOf } from "../../runtime/definition/handlerProgram";
-import { POD_LAYOUT } from "../../runtime/pod/layout";
+import { languageOf, programOf, workingFolderOf } from "../../definition/handlerProgram";
+import { type Operator, POD_LAYOUT } from "../../runtime/cli";
 
 /** The folders of one container on this machine. */
 export interface ContainerSources {

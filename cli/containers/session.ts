@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { DOMAIN } from "../../runtime/names";
-import { isRunning } from "../isRunning";
+import { DOMAIN } from "../../runtime/base/names";
+import { isRunning } from "../common/isRunning";
 import type { ContainerEngine } from "./engine";
 
 const SESSION = `${DOMAIN}/dev-session`;

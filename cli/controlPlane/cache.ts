@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { complaintOfSystem } from "../commandError";
+import { complaintOfSystem } from "../common/commandError";
 import { type Program, type ProgramPaths, programs } from "./programs";
 
 /**

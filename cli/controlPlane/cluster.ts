@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { mkdir, open, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import { isRunning } from "../isRunning";
-import { indent, lastLines } from "../terminal";
-import { until } from "../until";
+import { isRunning } from "../common/isRunning";
+import { indent, lastLines } from "../common/terminal";
+import { until } from "../common/until";
 import { ApiClient } from "./apiClient";
 import { type Component, logPath, processIdOf, readComponents, startComponent } from "./component";
 import { clusterName, kwokctlConfiguration, type Ports } from "./configuration";

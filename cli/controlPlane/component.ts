@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { open, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { isRunning } from "../isRunning";
+import { isRunning } from "../common/isRunning";
 import { clusterDirectory } from "./configuration";
 
 /** One of the control plane's long-running programs, as kwokctl recorded it. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import type { ClusterConnection } from "../../runtime/cli";
 import { clusterDirectory } from "./configuration";
 
 /** How the last line of a certificate or key begins. A file without that line is still being written. */

@@ -1,7 +1,7 @@
 import { createWriteStream } from "node:fs";
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { indent, lastLines } from "../terminal";
+import { indent, lastLines } from "../common/terminal";
 import { linkerFlags, moduleFile, moduleName } from "./goModule";
 import { runGuarded } from "./guard";
 import type { Program } from "./programs";

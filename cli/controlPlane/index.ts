@@ -1,9 +1,9 @@
 import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { shellWord } from "../shellWord";
-import { formatDuration } from "../terminal";
+import type { ClusterConnection } from "../../runtime/cli";
+import { shellWord } from "../common/shellWord";
+import { formatDuration } from "../common/terminal";
 import { kubeconfigPath, PortTakenError, serverUrl, startCluster } from "./cluster";
 import { type Ports, portsFrom } from "./configuration";
 import { readConnection } from "./connection";

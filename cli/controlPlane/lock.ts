@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
-import { isRunning, startOf } from "../isRunning";
-import { until } from "../until";
+import { isRunning, startOf } from "../common/isRunning";
+import { until } from "../common/until";
 import { type Report, reportWhile } from "./progress";
 
 const heartbeatMilliseconds = 2_000;

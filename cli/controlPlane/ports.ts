@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
-import { complaintOfSystem, UsageError } from "../commandError";
+import { complaintOfSystem, UsageError } from "../common/commandError";
 
 const LOOPBACK = "127.0.0.1";
 
@@ -26,7 +26,7 @@ export async function freePorts(count: number): Promise<number[]> {
  * Checks whether a port of this machine can be used, so that nothing is started in vain.
  *
  * @param port 0: any free one, which can always be had
- * @param option the option that names another port: "--metrics-port"
+ * @param option the option that names another port: "--port"
  * @throws UsageError
  */
 export async function checkPort(port: number, option: string): Promise<void> {

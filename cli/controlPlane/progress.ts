@@ -1,4 +1,4 @@
-import { formatDuration } from "../terminal";
+import { formatDuration } from "../common/terminal";
 
 /** Receives one line of progress at a time, without a newline. */
 export type Report = (line: string) => void;

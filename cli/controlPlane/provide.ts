@@ -1,6 +1,6 @@
 import { access, constants, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { CommandError, complaintOfSystem } from "../commandError";
+import { CommandError, complaintOfSystem } from "../common/commandError";
 import { type Asset, assetOf } from "./assets";
 import { cacheDirectory, programPath, programPaths, whyNotWritable } from "./cache";
 import { downloadProgram, UnavailableError, whyNoDownload } from "./download";

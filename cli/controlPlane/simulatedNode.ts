@@ -1,4 +1,4 @@
-import { isTrue } from "../../runtime/kubernetes/objects";
+import { isTrue } from "../../runtime/base/objects";
 import type { ApiClient } from "./apiClient";
 
 const name = "node-0";

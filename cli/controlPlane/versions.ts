@@ -1,4 +1,4 @@
-import { UsageError } from "../commandError";
+import { UsageError } from "../common/commandError";
 
 /**
  * Version of kube-apiserver, kube-controller-manager, kube-scheduler and kubectl. `ARGOSY_KUBERNETES_VERSION` names

@@ -3,7 +3,7 @@ import type {
   HandlerProcess,
   HandlerProcessListener,
   HandlerTransport,
-} from "../../runtime/handler/handlerTransport";
+} from "../../runtime/cli";
 import type { DebuggedHandler } from "./debuggedHandler";
 
 /** The transports between which a {@link DebugTransport} chooses. */

@@ -3,8 +3,8 @@ import type {
   HandlerProcess,
   HandlerProcessListener,
   HandlerTransport,
-} from "../../runtime/handler/handlerTransport";
-import { untilAnswered } from "../dev/silence";
+} from "../../runtime/cli";
+import { untilAnswered } from "../local/silence";
 
 /** The callbacks of a {@link DebuggedHandler}. */
 export interface DebuggedHandlerOptions {

@@ -1,20 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { commandOnPath } from "../../definition/commandOnPath";
+import { programOf } from "../../definition/handlerProgram";
 import { didYouMean } from "../../definition/nearest";
 import { displayPath } from "../../definition/problems";
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { Operator } from "../../runtime/definition/definition";
-import { programOf } from "../../runtime/definition/handlerProgram";
-import type { HandlerQuestion } from "../../runtime/handler/contract";
-import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
-import { isRecord } from "../../runtime/json/json";
-import { CommandError, UsageError } from "../commandError";
+import { isRecord } from "../../runtime/base/json";
+import { type HandlerQuestion, type HandlerTransport, type Operator, resourceOf } from "../../runtime/cli";
+import { CommandError, UsageError } from "../common/commandError";
+import { readObjectName } from "../common/objectName";
+import { shellWord } from "../common/shellWord";
 import { checkPort, freePorts, isFree } from "../controlPlane/ports";
+import { localHandler } from "../handler/localHandler";
 import { answersTo } from "../inspect/target";
-import { localHandler } from "../localHandler";
-import { readObjectName } from "../objectName";
-import { shellWord } from "../shellWord";
 import {
   DEBUG_HOST,
   type Debugger,

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { applyEdits, modify, type ParseError, parse } from "jsonc-parser";
-import { isRecord } from "../../runtime/json/json";
-import { rewriteFile } from "../rewriteFile";
+import { isRecord } from "../../runtime/base/json";
+import { rewriteFile } from "../common/rewriteFile";
 import { DEBUG_HOST, type Debugger } from "./debuggedCommand";
 
 /** An entry of `configurations` in VS Code's launch.json. */

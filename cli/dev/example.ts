@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { stringify } from "yaml";
-import type { Operator } from "../../runtime/definition/definition";
-import { isRecord } from "../../runtime/json/json";
-import { knownObject } from "../fixtures";
+import { isRecord } from "../../runtime/base/json";
+import type { Operator } from "../../runtime/cli";
+import { manifestYaml } from "../common/yaml";
 import { readFixtures } from "../fixtures/fixture";
+import { knownObject } from "../fixtures/runFixtures";
 
 /**
  * Writes an object to try the operator with, from its first fixture that the handler does not refuse.
@@ -23,6 +23,6 @@ export async function writeExample(operator: Operator, folder: string): Promise<
   const namespace = operator.namespaces === "all" ? undefined : operator.namespaces[0];
   const object = { apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec };
   const file = path.join(folder, `${operator.name}.yaml`);
-  await writeFile(file, stringify(JSON.parse(JSON.stringify(object))));
+  await writeFile(file, manifestYaml(JSON.parse(JSON.stringify(object))));
   return file;
 }

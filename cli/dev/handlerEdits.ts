@@ -1,9 +1,9 @@
 import path from "node:path";
 import { bundleFunction } from "../../definition/bundleFunction";
 import { definitionFile } from "../../definition/definitionFile";
-import type { Operator } from "../../runtime/definition/definition";
-import { languageOf } from "../../runtime/definition/handlerProgram";
-import { realPath } from "../realPath";
+import { languageOf } from "../../definition/handlerProgram";
+import type { Operator } from "../../runtime/cli";
+import { realPath } from "../common/realPath";
 
 /**
  * Whether edits of these files affect an operator's handler. The files may be in its folder, in a folder that it includes, or be

@@ -1,6 +1,6 @@
 import { commandOnPath } from "../../definition/commandOnPath";
-import type { Operator } from "../../runtime/definition/definition";
-import { programOf } from "../../runtime/definition/handlerProgram";
+import { programOf } from "../../definition/handlerProgram";
+import type { Operator } from "../../runtime/cli";
 import { Containers } from "../containers/containers";
 import { ContainerEngineError, enginesOnPath } from "../containers/engine";
 

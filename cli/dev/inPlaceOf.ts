@@ -1,10 +1,10 @@
-import type { Operator } from "../../runtime/definition/definition";
-import { identityOf } from "../../runtime/names";
-import { ClusterNotReadyError } from "../awaitedKind";
-import { CommandError } from "../commandError";
+import { identityOf } from "../../runtime/base/names";
+import type { Operator } from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
 import { sameOperators } from "../diff/deployed";
 import { DEFAULT_HOME, unreadableError } from "../inspect/installed";
 import { type InstalledOperators, SEE_ALL } from "../inspect/readInstalled";
+import { ClusterNotReadyError } from "../local/awaitedKind";
 
 /** An operator of the working tree, and where it stands for election. */
 export interface LocalOperator {
@@ -20,8 +20,7 @@ export interface LocalOperator {
  * so that only one of both reconciles.
  *
  * @param isOfStack whether a stack says to which installation the operator belongs
- * @throws ClusterNotReadyError if the deployed operator holds no Lease, because it runs in pods, or if it is of another installation than
- *   the stack; CommandError if its definition cannot be read, or if several installations have the operator, and none of them is meant
+ * @throws ClusterNotReadyError if the deployed operator is of another installation than the stack; CommandError if its definition cannot be read, or if several installations have the operator, and none of them is meant
  */
 export function inPlaceOfDeployed(
   operator: Operator,
@@ -47,13 +46,6 @@ export function inPlaceOfDeployed(
   const deployed = found ?? (isOfStack ? undefined : other);
   const unread = unreadable.find((each) => each.name === name);
   if (!deployed && unread) throw unreadableError(unread);
-  if (deployed?.execution === "pod")
-    throw new ClusterNotReadyError(
-      `${name} is deployed to this cluster in the namespace ${deployed.home}, with "execution": "pod". Its pods do not wait for ` +
-        `argosy dev, so both would reconcile each object. argosy diff ${name} shows what the handler here would change. To run it ` +
-        `here, leave out --context and --kubeconfig, or name another cluster. ${name} is started as soon as it is not deployed in ` +
-        `this form any more.`,
-    );
   if (!deployed) {
     const note =
       unseen &&

@@ -1,4 +1,4 @@
-import { shellWord } from "../shellWord";
+import { shellWord } from "../common/shellWord";
 
 /** What the commands of {@link instructions} name. */
 export interface InstructionsOptions {
@@ -8,12 +8,20 @@ export interface InstructionsOptions {
   readonly kubectl: string;
   /** Files with objects to try. */
   readonly examples: readonly string[];
+  /** The commands that send events. */
+  readonly events: readonly string[];
   /** The address of the metrics. */
   readonly metricsUrl: string;
 }
 
 /** The commands to type in another terminal, while `argosy dev` runs. */
-export function instructions({ kubeconfig, kubectl, examples, metricsUrl }: InstructionsOptions): string[] {
+export function instructions({
+  kubeconfig,
+  kubectl,
+  examples,
+  events,
+  metricsUrl,
+}: InstructionsOptions): string[] {
   return [
     ...(kubeconfig === undefined
       ? []
@@ -23,6 +31,7 @@ export function instructions({ kubeconfig, kubectl, examples, metricsUrl }: Inst
           `alias kubectl=${shellWord(shellWord(kubectl))}`,
         ]),
     ...examples.map((file) => `kubectl apply -f ${shellWord(file)}`),
+    ...events,
     `curl ${shellWord(metricsUrl)}`,
   ];
 }

@@ -1,5 +1,5 @@
-import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { printAbove, type Style } from "../terminal";
+import type { ReconcileReport } from "../../runtime/cli";
+import { printAbove, type Style } from "../common/terminal";
 import { Footer, type Screen } from "./footer";
 import { ObjectRows } from "./objectRows";
 import { renderTable } from "./objectTable";

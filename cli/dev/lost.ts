@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { CommandError } from "../commandError";
-import { awaitAnswer } from "../openCluster";
+import type { ClusterConnection } from "../../runtime/cli";
+import { awaitAnswer } from "../cluster/openCluster";
+import { CommandError } from "../common/commandError";
 
 /** The pause between two requests. */
 const PAUSE_MS = 2_000;

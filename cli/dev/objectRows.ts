@@ -1,6 +1,5 @@
-import type { ObjectState } from "../../runtime/engine/engine";
-import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { clean } from "../../runtime/text/clean";
+import { clean } from "../../runtime/base/text";
+import type { ObjectState, ReconcileReport } from "../../runtime/cli";
 import type { ObjectRow } from "./objectTable";
 
 /** An operator, and its known objects. */
@@ -108,5 +107,6 @@ function nextOf(
 
 function seconds(ms: number): string {
   const whole = Math.round(ms / 1_000);
-  return whole < 120 ? `${whole} s` : `${Math.round(whole / 60)} min`;
+  if (whole < 120) return `${whole} s`;
+  return whole < 7_200 ? `${Math.round(whole / 60)} min` : `${Math.round(whole / 3_600)} h`;
 }

@@ -1,5 +1,5 @@
-import { compareTexts } from "../../runtime/text/compareTexts";
-import { formatDuration, type Style } from "../terminal";
+import { compareTexts } from "../../runtime/base/text";
+import { formatDuration, type Style } from "../common/terminal";
 
 /** An object as a line of the table. */
 export interface ObjectRow {

@@ -1,5 +1,5 @@
-import { formatName } from "../../runtime/kubernetes/objects";
-import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { formatName } from "../../runtime/base/objects";
+import type { ReconcileReport } from "../../runtime/cli";
 
 interface Failing {
   /** The text of the failure. */

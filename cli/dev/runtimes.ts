@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import type { Operator } from "../../runtime/definition/definition";
-import { programOf } from "../../runtime/definition/handlerProgram";
+import { programOf } from "../../definition/handlerProgram";
+import type { Operator } from "../../runtime/cli";
 import { debuggerOf } from "../debug/debuggedCommand";
 
 /** An interpreter, as images and the programs themselves name it. */

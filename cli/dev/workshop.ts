@@ -2,13 +2,11 @@ import { existsSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { definitionFile } from "../../definition/definitionFile";
 import type { OperatorsInOrder } from "../../definition/loadOperators";
-import type { Operator } from "../../runtime/definition/definition";
-import type { Engine } from "../../runtime/engine/engine";
-import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { within } from "../../runtime/limits/within";
-import { ClusterNotReadyError } from "../awaitedKind";
-import { CommandError } from "../commandError";
-import { InterruptedError } from "../interruption";
+import { within } from "../../runtime/base/clock";
+import { ApiError, ApiUnreachableError, type Engine, type Operator } from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
+import { InterruptedError } from "../common/interruption";
+import { ClusterNotReadyError } from "../local/awaitedKind";
 import { areOfHandler } from "./handlerEdits";
 
 /** The options of a {@link Workshop}. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { isEmptyMap, isRecord, ownValue } from "../json/json";
-import { SERVER_METADATA } from "./objects";
+import { isEmptyMap, isRecord, ownValue } from "../../runtime/base/json";
+import { SERVER_METADATA } from "../../runtime/base/objects";
 
 /** A field in which an object differs from what it is to become. */
 export interface FieldChange {

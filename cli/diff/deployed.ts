@@ -1,6 +1,8 @@
-import type { Operator } from "../../runtime/definition/definition";
-import { DEFAULT_INSTALLATION } from "../../runtime/names";
-import { UsageError } from "../commandError";
+import { isDeepStrictEqual } from "node:util";
+import { isSecretKind } from "../../runtime/base/kinds";
+import { DEFAULT_INSTALLATION } from "../../runtime/base/names";
+import type { Operator } from "../../runtime/cli";
+import { UsageError } from "../common/commandError";
 import { DEFAULT_HOME, unreadableError } from "../inspect/installed";
 import type { InstalledOperator, InstalledOperators } from "../inspect/readInstalled";
 
@@ -9,6 +11,8 @@ export interface DeployedOperator {
   readonly operator: Operator;
   /** The namespace of its runner. */
   readonly home: string;
+  /** What the deployed operator uses of Secrets, and this one does not. Its children may have values of them. @default nothing */
+  readonly usedSecrets?: Operator["uses"];
   /** Notes for the user, in sentences. */
   readonly notes: readonly string[];
 }
@@ -50,7 +54,11 @@ export function asDeployed(
     const note = `${name}: ${isDeployed}. Argosy assumes that argosy dev made its objects.`;
     return { operator: { ...operator, ...identity }, home: DEFAULT_HOME, notes: [note] };
   }
-  const { namespaces, home, env = {} } = deployed as InstalledOperator & Partial<Pick<Operator, "env">>;
+  const given = deployed as InstalledOperator & Partial<Pick<Operator, "env" | "uses">>;
+  const { namespaces, home, env = {}, uses = {} } = given;
+  const usedSecrets = Object.entries(uses).filter(
+    ([key, use]) => isSecretKind(use) && !isDeepStrictEqual(use, operator.uses[key]),
+  );
   const others = [...new Set([...Object.keys(env), ...Object.keys(operator.env)])].filter(
     (key) => env[key] !== operator.env[key],
   );
@@ -58,6 +66,7 @@ export function asDeployed(
   return {
     operator: { ...operator, installation: deployed.installation, namespaces },
     home,
+    usedSecrets: Object.fromEntries(usedSecrets),
     notes: others.length > 0 ? [note] : [],
   };
 }

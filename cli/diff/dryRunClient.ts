@@ -1,16 +1,24 @@
 import { isDeepStrictEqual } from "node:util";
-import { rehearsalName } from "../../runtime/children/rehearsal";
-import { type ApplyOptions, type DeleteOptions, KubernetesClient } from "../../runtime/kubernetes/client";
-import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
-import type { ApiAnswer, ApiRequest } from "../../runtime/kubernetes/exchange";
+import { isRecord } from "../../runtime/base/json";
 import {
   formatName,
   groupOf,
   type KubernetesObject,
   type Manifest,
+  type ObjectMeta,
   type ObjectName,
-} from "../../runtime/kubernetes/objects";
-import { kindKey, type Resource } from "../../runtime/kubernetes/resource";
+} from "../../runtime/base/objects";
+import { kindKey, type Resource } from "../../runtime/base/resource";
+import {
+  type ApiAnswer,
+  ApiError,
+  type ApiRequest,
+  type ApplyOptions,
+  type DeleteOptions,
+  isApiError,
+  KubernetesClient,
+  rehearsalName,
+} from "../../runtime/cli";
 
 /** A write that was only tried. */
 export interface TriedWrite {
@@ -20,8 +28,9 @@ export interface TriedWrite {
   readonly live: KubernetesObject | undefined;
   /** The object as the API server would then store it. Undefined: it would be deleted. */
   readonly wanted: KubernetesObject | undefined;
-  /** The manifest to apply. */
+  /** The manifest to apply, and who applies it. */
   readonly manifest?: Manifest;
+  readonly fieldManager?: string;
 }
 
 /** A version of an object that exists only in a dry run. */
@@ -41,22 +50,28 @@ const IMAGINED_VERSION = "2";
 export class DryRunClient extends KubernetesClient {
   /** The writes that were tried since the last {@link recording}, in order. */
   readonly tried: TriedWrite[] = [];
-  /** Objects in versions that exist only in this dry run, by their names and versions. */
-  private readonly imagined = new Map<string, KubernetesObject>();
   /** Objects that were created for a trial, by their names. */
   private readonly trials = new Map<string, KubernetesObject>();
 
   /** A client on the same connections that remembers its own writes. {@link close} of either closes both. */
   recording(): DryRunClient {
     const client = this.with({}) as DryRunClient;
-    return Object.assign(client, { tried: [], imagined: new Map(), trials: new Map() });
+    return Object.assign(client, { tried: [], trials: new Map() });
   }
 
   override async apply(resource: Resource, manifest: Manifest, options: ApplyOptions) {
     const { metadata } = manifest;
-    const known = this.imagined.get(versionKey(resource, metadata, metadata.resourceVersion));
-    // It goes on from a write that was only tried, which the API server does not know.
-    if (known) return { object: known, created: false };
+    const { fieldManager } = options;
+    const write = { resource, name: nameOf(metadata), manifest, fieldManager };
+    const before = this.tried.findLast((each) => isImagined(each, resource, metadata));
+    if (before?.wanted) {
+      // It goes on from a write that was only tried, which the API server does not know.
+      if (before.fieldManager !== fieldManager) return { object: before.wanted, created: false };
+      const object = appliedTo(before.wanted, before.manifest, manifest) as KubernetesObject;
+      if (!options.dryRun) this.tried.push({ ...write, live: before.live, wanted: object });
+      return { object, created: false };
+    }
+    if (options.dryRun) return super.apply(resource, manifest, options);
     const live = await this.get(resource, metadata);
     const trial = live && this.isDeleted(live) ? this.trials.get(trialKey(resource, metadata)) : undefined;
     const answer = trial
@@ -65,8 +80,8 @@ export class DryRunClient extends KubernetesClient {
           if (live || !this.waitsForTried(error)) throw error;
           return { object: imaginedObject(manifest), created: true };
         });
-    const object = this.versioned(resource, answer, live);
-    this.tried.push({ resource, name: nameOf(metadata), live, wanted: object, manifest });
+    const object = versioned(answer, live);
+    this.tried.push({ ...write, live, wanted: object });
     return { object, created: answer.created };
   }
 
@@ -116,23 +131,6 @@ export class DryRunClient extends KubernetesClient {
         !live && wanted && resource.plural === plural && tried.name === name,
     );
   }
-
-  /**
-   * A dry run leaves the version as it is. A write that changes something gets a later version, as a real write would give it.
-   */
-  private versioned(
-    resource: Resource,
-    { object, created }: { object: KubernetesObject; created: boolean },
-    live: KubernetesObject | undefined,
-  ): KubernetesObject {
-    if (live && !created && isDeepStrictEqual(contentOf(live), contentOf(object))) {
-      return { ...object, metadata: { ...object.metadata, resourceVersion: live.metadata.resourceVersion } };
-    }
-    const resourceVersion = live ? `${live.metadata.resourceVersion}0` : IMAGINED_VERSION;
-    const imagined = { ...object, metadata: { ...object.metadata, resourceVersion } };
-    this.imagined.set(versionKey(resource, imagined.metadata, resourceVersion), imagined);
-    return imagined;
-  }
 }
 
 /** The same request, so that the API server stores nothing. */
@@ -152,10 +150,60 @@ export function isRefusedDryRun(error: unknown): error is ApiError {
   return error instanceof ApiError && /does not support dry run/.test(error.message);
 }
 
-/** An object without the API server's counters. It differs if a write changes something. */
+/**
+ * A dry run leaves the version as it is. A write that changes something gets a later version, as a real write would give it.
+ */
+function versioned(
+  { object, created }: { object: KubernetesObject; created: boolean },
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  const isSame = live && !created && isDeepStrictEqual(contentOf(live), contentOf(object));
+  const next = live ? `${live.metadata.resourceVersion}0` : IMAGINED_VERSION;
+  const resourceVersion = isSame ? live.metadata.resourceVersion : next;
+  return { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+/** An object without the API server's counters and times. It differs if a write changes something. */
 function contentOf({ metadata, ...content }: KubernetesObject): unknown {
-  const { managedFields: _, resourceVersion: __, generation: ___, ...rest } = metadata;
-  return { ...content, metadata: rest };
+  const { managedFields = [], resourceVersion: _, generation: __, ...rest } = metadata;
+  const owned = managedFields.map(({ time: _, ...entry }) => entry);
+  return { ...content, metadata: { ...rest, owned } };
+}
+
+/** Whether this version of an object is the one that a write would have left. */
+function isImagined(
+  { resource, live, wanted }: TriedWrite,
+  { apiVersion, kind }: Resource,
+  { name, namespace, resourceVersion }: ObjectMeta,
+): boolean {
+  const { metadata } = wanted ?? {};
+  const isSame = resource.kind === kind && resource.apiVersion === apiVersion;
+  const isNamed = metadata?.name === name && metadata.namespace === namespace;
+  const isVersion = resourceVersion !== undefined && metadata?.resourceVersion === resourceVersion;
+  return isSame && isNamed && isVersion && live?.metadata.resourceVersion !== resourceVersion;
+}
+
+/**
+ * What an apply makes of a value, where the API server cannot be asked. In a list, only what others have in entries with names is kept.
+ * @param was what the same field manager applied before
+ */
+function appliedTo(there: unknown, was: unknown, wanted: unknown): unknown {
+  if (isDeepStrictEqual(was, wanted)) return there;
+  if (Array.isArray(there) && Array.isArray(wanted)) {
+    const named = (list: unknown, entry: unknown) =>
+      isRecord(entry) && Array.isArray(list)
+        ? list.find((each) => isRecord(each) && each.name === entry.name)
+        : undefined;
+    return wanted.map((entry) => appliedTo(named(there, entry), named(was, entry), entry));
+  }
+  if (!isRecord(there) || !isRecord(wanted)) return wanted;
+  const before = isRecord(was) ? was : {};
+  const kept = Object.entries(there).filter(([key]) => !Object.hasOwn(before, key));
+  const ours = Object.entries(wanted).filter(([, value]) => value != null);
+  return Object.fromEntries([
+    ...kept,
+    ...ours.map(([key, value]) => [key, appliedTo(there[key], before[key], value)]),
+  ]);
 }
 
 function imaginedObject(manifest: Manifest): KubernetesObject {
@@ -166,10 +214,6 @@ function imaginedObject(manifest: Manifest): KubernetesObject {
 
 function nameOf({ namespace, name }: ObjectName): ObjectName {
   return { name, ...(namespace !== undefined && { namespace }) };
-}
-
-function versionKey(resource: Resource, name: ObjectName, version: string | undefined): string {
-  return `${kindKey(resource)}/${formatName(name)} ${version}`;
 }
 
 function trialKey(resource: Resource, { namespace, name }: ObjectName): string {

@@ -1,7 +1,7 @@
-import { writeJson } from "../../runtime/json/json";
-import type { FieldChange } from "../../runtime/kubernetes/changedFields";
-import { formatReference, type ObjectReference } from "../objectReference";
-import { indent, lastLines, type Style, safe } from "../terminal";
+import { writeJson } from "../../runtime/base/json";
+import { formatReference, type ObjectReference } from "../common/objectReference";
+import { indent, lastLines, type Style, safe } from "../common/terminal";
+import type { FieldChange } from "./changedFields";
 import type { ChildFate, ChildPreview, ObjectPreview } from "./preview";
 
 /** How each fate is shown. */

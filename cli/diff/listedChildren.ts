@@ -1,17 +1,16 @@
-import type { Operator } from "../../runtime/definition/definition";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { type Resource, scopesOf } from "../../runtime/kubernetes/resource";
 import {
   allIdentitiesOf,
   CHILD_OF_LABEL,
   identityOf,
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
-} from "../../runtime/names";
+} from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { type Resource, scopesOf } from "../../runtime/base/resource";
+import { type KubernetesClient, type Operator, ownerMark } from "../../runtime/cli";
 import { listSeen } from "../inspect/seen";
 
-/** An object that may be somebody's child. */
+/** An object that may be a child. */
 export interface ListedChild {
   readonly resource: Resource;
   readonly child: KubernetesObject;
@@ -24,7 +23,6 @@ export class ListedChildren {
   /** @param notes which children may be left out, in sentences */
   constructor(readonly notes: readonly string[] = []) {}
 
-  /** Takes in a list. */
   add(resource: Resource, children: readonly KubernetesObject[]): void {
     for (const child of children) {
       for (const owner of new Set(ownersOf(child))) {
@@ -36,17 +34,21 @@ export class ListedChildren {
   }
 
   /** Objects that may be children of this object, or of a deleted one of its name. `managedFields` say whether they are. */
-  near({ metadata: { uid, namespace = "", name } }: KubernetesObject): ListedChild[] {
-    return [uid, `${namespace}/${name}`].flatMap((owner) => this.byOwner.get(owner) ?? []);
+  near(object: KubernetesObject): ListedChild[] {
+    const owners = [object.metadata.uid, ownerMark(object, object.metadata)];
+    return owners.flatMap((owner) => this.byOwner.get(owner) ?? []);
   }
 }
 
 function ownersOf({ metadata }: KubernetesObject): string[] {
-  const { labels = {}, annotations = {}, ownerReferences = [], namespace = "" } = metadata;
+  const { labels = {}, annotations = {}, ownerReferences = [], namespace } = metadata;
   return [
     labels[OWNER_UID_LABEL],
     annotations[OWNER_ANNOTATION],
-    ...ownerReferences.flatMap(({ uid, name }) => [uid, `${namespace}/${name}`, `/${name}`]),
+    ...ownerReferences.flatMap((reference) => {
+      const { uid, name } = reference;
+      return [uid, ownerMark(reference, { namespace, name }), ownerMark(reference, { name })];
+    }),
   ].filter((owner) => owner !== undefined);
 }
 

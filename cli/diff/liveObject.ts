@@ -1,10 +1,13 @@
-import { resourceOf } from "../../runtime/argo/runTarget";
-import { isWatchedBy } from "../../runtime/children/watchedBy";
-import type { Operator } from "../../runtime/definition/definition";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
-import { hasLabels, labelSelectorOf } from "../../runtime/watch/watched";
-import { CommandError, UsageError } from "../commandError";
+import { groupOf, type KubernetesObject, kindAndName } from "../../runtime/base/objects";
+import {
+  hasLabels,
+  isWatchedBy,
+  type KubernetesClient,
+  labelSelectorOf,
+  type Operator,
+  resourceOf,
+} from "../../runtime/cli";
+import { CommandError, UsageError } from "../common/commandError";
 import type { InstalledOperators } from "../inspect/readInstalled";
 import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
 import { asDeployed } from "./deployed";

@@ -1,18 +1,22 @@
-import { ChildStore } from "../../runtime/children/childStore";
-import { ChildWriter } from "../../runtime/children/childWriter";
-import type { Operator } from "../../runtime/definition/definition";
-import type { HandlerEvent } from "../../runtime/handler/contract";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { type Memory, memoryOf } from "../../runtime/memory/memory";
-import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
-import type { GivenChildren } from "../../runtime/reconcile/givenChildren";
-import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
-import { Sweep } from "../../runtime/reconcile/sweep";
-import type { WritingOptions } from "../../runtime/reconcile/writeChildren";
-import { DirectUse } from "../../runtime/uses/directUse";
-import { type GatheredUse, gatherUsed } from "../../runtime/uses/used";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import {
+  ChildStore,
+  ChildWriter,
+  DirectUse,
+  type GatheredUse,
+  type GivenChildren,
+  gatherUsed,
+  givenChildren,
+  type HandlerEvent,
+  type KubernetesClient,
+  type Memory,
+  memoryOf,
+  type Operator,
+  ReadMemories,
+  Sweep,
+  type WritingOptions,
+} from "../../runtime/cli";
 import type { ListedChildren } from "./listedChildren";
 
 /** What an {@link Observation} is made with. */
@@ -33,7 +37,6 @@ export interface ObservationOptions {
 export class Observation {
   /** With these parts the children are made as the handler answers them. */
   readonly writing: WritingOptions;
-  private readonly observed: ObservedChildren;
   private readonly source: DirectUse;
 
   /** @param listed children, of which the object's own are chosen */
@@ -44,24 +47,24 @@ export class Observation {
   ) {
     const { operator, resource: ownerKind, childResources, client } = options;
     const store = new ChildStore({ client, operator, ownerKind });
-    const writer = new ChildWriter({ store, operator, ownerKind });
+    const writer = new ChildWriter(store);
     for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
     const sweep = new Sweep({ operator, childResources, children: store, writer });
-    this.writing = { children: store, writer, sweep };
-    this.observed = new ObservedChildren({ children: store });
+    const remember = async () => {};
+    this.writing = { children: store, writer, sweep, remember, isFollowed: () => true };
     this.source = options.source ?? new DirectUse(operator, client);
   }
 
   /** The object's children as its handler is given them, and a warning if some are cut. */
   children(): Promise<Pick<GivenChildren, "children" | "warnings">> {
-    return this.observed.observe(this.object);
+    return givenChildren(this.writing.children, this.writing.isFollowed, this.object);
   }
 
   /** The engine's memory of the object. */
   async memory(): Promise<Memory> {
     const { operator, resource, client, home: namespace } = this.options;
     if (!operator.watch) return memoryOf(this.object);
-    return readMemories({ client, operator, resource, namespace }).memories.of(this.object);
+    return new ReadMemories({ client, operator, resource, namespace }).of(this.object);
   }
 
   /**

@@ -1,28 +1,32 @@
-import { childKey } from "../../runtime/children/childOrder";
-import type { ChildChange } from "../../runtime/children/childWriter";
-import { type DesiredChild, desiredChildren } from "../../runtime/children/desiredChildren";
-import type { Operator } from "../../runtime/definition/definition";
-import { statusChecker } from "../../runtime/definition/statusSchema";
-import { isExpired } from "../../runtime/events/eventMarks";
-import { type FailureReason, ReconcileFailure } from "../../runtime/failure";
-import { askHandler } from "../../runtime/handler/askHandler";
-import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/handler/contract";
-import type { HandlerPool } from "../../runtime/handler/handlerPool";
-import { changedFields, commonPart, type FieldChange } from "../../runtime/kubernetes/changedFields";
-import { ApiError } from "../../runtime/kubernetes/errors";
-import { isSecretKind } from "../../runtime/kubernetes/kinds";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import type { Memory } from "../../runtime/memory/memory";
-import { wasCreated } from "../../runtime/memory/rememberedChildren";
-import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
-import { Timeline } from "../../runtime/reconcile/timeline";
-import { type ChildrenScope, type Written, writeChildren } from "../../runtime/reconcile/writeChildren";
-import { DirectUse } from "../../runtime/uses/directUse";
-import { StillListingError } from "../../runtime/watch/kindWatch";
-import { type ObjectReference, referenceTo } from "../objectReference";
+import { type FailureReason, ReconcileFailure } from "../../runtime/base/failure";
+import { isSecretKind } from "../../runtime/base/kinds";
+import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import {
+  ApiError,
+  type ChildChange,
+  type ChildrenScope,
+  childKey,
+  type DesiredChild,
+  DirectUse,
+  isExpired,
+  type Operator,
+  StillListingError,
+  statusChecker,
+  storeKey,
+  Timeline,
+  type Written,
+  wasCreated,
+  writeChildren,
+} from "../../runtime/cli";
+import { type ObjectReference, referenceTo } from "../common/objectReference";
+import { DRY_RUN_REFUSED } from "../errors/catalogue";
+import { changedFields, commonPart, type FieldChange } from "./changedFields";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { type ListedChildren, listChildren } from "./listedChildren";
 import { Observation, type ObservationOptions } from "./observation";
+import { PreviewAsking, type PreviewAskingOptions } from "./previewAsking";
+import type { SecretMade } from "./secretMade";
 import { SecretMask } from "./secretMask";
 
 /** What would happen to a child. "waits": nothing yet, because other children must be ready first. */
@@ -38,9 +42,6 @@ export interface ChildPreview {
   readonly after?: readonly ObjectReference[];
 }
 
-/** A reason why only a preview fails: the API server cannot try a write. */
-export const DRY_RUN_REFUSED = "DryRunRefused";
-
 /** The reason of a failed preview. */
 export type PreviewFailureReason = FailureReason | typeof DRY_RUN_REFUSED;
 
@@ -55,7 +56,7 @@ export interface ObjectPreview {
    */
   readonly result: "changed" | "unchanged" | "failed" | "paused" | "deleting" | "expired";
   readonly children: readonly ChildPreview[];
-  /** What the handler was not given, and why. Undefined if it was given everything. */
+  /** What the handler was not given, or the user is not shown, and why. Undefined if there is nothing of that kind. */
   readonly notes?: readonly string[];
   readonly failure?: {
     readonly reason: PreviewFailureReason;
@@ -66,11 +67,12 @@ export interface ObjectPreview {
 }
 
 /** What {@link Previews} work with. */
-export interface PreviewOptions extends Omit<ObservationOptions, "source"> {
+export interface PreviewOptions
+  extends Omit<ObservationOptions, "source">,
+    Omit<PreviewAskingOptions, "checkStatus"> {
   readonly client: DryRunClient;
-  readonly pool: Pick<HandlerPool, "ask">;
   /** Give the handler the values of Secrets. @default false */
-  readonly withSecrets?: boolean;
+  readonly withSecrets?: boolean | undefined;
 }
 
 /** The marks and similar fields that every child gets, which are not shown. */
@@ -140,36 +142,31 @@ class TriedObject {
   private readonly client: DryRunClient;
   private readonly mask: SecretMask;
   private readonly observation: Observation;
+  private readonly asking: PreviewAsking;
   private desired: readonly DesiredChild[] = [];
+  private made: SecretMade | undefined;
   private written: Written | undefined;
-  private warnings: readonly { readonly note: string }[] = [];
 
   constructor(
-    private readonly options: PreviewOptions,
+    options: PreviewOptions,
     private readonly object: KubernetesObject,
     listed: ListedChildren,
     source: DirectUse,
-    private readonly checkStatus: (status: unknown) => string | undefined,
+    checkStatus: (status: unknown) => string | undefined,
   ) {
     this.client = options.client.recording();
     this.mask = new SecretMask(options.withSecrets);
     this.observation = new Observation({ ...options, client: this.client, source }, object, listed);
+    this.asking = new PreviewAsking({ ...options, checkStatus }, object, this.observation, this.mask);
   }
 
   /** @returns why there is no valid answer, or what the API server refuses */
   async make(): Promise<ObjectPreview["failure"]> {
-    let log = "";
     try {
       const memory = await this.observation.memory();
-      const { operator, childResources } = this.options;
-      const answered = await this.ask(memory);
-      ({ log } = answered);
-      this.desired = desiredChildren(
-        answered.children.map((child) => this.mask.restored(child)),
-        this.object,
-        operator,
-        childResources,
-      ).map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
+      const { children, made } = await this.asking.ask(memory);
+      this.made = made;
+      this.desired = children.map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
       this.written = await writeChildren(
         this.observation.writing,
         this.object,
@@ -178,9 +175,9 @@ class TriedObject {
         this.scope(),
       );
       const { failure } = this.written;
-      return failure && this.failureOf(failure.error, log);
+      return failure && this.failureOf(failure.error);
     } catch (error) {
-      return this.failureOf(error, log);
+      return this.failureOf(error);
     }
   }
 
@@ -198,9 +195,9 @@ class TriedObject {
     return [...done, ...waiting];
   }
 
-  /** What the handler was not given, and why. */
+  /** What the handler was not given, or the user is not shown, and why. */
   notes(): string[] {
-    return this.warnings.map(({ note }) => this.mask.text(note));
+    return this.asking.warnings.map(({ note }) => this.mask.text(note));
   }
 
   /** The object need not exist, because it may only be tried. */
@@ -209,7 +206,6 @@ class TriedObject {
     const { namespace } = object.metadata;
     return {
       client,
-      unhurried: client,
       namespace,
       masked: (text) => mask.text(text),
       confirmOwner: async () => {},
@@ -217,42 +213,27 @@ class TriedObject {
     };
   }
 
-  private async ask({ state }: Memory): Promise<{ children: readonly Manifest[]; log: string }> {
-    const { operator, pool } = this.options;
-    const { children, warnings: ofChildren } = await this.observation.children();
-    const { used, warnings: ofUsed } = await this.observation.used("reconcile");
-    this.warnings = [...ofChildren, ...ofUsed];
-    const given = Object.entries(used).map(([key, value]) => [key, this.mask.given(value)]);
-    const question = questionAbout({
-      event: "reconcile",
-      object: this.mask.given(this.object),
-      children: this.mask.given(children),
-      used: Object.fromEntries(given) as Used,
-      attempt: 1,
-      state,
-      dryRun: true,
-    });
-    const { answer, log } = await askHandler<ReconcileAnswer>(
-      pool,
-      question,
-      this.checkStatus,
-      !operator.watch,
-    );
-    return { children: answer.children, log };
-  }
-
-  private previewOf({ verb, kind, namespace, name }: ChildChange): ChildPreview | undefined {
+  private previewOf(change: ChildChange): ChildPreview | undefined {
+    const { verb, apiVersion, kind, namespace, name } = change;
     const write = this.client.tried.findLast(
-      (each) => each.resource.kind === kind && each.name.namespace === namespace && each.name.name === name,
+      ({ resource, name: written }) => storeKey(resource, written) === storeKey(change, change),
     );
     if (!write) return undefined;
     const fate = verb === "patched" ? "changed" : verb;
-    const { apiVersion } = write.resource;
-    const fields = this.mask.fields(fieldsOf(fate, write), isSecretKind({ apiVersion, kind }));
+    const child = this.desired.find(
+      ({ resource, manifest }) => storeKey(resource, manifest.metadata) === storeKey(change, change),
+    );
+    const isMade = this.made?.fieldsOf(child) ?? (() => false);
+    const isOfSecret = isSecretKind({ apiVersion, kind });
+    const fields = this.mask.fields(
+      fieldsOf(fate, write),
+      (path) => isMade(path) || (isOfSecret && /^\.(data|stringData)\b|last-applied/.test(path)),
+    );
     return { fate, object: referenceTo({ apiVersion, kind }, { namespace, name }), fields };
   }
 
-  private failureOf(error: unknown, log: string): ObjectPreview["failure"] {
+  private failureOf(error: unknown): ObjectPreview["failure"] {
+    const { log } = this.asking;
     const told = (reason: PreviewFailureReason, message: string, words: string) => ({
       reason,
       message: this.mask.text(message),

@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import { isRecord } from "../../runtime/json/json";
-import type { FieldChange } from "../../runtime/kubernetes/changedFields";
-import { isSecretKind, secretDataOf } from "../../runtime/kubernetes/kinds";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { MASK, Scrubber } from "../../runtime/reconcile/scrubber";
-import { withoutLastApplied } from "../../runtime/watch/watched";
+import { isRecord } from "../../runtime/base/json";
+import { isSecretKind, secretDataOf } from "../../runtime/base/kinds";
+import { type KubernetesObject, type Manifest, withoutLastApplied } from "../../runtime/base/objects";
+import { MASK, Scrubber } from "../../runtime/cli";
+import type { FieldChange } from "./changedFields";
 
 /**
  * Keeps the values of Secrets from a handler, and out of all output about its answer.
@@ -14,17 +13,24 @@ import { withoutLastApplied } from "../../runtime/watch/watched";
  * only passed on is no change. It replaces the fake nowhere else, because otherwise a real value would get into messages and
  * fields.
  *
- * Guarantee (tests/unit/cliDiff.test.ts): no value is in the handler's request, nor in fields that are shown.
- *
- * Caveat: if a handler answers something that is derived from a value, such as a hash, its answer differs from that of the live
- * operator.
+ * Guarantee (tests/unit/cliDiff.test.ts): no value is in the handler's request, nor in fields that are shown. What an answer has
+ * made of a value, in whatever form, is found by a second question with other fakes: see {@link SecretMade}.
  */
 export class SecretMask {
   private readonly values = new Map<string, Buffer>();
   private readonly scrubber = new Scrubber();
 
-  /** @param isOff gives handlers the real values. Even then they are not shown */
-  constructor(private readonly isOff = false) {}
+  /**
+   * @param isOff gives handlers the real values. Even then they are not shown
+   * @param fake makes the fakes
+   */
+  constructor(
+    private readonly isOff = false,
+    private readonly fake = fakeOf,
+  ) {}
+
+  /** Whether something was given that has a value. */
+  hasGiven = false;
 
   /** The value that a handler gets for an object, for several objects, or for anything else. */
   given<Value>(value: Value): Value {
@@ -32,12 +38,14 @@ export class SecretMask {
     if (!isRecord(value) || !isSecretKind(value)) return value;
     const secret = value as unknown as KubernetesObject;
     this.learn(secret);
+    this.hasGiven ||= Object.keys(secretDataOf(secret)).length > 0;
     return (this.isOff ? secret : this.masked(secret)) as unknown as Value;
   }
 
   /** Never shows the values of this Secret. */
   learn(secret: Manifest): void {
-    this.scrubber.learn([secret]);
+    // This run never ends, so the Secret is never forgotten.
+    this.scrubber.learn([secret], "preview");
   }
 
   /** A child as the handler intends it: with the real values in a Secret. */
@@ -53,15 +61,17 @@ export class SecretMask {
     return whole as Manifest;
   }
 
-  /** Fields as they may be shown. */
-  fields(changes: readonly FieldChange[], isOfSecret: boolean): FieldChange[] {
-    const isHidden = (path: string) => isOfSecret && /^\.(data|stringData)\b|last-applied/.test(path);
+  /**
+   * Fields as they may be shown.
+   * @param isHidden whether nothing of a field is shown but that it would change
+   */
+  fields(changes: readonly FieldChange[], isHidden: (path: string) => boolean): FieldChange[] {
     return changes.map(({ path, ...values }) => {
       const shown = Object.entries(values).map(([key, value]) => [
         key,
         isHidden(path) ? MASK : this.scrubber.inside(value),
       ]);
-      return { path, ...Object.fromEntries(shown) };
+      return { path: this.text(path), ...Object.fromEntries(shown) };
     });
   }
 
@@ -72,7 +82,7 @@ export class SecretMask {
 
   private masked(secret: KubernetesObject): KubernetesObject {
     const data = Object.entries(secretDataOf(secret)).map(([key, encoded]) => {
-      const fake = fakeOf(secret, key);
+      const fake = this.fake(secret, key);
       this.values.set(fake, Buffer.from(String(encoded), "base64"));
       return [key, Buffer.from(fake).toString("base64")];
     });
@@ -97,9 +107,17 @@ const FAKE = "argosy-fake-";
 export const FAKES = /argosy-fake-[0-9a-f]{20}/g;
 
 /** The fake of one value of a Secret. It says nothing about the value. */
-export function fakeOf({ metadata: { namespace = "", name } }: Manifest, key: string): string {
-  const hash = createHash("sha256")
+export function fakeOf(secret: Manifest, key: string): string {
+  return FAKE + hashOf(secret, key).slice(0, 20);
+}
+
+/** Another fake. No character and no length of it is like that of the first, so that no part of both is the same. */
+export function otherFakeOf(secret: Manifest, key: string): string {
+  return hashOf(secret, key).replace(/./g, (digit) => "GHJKLMNPQRSTUVWX"[Number.parseInt(digit, 16)] ?? "");
+}
+
+function hashOf({ metadata: { namespace = "", name } }: Manifest, key: string): string {
+  return createHash("sha256")
     .update(JSON.stringify([namespace, name, key]))
     .digest("hex");
-  return FAKE + hash.slice(0, 20);
 }

@@ -1,21 +1,25 @@
 import { checkCommand } from "../../definition/commandOnPath";
-import { resourceOf } from "../../runtime/argo/runTarget";
-import { isWatchedBy } from "../../runtime/children/watchedBy";
-import { HandlerPool } from "../../runtime/handler/handlerPool";
-import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { isApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { scopesOf } from "../../runtime/kubernetes/resource";
-import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
-import { byName } from "../../runtime/uses/used";
-import { labelSelectorOf } from "../../runtime/watch/watched";
-import { CommandError } from "../commandError";
-import { handlerEnvironment } from "../handlerEnvironment";
-import { localHandler } from "../localHandler";
-import { progress } from "../terminal";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { scopesOf } from "../../runtime/base/resource";
+import {
+  byName,
+  type ClusterConnection,
+  HandlerPool,
+  isApiError,
+  isWatchedBy,
+  labelSelectorOf,
+  resourceOf,
+  ServedKinds,
+  withServedKind,
+} from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
+import { progress } from "../common/terminal";
+import { handlerEnvironment } from "../handler/handlerEnvironment";
+import { localHandler } from "../handler/localHandler";
 import type { DeployedOperator } from "./deployed";
 import { DryRunClient } from "./dryRunClient";
 import { type ObjectPreview, Previews } from "./preview";
+import { secretsOfEnvironment } from "./secretsOfEnvironment";
 
 /** The options of a session of previews. */
 export interface SessionOptions {
@@ -39,20 +43,25 @@ const PROGRESS_MS = 2_000;
  * @throws OperatorError if its program or a variable is not on this machine; UnknownKindError
  */
 export async function withPreviews<Result>(
-  { operator: given, home, notes }: DeployedOperator,
+  { operator: given, home, usedSecrets, notes }: DeployedOperator,
   { connection, withSecrets }: SessionOptions,
   action: (session: PreviewSession) => Promise<Result>,
 ): Promise<Result> {
   checkCommand(given);
-  const transport = localHandler(given, handlerEnvironment(given));
-  const pool = new HandlerPool({ transport, timeoutMs: given.timeoutSeconds * 1000 });
+  const environment = handlerEnvironment(given);
+  const transport = localHandler(given, environment);
+  const { handler, timeoutSeconds } = given;
+  const isFunction = "function" in handler;
+  const pool = new HandlerPool({ transport, isFunction, timeoutMs: timeoutSeconds * 1000 });
   const client = new DryRunClient(connection);
   try {
     const operator = await withServedKind(given, client);
     const { all: childResources } = await ServedKinds.of(operator, client);
     const resource = resourceOf(operator.customResource);
-    const options = { operator, resource, childResources, client, pool, home };
-    const previews = new Previews({ ...options, ...(withSecrets && { withSecrets }) });
+    const options = { operator, resource, childResources, client, pool, home, usedSecrets, withSecrets };
+    const unread: string[] = [];
+    const secrets = await secretsOfEnvironment(client, given, home, (name) => unread.push(name));
+    const previews = new Previews({ ...options, secrets, isUnread: unread.length > 0 });
     return await action({ operator, home, notes, client, previews });
   } finally {
     await pool.close();

@@ -1,11 +1,9 @@
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { isApiError } from "../../runtime/kubernetes/errors";
-import { keyOf, kindAndName } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
+import { keyOf, kindAndName } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { builtIn, isApiError, type KubernetesClient } from "../../runtime/cli";
+import { referenceTo } from "../common/objectReference";
 import { createAgain, type InstalledOperator } from "../inspect/readInstalled";
 import { listSeen, type Places, type Seen } from "../inspect/seen";
-import { referenceTo } from "../objectReference";
 import { type Finding, missing, warning } from "./checkup";
 import {
   HOME_KINDS,

@@ -1,4 +1,4 @@
-import type { ObjectReference } from "../objectReference";
+import type { ObjectReference } from "../common/objectReference";
 
 /** The result of a check: all is well, there may be a problem, or there is a problem. */
 export type State = "ok" | "warning" | "missing";

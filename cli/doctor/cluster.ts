@@ -1,12 +1,20 @@
 import { ARGOSY_VERSION } from "../../components/package";
-import { resourceOf } from "../../runtime/argo/runTarget";
-import { WORKFLOWS } from "../../runtime/argo/workflows";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { ifRefused, isApiError } from "../../runtime/kubernetes/errors";
-import { conditionsIn, formatName, type ObjectName } from "../../runtime/kubernetes/objects";
-import { finalizersOf } from "../../runtime/names";
-import { asTyped } from "../asTyped";
+import { finalizersOf } from "../../runtime/base/names";
+import { conditionsIn, formatName, type ObjectName } from "../../runtime/base/objects";
+import {
+  type ApiResource,
+  builtIn,
+  ifRefused,
+  isApiError,
+  type KubernetesClient,
+  readArray,
+  resourceOf,
+  WORKFLOWS,
+} from "../../runtime/cli";
+import { asTyped } from "../common/asTyped";
+import { writtenAs } from "../common/objectName";
+import { referenceTo } from "../common/objectReference";
+import { devReaders } from "../inspect/inDev";
 import { installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
 import {
@@ -16,8 +24,6 @@ import {
   type UnreadableOperator,
 } from "../inspect/readInstalled";
 import { type RunnerProblem, runnerOf, whyNoneReady, whyNotRolledOut } from "../inspect/runner";
-import { writtenAs } from "../objectName";
-import { referenceTo } from "../objectReference";
 import { checkParts } from "./checkParts";
 import { type Finding, fine, missing, warning } from "./checkup";
 
@@ -56,15 +62,21 @@ export async function examineCluster(
       ? [examineUnseen(unseen, isNamed && installed.length === 0)]
       : installed.length > 0
         ? absent.map(notDeployed)
-        : [
-            warning(
-              "operators",
-              "none is installed",
-              `Deploy them with pulumi up (this is Argosy ${ARGOSY_VERSION}). ${AFTER_DELETION}`,
-            ),
-          ]),
+        : [await withoutOperators(client)]),
     ...(await readable("namespaces", () => examineNamespaces(client, now))),
   ];
+}
+
+/** Who may run operators in a cluster in which none is installed. */
+async function withoutOperators({ server }: KubernetesClient): Promise<Finding> {
+  const found = await Promise.all(devReaders(server).map((each) => each.read()));
+  const names = found.flatMap((each) => each?.operators ?? []).map(({ name }) => name);
+  if (names.length > 0) return fine("operators", `argosy dev runs ${names.join(", ")}`);
+  return warning(
+    "operators",
+    "none is installed",
+    `Deploy them with pulumi up, or run them here with argosy dev (this is Argosy ${ARGOSY_VERSION}). ${AFTER_DELETION}`,
+  );
 }
 
 /** The findings, or that the account may not read what they are about. */
@@ -91,9 +103,7 @@ async function checkArgo(
   without: string,
 ): Promise<Finding> {
   try {
-    const { resources } = await client.read<{ resources: readonly { name: string }[] }>(
-      "/apis/argoproj.io/v1alpha1",
-    );
+    const resources = await readArray<ApiResource>(client, "/apis/argoproj.io/v1alpha1", "resources");
     if (resources.some(({ name }) => name === plural)) return fine(what, "its kinds are installed");
   } catch (error) {
     if (!isApiError(error, 404)) throw error;
@@ -101,7 +111,7 @@ async function checkArgo(
   return warning(
     what,
     `is not installed, so ${without}`,
-    `Set it to "install" in the platform, if you want it. ${AFTER_DELETION}`,
+    `Nothing is missing if the program sets it to "none". Otherwise set it to "install". ${AFTER_DELETION}`,
   );
 }
 
@@ -148,7 +158,6 @@ async function checkRunner(
   what: string,
   now: Date,
 ): Promise<Finding> {
-  if (operator.execution === "pod") return fine(what, "each run has a pod of its own");
   const found = await runnerOf(client, operator);
   const unready = whyNoneReady(operator, found);
   if (unready) return problem(what, unready);
@@ -204,7 +213,7 @@ async function examineNamespaces(client: KubernetesClient, now: Date): Promise<F
           `namespace ${name}`,
           `is being deleted, and the deletion does not end${why ? `: ${why.message}` : ""}`,
           "Find out what holds up the objects in it. If Argo's controllers were deleted first: " +
-            "https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#if-somebody-deleted-the-controllers-first",
+            "https://github.com/argosy-dev/argosy/blob/main/docs/tasks/uninstall.md#if-the-controllers-were-deleted-first",
         ),
         object: referenceTo(NAMESPACES, { name }),
       };

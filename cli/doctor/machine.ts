@@ -6,9 +6,10 @@ import { loadOperators } from "../../definition/loadOperators";
 import { OperatorError } from "../../definition/problems";
 import { engines } from "../../package.json";
 import { isAtLeast } from "../../preflight/isAtLeast";
-import { UsageError } from "../commandError";
+import { UsageError } from "../common/commandError";
+import type { HandlersOptions } from "../common/options";
+import { findHandlers } from "../common/project";
 import { cacheDirectory, programPaths, whyNotWritable } from "../controlPlane/cache";
-import { findHandlers, type HandlersOptions } from "../project";
 import { type Finding, fine, missing, warning } from "./checkup";
 
 /** Programs that some commands use, each with its purpose and where to get it. */

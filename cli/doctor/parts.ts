@@ -1,19 +1,12 @@
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
 import { buildKeeperAccess } from "../../components/manifests/eventPath/keeper";
-import { eventPathNames, outsideNames, resyncNameOf, shardName } from "../../components/manifests/names";
+import { eventPathNames, outsideNames, shardName } from "../../components/manifests/names";
 import { buildAccess } from "../../components/manifests/operator/rbac";
-import { WORKFLOW_TEMPLATES, WORKFLOWS, workflowTemplateOf } from "../../runtime/argo/workflows";
-import type { Operator } from "../../runtime/definition/definition";
-import { isRecord } from "../../runtime/json/json";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
-import {
-  groupOf,
-  type KubernetesObject,
-  type Manifest,
-  type ObjectName,
-} from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
+import { RBAC_GROUP } from "../../definition/fields/rights";
+import { isRecord } from "../../runtime/base/json";
+import { groupOf, type KubernetesObject, type Manifest, type ObjectName } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { builtIn, type Operator, WORKFLOW_TEMPLATES, WORKFLOWS, workflowTemplateOf } from "../../runtime/cli";
 import type { InstalledOperator } from "../inspect/readInstalled";
 import type { Finding } from "./checkup";
 
@@ -39,13 +32,12 @@ export type OwnOperator = InstalledOperator & { readonly whole: Operator };
 
 const rbac = (kind: string) => builtIn(`${RBAC_GROUP}/v1`, kind);
 const argo = (kind: string, plural: string): Resource => ({ ...WORKFLOWS, kind, plural });
-const CRON_WORKFLOWS = argo("CronWorkflow", "cronworkflows");
 const EVENT_BUSES = argo("EventBus", "eventbus");
 const EVENT_SOURCES = argo("EventSource", "eventsources");
 const SENSORS = argo("Sensor", "sensors");
 
 /** The kinds of the parts that are only in the operators' own namespaces. */
-export const HOME_KINDS = [WORKFLOW_TEMPLATES, CRON_WORKFLOWS, EVENT_BUSES, EVENT_SOURCES, SENSORS];
+export const HOME_KINDS = [WORKFLOW_TEMPLATES, EVENT_BUSES, EVENT_SOURCES, SENSORS];
 /** The kinds of the other parts. */
 export const RIGHTS_KINDS = ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"].map(rbac);
 /** The kinds of which not only the metadata is needed. */
@@ -63,23 +55,21 @@ export function partsOfOperator({ whole, name, home, installation, argosyVersion
   const grants = [{ apiGroups: [""], resources: [], verbs: [] }];
   const access = Object.entries(buildAccess({ ...whole, grants }, { platform, placement: {} }));
   const rightsOf = (isMeant: (key: string) => boolean) =>
-    rightsIn(Object.fromEntries(access.filter(([key]) => isMeant(key))), lacksRights(whole));
-  const isGrant = (key: string) => key.startsWith("runner-grants-");
-  const isOfRuns = (key: string) => key.startsWith("runner-workflows-");
+    rightsIn(Object.fromEntries(access.filter(([key]) => isMeant(key))), lacksRights);
+  const isGrant = (key: string) => /^(runner|run)-grants-/.test(key);
+  const isOfRuns = (key: string) => /^(runner|run)-workflows-/.test(key);
   const at = (resource: Resource, name: string, without: string) => part(resource, home, name, without);
   const template = at(
     WORKFLOW_TEMPLATES,
     workflowTemplateOf(name),
     inPods ? "its runs fail" : "no run of it can be submitted",
   );
-  const noResync = "no resync finds changes without an event, or tries again what failed";
-  const resync = [WORKFLOW_TEMPLATES, CRON_WORKFLOWS].map((kind) => at(kind, resyncNameOf(name), noResync));
   return [
     { about, parts: rightsOf((key) => !isGrant(key) && !isOfRuns(key)), isDeployed: true },
     { about, parts: rightsOf(isGrant), isDeployed: false },
     {
       about,
-      parts: [...rightsOf(isOfRuns), template, ...(inPods ? resync : [])],
+      parts: [...rightsOf(isOfRuns), template],
       isDeployed: inPods,
     },
   ];
@@ -116,14 +106,7 @@ function eventPathOf(
   // Changes of objects that are not ours never use the event path.
   const hinted = definitions.filter(({ watch }) => !watch);
   if (hinted.length === 0) return [];
-  const forms = [
-    ["resident", "runners see changes only by their own watches"],
-    ["pod", "runs in pods begin only with a resync"],
-  ] as const;
-  const without = forms
-    .filter(([form]) => hinted.some(({ execution }) => execution === form))
-    .map(([, what]) => what)
-    .join(", and ");
+  const without = "runners see changes only by their own watches";
   const shards = [SENSORS, EVENT_SOURCES].flatMap(({ kind }) =>
     seen
       .filter((each) => each.kind === kind && isOfPath(each, home, name))
@@ -199,16 +182,14 @@ function rightsIn(set: Readonly<Record<string, Manifest>>, without: (manifest: M
 }
 
 /** Whose rights are lacking without a role or a binding, and where. */
-function lacksRights({ execution }: Operator): (manifest: Manifest) => string {
+function lacksRights({ metadata: { namespace, labels = {} } }: Manifest): string {
   const whose: Readonly<Record<string, string>> = {
-    runner: execution === "pod" ? "its runs lack" : "its runner lacks",
+    runner: "its runner lacks",
+    run: "its runs lack",
     handler: "its handler lacks",
-    resync: "its resync lacks",
   };
-  return ({ metadata: { namespace, labels = {} } }) => {
-    const where = namespace === undefined ? "in the whole cluster" : `in ${namespace}`;
-    return `${whose[labels["app.kubernetes.io/component"] ?? ""]} rights ${where}`;
-  };
+  const where = namespace === undefined ? "in the whole cluster" : `in ${namespace}`;
+  return `${whose[labels["app.kubernetes.io/component"] ?? ""]} rights ${where}`;
 }
 
 function part(resource: Resource, namespace: string, name: string, without: string): Part {

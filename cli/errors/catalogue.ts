@@ -1,7 +1,6 @@
-import type { FailureReason, WarningReason } from "../../runtime/failure";
-import type { WaitingReason } from "../../runtime/status/conditions";
-import type { ForeseenError } from "../commandError";
-import { DRY_RUN_REFUSED } from "../diff/preview";
+import type { FailureReason, WarningReason } from "../../runtime/base/failure";
+import type { WaitingReason } from "../../runtime/cli";
+import type { ForeseenError } from "../common/commandError";
 
 /** The explanation of one code. Each text consists of whole sentences. */
 export interface Entry {
@@ -24,13 +23,16 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   },
   HandlerCrashed: {
     happened: "The handler's process ended before it returned an answer.",
-    look: "The end of the handler's standard error names the file and the line. argosy explain and argosy dev show it, and the recorded run contains it. After SIGKILL standard error names nothing: in a cluster this mostly means that the handler's container needed more memory than resources in operator.yaml allow.",
-    remedy: "Fix the handler at that place, and run argosy test.",
+    look: "The message ends with the handler's last words to standard error. The recorded run, argosy logs or the terminal of argosy dev has the lines before them. After SIGKILL there may be no words: in a cluster this mostly means that the handler's container needed more memory than resources in operator.yaml allow.",
+    remedy:
+      "Fix the handler at the place that its last words or the lines before them name, and run argosy test.",
   },
   HandlerTimedOut: {
     happened: "The handler did not answer within timeoutSeconds, and its process was killed.",
     look: "Look in the handler for an endless loop, a wait for another system, or a breakpoint. timeoutSeconds is in operator.yaml.",
-    remedy: "Make the handler faster, or raise timeoutSeconds in operator.yaml.",
+    remedy:
+      "If the handler is a program, let it flush standard output after each answer: many languages keep what is written to a " +
+      "pipe. Otherwise make the handler faster, or raise timeoutSeconds in operator.yaml.",
   },
   HandlerNotStarted: {
     happened: "The handler's process could not be started, or did not accept the request.",
@@ -41,7 +43,9 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     happened:
       "The handler's answer breaks the contract, or the handler wrote a line to standard output that is not an answer.",
     look: "The message names the field of the answer, for example children[1].metadata.name. children in operator.yaml lists the allowed kinds.",
-    remedy: "Correct that field in the handler, write messages to standard error only, and run argosy test.",
+    remedy:
+      "Correct that field in the handler, write messages to standard error only, and run argosy test. A kind that children " +
+      "lacks is added with argosy add child.",
   },
   ChildConflict: {
     happened: "An object that does not belong to this custom resource has the name of a child.",
@@ -66,8 +70,8 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The message contains the API server's reason: the field of the child, the webhook, the quota, the missing right or namespace, or the aggregated API that is not available.",
     remedy:
       "Correct the field in the handler. If the child's kind forbids the change, declare update: recreate or never for " +
-      "that kind in operator.yaml. If a right or a namespace is missing, do what the message says. If a webhook, an " +
-      "aggregated API or the parameters of a policy are not available, repair that.",
+      "that kind in operator.yaml. If a right or a namespace is missing, do what the message says: argosy add grant adds " +
+      "what roles and bindings may grant. If a webhook, an aggregated API or the parameters of a policy are not available, repair that.",
   },
   StatusRefused: {
     happened: "The API server refused the status.",
@@ -87,7 +91,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "(execution: pod).",
     look: "The message names the Workflow and the command that resumes it. Argo's UI has the button Resume for it.",
     remedy:
-      "Resume the Workflow. If this run should not continue, delete the Workflow, and the next resync tries the object again. " +
+      "Resume the Workflow. If this run should not continue, delete the Workflow, and the object is tried again. " +
       "Terminating it does not help: Argo does not end a suspended Workflow.",
   },
   RunOverdue: {
@@ -95,7 +99,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "The Workflow of the object's run has not ended although its deadline has passed, and all other runs of the object " +
       "wait until this one has ended (execution: pod).",
     look: "The message names the Workflow. The log of Argo's Workflow controller shows why it has not ended.",
-    remedy: "Delete the Workflow. The next resync tries the object again.",
+    remedy: "Delete the Workflow. The object is tried again.",
   },
   NamespaceNotGranted: {
     happened:
@@ -146,7 +150,7 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The message names the reason. If the API server failed to answer, it names the request too.",
     remedy:
       "Correct the problem that the message describes. A webhook, a quota or a policy of the cluster is often the cause. If there " +
-      "was no answer, a proxy before the API server may cut large requests.",
+      "was no answer, a proxy before the API server may cut large requests, or the API server panics, as its log then says.",
   },
   InternalError: {
     happened: "Argosy has a bug, or an unexpected situation occurred.",
@@ -159,15 +163,17 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
 const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> = {
   AnswersDiffer: {
     happened:
-      "The handler returns different children each time that it is asked about the object, so each answer leads to the next one.",
-    look: "The Event names the children and the fields that differ. argosy diff shows their values.",
+      "For twenty rounds in a row, the handler has returned different children each time that it was asked about the object, so each answer led to the next one. Rounds of runs in pods are not counted.",
+    look: "The Event names the children. Record the object with argosy record, and run argosy test: it asks the handler twice, and names the fields that differ, but a time in whole seconds is the same in both.",
     remedy:
       "Let the handler return the same children for the same object. Leave out the time and random values, or keep them: take a random value from the child that exists.",
   },
   ChildContested: {
-    happened: "Somebody else changes a child back each time that the operator has applied it.",
+    happened:
+      "Another program has changed a child back five times in a row, each time that the operator had applied it. The child is now corrected less and less often, finally every ten seconds.",
     look: "The Event names the child, the fields and the other field manager. kubectl get --show-managed-fields shows both.",
-    remedy: "Leave these fields out of the handler's answer, or stop the other program.",
+    remedy:
+      'Leave these fields out of the handler\'s answer, or stop the other program. If the child is a Job with ttlSecondsAfterFinished, give it the annotation argosy.dev/once: "true": Kubernetes deletes it after its end, and otherwise it runs again each time.',
   },
   ChildrenTooLarge: {
     happened:
@@ -206,6 +212,12 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
     remedy:
       "If this operator had that name before, add it to formerNames in operator.yaml. Otherwise let only one operator handle the kind, since each overwrites what the other one remembers in the status. Then remove the finalizer of the operator that no longer runs.",
   },
+  RunStopped: {
+    happened: "Somebody stopped the object's run, or deleted its Workflow (execution: pod).",
+    look: "The Event and the condition Reconciling name the Workflow. It is not known whether the run had finished a part of its work.",
+    remedy:
+      "Do nothing: the object gets another run when it changes, and at its next resync. To keep it from any run, annotate it with argosy.dev/paused=true.",
+  },
   UseCycle: {
     happened: "An object and an object that it uses change each other without end.",
     look: "The Event names the used object. uses in operator.yaml declares it, and another operator writes it after each change.",
@@ -222,7 +234,7 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
   UsedSecretNotGiven: {
     happened: "A Secret that the object names does not exist, or the operator may not use it.",
     look: "The Event names the Secret, and the label argosy.dev/used-by that the Secret needs.",
-    remedy: "Create the Secret, or label it as the Event says.",
+    remedy: "Create the Secret, or label it with the command in the Event: kubectl label secret.",
   },
 };
 
@@ -279,6 +291,9 @@ const COMMANDS: Readonly<Record<Exclude<ForeseenError, FailureReason>, Entry>> =
     remedy: "Install the software that provides the kind, or correct its name.",
   },
 };
+
+/** The reason why only a preview fails: the API server cannot try a write. */
+export const DRY_RUN_REFUSED = "DryRunRefused";
 
 /** Failures that only a preview of an answer has. */
 const PREVIEWS: Readonly<Record<typeof DRY_RUN_REFUSED, Entry>> = {

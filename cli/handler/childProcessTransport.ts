@@ -2,15 +2,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
 import type { Writable } from "node:stream";
-import { type HandlerProgram, LOOP_DESCRIPTORS } from "../definition/handlerProgram";
+import { type HandlerProgram, LOOP_DESCRIPTORS } from "../../definition/handlerProgram";
 import {
+  DEAF,
   DRAIN_MS,
   type HandlerExit,
   type HandlerProcess,
   type HandlerProcessListener,
   type HandlerTransport,
-  unstarted,
-} from "./handlerTransport";
+} from "../../runtime/cli";
 
 /** Which program to start, and where. */
 export interface ChildProcessOptions {
@@ -76,8 +76,8 @@ export class ChildProcessTransport implements HandlerTransport {
       | Writable
       | null
       | undefined;
-    // If the process ended while we wrote, its exit is reported.
-    input?.on("error", () => {});
+    // The process reads no more, perhaps because it ends.
+    input?.on("error", () => setTimeout(() => exited(DEAF), DRAIN_MS).unref());
     child.on("exit", (code, signal) => setTimeout(() => exited({ code, signal }), DRAIN_MS).unref());
     child.on("close", (code, signal) => exited({ code, signal }));
     return {
@@ -128,4 +128,10 @@ function once<T>(action: (value: T) => void): (value: T) => void {
     done = true;
     action(value);
   };
+}
+
+/** A process that could not be started, as its listener soon learns. */
+export function unstarted(listener: HandlerProcessListener, startError: Error): HandlerProcess {
+  setImmediate(() => listener.exited({ code: null, signal: null, startError }));
+  return { write: () => {}, end: () => {}, kill: () => {} };
 }

@@ -1,8 +1,4 @@
-import type {
-  HandlerProcess,
-  HandlerProcessListener,
-  HandlerTransport,
-} from "../runtime/handler/handlerTransport";
+import type { HandlerProcess, HandlerProcessListener, HandlerTransport } from "../../runtime/cli";
 
 /** The living handler processes of all transports in this process. */
 const alive = new Set<HandlerProcess>();

@@ -1,15 +1,16 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Operator } from "../runtime/definition/definition";
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import {
+  type ClusterConnection,
+  HANDLER_ACCOUNT_VARIABLE,
   handlerAccountOf,
   keepHandlerToken,
+  type Operator,
+  POD_LAYOUT,
   replaceFile,
-} from "../runtime/pod/handlerContainer/handlerToken";
-import { HANDLER_ACCOUNT_VARIABLE, POD_LAYOUT } from "../runtime/pod/layout";
-import { Watchdog } from "./controlPlane/watchdog";
+} from "../../runtime/cli";
+import { Watchdog } from "../controlPlane/watchdog";
 
 /** The service account of a handler with `rules`, in the form that a handler on this machine finds. */
 export interface HandlerAccount {

@@ -1,6 +1,6 @@
-import { reportOn } from "../definition/definitionFile";
-import { Problems } from "../definition/problems";
-import type { Operator } from "../runtime/definition/definition";
+import { reportOn } from "../../definition/definitionFile";
+import { Problems } from "../../definition/problems";
+import type { Operator } from "../../runtime/cli";
 
 /**
  * The environment variables that a handler gets on this machine. Variables that come from a Secret in a cluster are taken from

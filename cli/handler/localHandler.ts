@@ -1,15 +1,9 @@
 import { statSync } from "node:fs";
-import { LOOPS_FOLDER } from "../components/engineBundle";
-import { bundleFunction } from "../definition/bundleFunction";
-import type { Operator } from "../runtime/definition/definition";
-import { BUNDLED_FROM_INPUT, languageOf, programOf } from "../runtime/definition/handlerProgram";
-import { ChildProcessTransport } from "../runtime/handler/childProcessTransport";
-import {
-  type HandlerProcess,
-  type HandlerProcessListener,
-  type HandlerTransport,
-  unstarted,
-} from "../runtime/handler/handlerTransport";
+import { LOOPS_FOLDER } from "../../components/engineBundle";
+import { bundleFunction } from "../../definition/bundleFunction";
+import { BUNDLED_FROM_INPUT, languageOf, programOf } from "../../definition/handlerProgram";
+import type { HandlerProcess, HandlerProcessListener, HandlerTransport, Operator } from "../../runtime/cli";
+import { ChildProcessTransport, unstarted } from "./childProcessTransport";
 import { endedAtExit } from "./endedAtExit";
 
 /**

@@ -1,21 +1,21 @@
-import { type Condition, conditionsIn } from "../../runtime/kubernetes/objects";
-import { type Memory, memoryIn, memoryOf } from "../../runtime/memory/memory";
-import { conditionsOfObject } from "../../runtime/memory/memoryKind";
+import type { WarningReason } from "../../runtime/base/failure";
 import {
   annotated,
   ENGINE_CONDITIONS,
   identityOf,
   type OperatorIdentity,
   PAUSED_ANNOTATION,
-} from "../../runtime/names";
-import { hasLabels } from "../../runtime/watch/watched";
-import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
-import { asTyped } from "../asTyped";
+} from "../../runtime/base/names";
+import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/base/objects";
+import { LONGEST_BACKOFF_MS } from "../../runtime/base/turn";
+import { conditionsOfObject, hasLabels } from "../../runtime/cli";
+import { asTyped } from "../common/asTyped";
+import { writtenAs } from "../common/objectName";
+import { type ObjectReference, referenceTo } from "../common/objectReference";
 import { entryOf } from "../errors/catalogue";
-import { writtenAs } from "../objectName";
-import { type ObjectReference, referenceTo } from "../objectReference";
 import { type Hold, holdsOf, WAITS } from "./holds";
 import type { Known, ObjectEvent } from "./known";
+import { missingRightIn } from "./missingRight";
 import { managerOf, operatorOf } from "./operatorOf";
 import { faultIn, type Place, placeIn } from "./place";
 import { AFTER_DELETION, type InstalledOperator, noneHandles, remediesOf, whyUnknown } from "./readInstalled";
@@ -32,7 +32,7 @@ export interface Explanation {
   readonly since?: string | undefined;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
-  /** The number of the next attempt, according to Events. */
+  /** The number of the next attempt. Undefined if no Event tells it. */
   readonly attempt?: number | undefined;
   /** When it is tried again, as a clause. */
   readonly nextTry?: string | undefined;
@@ -62,7 +62,9 @@ export function explain(known: Known): Explanation {
   const stalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
   const holds = object.metadata.deletionTimestamp === undefined ? [] : holdsOf(known);
   const failed = ready !== undefined && ready.status === "False" && !WAITS[ready.reason];
-  const failures = failed ? failuresOf(events, ready) : undefined;
+  const failure = failed
+    ? events.filter(isSince(ready.lastTransitionTime)).find(({ nextAttempt }) => nextAttempt !== undefined)
+    : undefined;
   const lastRun = failed
     ? runs.find(({ phase, log }) => phase !== "Succeeded" && log !== undefined)
     : undefined;
@@ -73,15 +75,19 @@ export function explain(known: Known): Explanation {
     leader: known.leader,
     conditions: conditions.filter(({ type }) => !ENGINE_CONDITIONS.includes(type)),
     holds,
-    events: events.slice(0, 5),
+    // What was mended before is of no interest.
+    events: (ready?.status === "True" ? events.filter(isSince(ready.lastTransitionTime)) : events).slice(
+      0,
+      5,
+    ),
     runs: runs.slice(0, 5),
     ...(ready && { reason: ready.reason, message: ready.message, since: ready.lastTransitionTime }),
     ...(failed && {
-      attempt: (failures?.count ?? 1) + 1,
+      attempt: failure?.nextAttempt,
       lastWords,
       place: placeIn(lastRun?.log ?? ready.message),
     }),
-    ...judged(known, { operator, identity, ready, stalled, holds, failures, lastWords }),
+    ...judged(known, { operator, identity, ready, stalled, holds, nextTry: failure?.nextTry }),
   };
 }
 
@@ -93,8 +99,8 @@ interface Facts {
   readonly ready: Condition | undefined;
   readonly stalled: boolean;
   readonly holds: readonly Hold[];
-  readonly failures: Failures | undefined;
-  readonly lastWords: string | undefined;
+  /** By when the next try comes, according to the newest Event of a failure. */
+  readonly nextTry: string | undefined;
 }
 
 /** The conclusion of an explanation. */
@@ -119,8 +125,14 @@ function judged(known: Known, facts: Facts): Judgement {
   }
   const outside = whyOutside(known, facts);
   if (outside) return outside;
-  if (!ready || (ready.observedGeneration ?? 0) < (metadata.generation ?? 0)) return notHandled(known, facts);
+  if (!ready || generationOf(ready, known.object) < (metadata.generation ?? 0))
+    return notHandled(known, facts);
   return verdict(ready, known, facts);
+}
+
+/** The generation that a condition is about. A CRD's own list of conditions may have no place for it. */
+function generationOf({ observedGeneration }: Condition, { status }: KubernetesObject): number {
+  return observedGeneration ?? (status as { readonly observedGeneration?: number }).observedGeneration ?? 0;
 }
 
 /** Why the object is none of those that the operators of its kind handle, as far as that is known. Undefined if it is one. */
@@ -156,7 +168,7 @@ function whyOutside(known: Known, { operator }: Facts): Judgement | undefined {
 function notHandled(known: Known, { operator, identity, ready }: Facts): Judgement {
   const { object, unled } = known;
   const what = ready
-    ? `Its generation ${object.metadata.generation} was not handled yet; the conditions are about generation ${ready.observedGeneration ?? 0}.`
+    ? `Its generation ${object.metadata.generation} was not handled yet; the conditions are about generation ${generationOf(ready, object)}.`
     : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing about it` : "it has no Ready condition"}.`;
   if (!identity) {
     const remedies = remediesOf(known);
@@ -173,99 +185,75 @@ function notHandled(known: Known, { operator, identity, ready }: Facts): Judgeme
 
 /** The judgement that the newest run has written into the Ready condition. */
 function verdict(ready: Condition, known: Known, facts: Facts): Judgement {
-  const { operator, stalled, failures, lastWords } = facts;
+  const { stalled } = facts;
   if (ready.status === "True") {
-    const advice = operator?.execution === "pod" ? [`The next resync looks at it${dueIn(known)}.`] : [];
-    return { fine: true, summary: "It is Ready.", advice };
+    return { fine: true, summary: "It is Ready.", advice: [] };
   }
   const wait = WAITS[ready.reason];
-  if (wait)
-    return { ...say(`It is not Ready: ${wait}.`, ...ADVICE_WHILE_WAITING), nextTry: "when a child changes" };
+  if (wait) {
+    const isContested = known.events.some(({ reason }) => reason === "ChildContested");
+    const advice = isContested ? remedyOf("ChildContested") : ADVICE_WHILE_WAITING;
+    return { ...say(`It is not Ready: ${wait}.`, ...advice), nextTry: "when a child changes" };
+  }
   const summary = stalled
     ? "It is not Ready, and a retry is useless until something changes."
     : "It is not Ready: its reconcile fails.";
-  const nextTry = stalled ? AFTER_A_CHANGE : nextTryOf(known, operator, ready, failures);
-  return { ...say(summary, ...adviceOn(ready, known, lastWords)), nextTry };
+  const nextTry = stalled ? AFTER_A_CHANGE : nextTryOf(known, facts.nextTry);
+  return { ...say(summary, ...adviceOn(ready, known, facts.identity?.name)), nextTry };
 }
 
-const LOOK_AT_LAST_WORDS =
-  "See what the handler wrote last to standard error, in argosy logs or where argosy dev runs, and fix the handler there.";
-/** When a permanent failure is tried again. A resync cannot know that a retry is useless. */
+/** When a permanent failure is tried again. */
 const AFTER_A_CHANGE = "when the object, a child or a used object changes, and at the next resync";
 const ADVICE_WHILE_WAITING = ["Look at the child that the message names: kubectl describe shows its Events."];
 
-interface Failures {
-  readonly count: number;
-  readonly lastAt: string;
+/** Whether an Event happened since a time. An Event's time has fractions of a second, and a condition's has none. */
+function isSince(since: string): (event: ObjectEvent) => boolean {
+  return ({ lastAt }) => lastAt !== undefined && Date.parse(lastAt) >= Date.parse(since);
 }
 
-/**
- * How often the same failure has happened since the object became not Ready. This is counted from Events, which are kept for an
- * hour.
- */
-function failuresOf(
-  events: readonly ObjectEvent[],
-  { reason, lastTransitionTime }: Condition,
-): Failures | undefined {
-  // An Event's time has fractions of a second, and a condition's has none: as a text, 05.5Z comes before 05Z.
-  const since = Date.parse(lastTransitionTime);
-  const alike = events.filter(
-    ({ reason: told, lastAt }) => told === reason && lastAt !== undefined && Date.parse(lastAt) >= since,
-  );
-  const [newest] = alike;
-  if (newest?.lastAt === undefined) return undefined;
-  return { count: alike.reduce((sum, { count }) => sum + count, 0), lastAt: newest.lastAt };
-}
-
-/** When a resident engine, or a resync, tries again. */
-function nextTryOf(
-  known: Known,
-  operator: InstalledOperator | undefined,
-  { reason, message }: Condition,
-  failures: Failures | undefined,
-): string {
-  if (operator?.execution === "pod") return `at the next resync${dueIn(known)}`;
-  if (!failures) return `within ${LONGEST_BACKOFF_MS / 1000} s of the last failure`;
-  // The real pause is at least half of this pause, and at most all of it.
-  const pauseMs = backoffMs(failures.count);
-  const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - known.now.getTime()) / 1000;
-  // Nothing in the cluster tells the pause that the handler itself asks for.
-  const isAnswered = reason === "HandlerError" && faultIn(message) === undefined;
-  const unless = isAnswered ? ", unless the handler returned retryAfterSeconds" : "";
-  return `${leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`}${unless}`;
+/** When the engine tries again. */
+function nextTryOf(known: Known, nextTry: string | undefined): string {
+  if (nextTry === undefined) return `within ${LONGEST_BACKOFF_MS / 1000} s of the last failure`;
+  const leftSeconds = (Date.parse(nextTry) - known.now.getTime()) / 1000;
+  return leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`;
 }
 
 function distinct(texts: readonly string[]): string[] {
   return [...new Set(texts)];
 }
 
-function dueIn({ object, memory, now }: Known): string {
-  const { dueAt }: Memory = memory ? memoryIn(memory["memory"]) : memoryOf(object);
-  if (dueAt === undefined) return "";
-  const seconds = Math.ceil((Date.parse(dueAt) - now.getTime()) / 1000);
-  return seconds > 0 ? ` after ${seconds} s` : "";
-}
-
 function resume({ object: { kind, metadata } }: Known): string {
   return `Resume it with: ${asTyped(`resume ${writtenAs(kind, metadata)}`)}`;
 }
 
+/** A handler that is not given a Secret mostly returns an error. */
+const NOT_GIVEN = "UsedSecretNotGiven" satisfies WarningReason;
+
 /** What to do about a failure, by its reason. */
 function adviceOn(
-  { reason, message }: Condition,
-  { object }: Known,
-  lastWords: string | undefined,
+  { reason, message, lastTransitionTime }: Condition,
+  { object, events }: Known,
+  operator = "OPERATOR",
 ): string[] {
   const tryAgain = `Try again at once: ${asTyped(`replay ${writtenAs(object.kind, object.metadata)}`)}`;
+  if (reason !== "HandlerError") return [...remedyOf(reason), tryAgain];
+  const isNotGiven = events.filter(isSince(lastTransitionTime)).some((event) => event.reason === NOT_GIVEN);
+  return [
+    ...(isNotGiven ? remedyOf(NOT_GIVEN) : remedyOf(reason, adviceOnError(message, operator))),
+    tryAgain,
+  ];
+}
+
+/** What to do about a known reason, and where to learn more. @param remedy what to do. @default what the table of errors says */
+function remedyOf(reason: string, remedy?: string): string[] {
   const entry = entryOf(reason);
-  const isUnknownCrash = reason === "HandlerCrashed" && lastWords === undefined;
-  const remedy =
-    reason === "HandlerError" ? adviceOnError(message) : isUnknownCrash ? LOOK_AT_LAST_WORDS : entry?.remedy;
-  return [...(entry && remedy ? [remedy, `To learn more: ${asTyped(`errors ${reason}`)}`] : []), tryAgain];
+  return entry ? [remedy ?? entry.remedy, `To learn more: ${asTyped(`errors ${reason}`)}`] : [];
 }
 
 /** A handler's own error is the object's fault. An exception is the handler's fault. */
-function adviceOnError(message: string): string {
+function adviceOnError(message: string, operator: string): string {
+  const right = missingRightIn(message, operator);
+  if (right !== undefined) return right;
   const place = faultIn(message);
   if (place === undefined) return "Change the object as the message asks.";
   return `Fix the handler at ${place}, and run argosy test. If the handler refuses the object there on purpose, change the object.`;

@@ -1,5 +1,5 @@
-import { formatReference } from "../objectReference";
-import { indent, lastLines, type Style, safe } from "../terminal";
+import { formatReference } from "../common/objectReference";
+import { indent, lastLines, type Style, safe } from "../common/terminal";
 import type { Explanation } from "./explanation";
 import { ago, formatRun } from "./formatRun";
 

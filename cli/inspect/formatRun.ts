@@ -1,6 +1,6 @@
-import { isFailure } from "../../runtime/argo/workflows";
-import { formatName } from "../../runtime/kubernetes/objects";
-import { formatDuration, type Style, safe } from "../terminal";
+import { formatName } from "../../runtime/base/objects";
+import { isFailure } from "../../runtime/cli";
+import { formatDuration, type Style, safe } from "../common/terminal";
 import type { Run } from "./runs";
 
 /** A run in a line: a mark, its name, its object, its time and its result. */

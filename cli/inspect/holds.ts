@@ -1,17 +1,17 @@
-import { isRecord } from "../../runtime/json/json";
-import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { isRecord } from "../../runtime/base/json";
 import {
   elsewhereFinalizerOf,
   finalizerOf,
   finalizersOf,
-  identityIn,
   identityOf,
   SKIP_FINALIZE_ANNOTATION,
-} from "../../runtime/names";
-import { asTyped } from "../asTyped";
+} from "../../runtime/base/names";
+import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/base/objects";
+import { groupKind } from "../../runtime/base/resource";
+import { asTyped } from "../common/asTyped";
 import { entryOf } from "../errors/catalogue";
 import type { Known } from "./known";
-import { AFTER_DELETION, SEE_ALL } from "./readInstalled";
+import { AFTER_DELETION, identityIn, SEE_ALL } from "./readInstalled";
 
 /** A finalizer that keeps an object that is being deleted. */
 export interface Hold {
@@ -105,8 +105,8 @@ function ofAbsentOperator(
       remedy: SEE_ALL,
     };
   return {
-    waitsFor: `the operator ${operator}, which must release it, is not installed in this cluster`,
-    remedy: `Deploy ${operator} again, or add its name to formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}. ${AFTER_DELETION}`,
+    waitsFor: `the operator ${operator}, which must release it, is not installed in this cluster for the kind ${groupKind(object)}`,
+    remedy: `Deploy ${operator} for this kind again, or add its name to formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}. ${AFTER_DELETION}`,
   };
 }
 

@@ -1,13 +1,10 @@
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { ifRefused } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../../runtime/names";
-import { compareTexts } from "../../runtime/text/compareTexts";
-import { CommandError } from "../commandError";
-import { progress } from "../terminal";
+import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { compareTexts } from "../../runtime/base/text";
+import { builtIn, ifRefused, type KubernetesClient, resourceOf } from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
+import { progress } from "../common/terminal";
 import {
   type InstalledOperator,
   type InstalledOperators,

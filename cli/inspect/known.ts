@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import type { InstalledOperators } from "./readInstalled";
 import type { Unled } from "./runner";
 import type { Run } from "./runs";
@@ -12,6 +12,10 @@ export interface ObjectEvent {
   readonly count: number;
   /** When it last happened, as RFC 3339. */
   readonly lastAt?: string | undefined;
+  /** The number of the try that follows the failure. Undefined if it is about no failure. */
+  readonly nextAttempt?: number | undefined;
+  /** By when that try comes even if nothing changes, as RFC 3339. */
+  readonly nextTry?: string | undefined;
 }
 
 /** All facts from which an explanation is made. Among the operators are also those that `argosy dev` runs. */

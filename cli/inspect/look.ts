@@ -1,14 +1,23 @@
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn, findResource } from "../../runtime/kubernetes/discovery";
-import { isApiError } from "../../runtime/kubernetes/errors";
-import { namespaceOfEvents } from "../../runtime/kubernetes/events";
-import { type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
-import { kindOfKey } from "../../runtime/kubernetes/resource";
-import type { Lease } from "../../runtime/leadership/lease";
-import { memoryOf } from "../../runtime/memory/memory";
-import { memoryResourceOf } from "../../runtime/memory/memoryKind";
-import { leaseNameOf, memoryPrefixOf, OWNER_UID_LABEL } from "../../runtime/names";
-import { compareTexts } from "../../runtime/text/compareTexts";
+import {
+  leaseNameOf,
+  memoryPrefixOf,
+  NEXT_ATTEMPT_ANNOTATION,
+  NEXT_TRY_ANNOTATION,
+  OWNER_UID_LABEL,
+} from "../../runtime/base/names";
+import { type KubernetesObject, kindAndName } from "../../runtime/base/objects";
+import { kindOfKey } from "../../runtime/base/resource";
+import { compareTexts } from "../../runtime/base/text";
+import {
+  builtIn,
+  findResource,
+  isApiError,
+  type KubernetesClient,
+  type Lease,
+  memoryOf,
+  memoryResourceOf,
+  namespaceOfEvents,
+} from "../../runtime/cli";
 import { homesOf } from "./installed";
 import type { Known, ObjectEvent } from "./known";
 import { operatorOf } from "./operatorOf";
@@ -62,7 +71,6 @@ export async function lookAt(
     object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
   ]);
   if (recorded.unseen) onUnread("its runs in other namespaces");
-  const mayLead = operator?.execution === "resident";
   return {
     object,
     operators,
@@ -71,7 +79,7 @@ export async function lookAt(
     memory: kept?.memory,
     memoryRead: !unread.has(MEMORY),
     leader,
-    unled: mayLead && !leader && !unread.has(LEASE) ? await whyUnled(client, operator) : undefined,
+    unled: operator && !leader && !unread.has(LEASE) ? await whyUnled(client, operator) : undefined,
     events,
     runs: recorded.runs,
     childrenElsewhere,
@@ -100,7 +108,7 @@ async function keptBy(
  */
 const EVENTS = builtIn("v1", "Event");
 
-interface WrittenEvent {
+interface WrittenEvent extends Pick<KubernetesObject, "metadata"> {
   readonly type?: string;
   readonly reason?: string;
   readonly message?: string;
@@ -117,12 +125,14 @@ async function eventsOf(client: KubernetesClient, { metadata }: KubernetesObject
     fieldSelector: `involvedObject.uid=${metadata.uid},type=Warning`,
   });
   return (found as unknown as WrittenEvent[])
-    .map(({ type = "", reason = "", message: note, series, count, ...times }) => ({
+    .map(({ type = "", reason = "", message: note, series, count, metadata: { annotations }, ...times }) => ({
       type,
       reason,
       note,
       count: series?.count ?? count ?? 1,
       lastAt: series?.lastObservedTime ?? times.eventTime ?? times.lastTimestamp ?? undefined,
+      nextAttempt: Number(annotations?.[NEXT_ATTEMPT_ANNOTATION]) || undefined,
+      nextTry: annotations?.[NEXT_TRY_ANNOTATION],
     }))
     .sort((one, other) => compareTexts(other.lastAt ?? "", one.lastAt ?? ""));
 }

@@ -1,14 +1,8 @@
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import {
-  identityIn,
-  identityOf,
-  MANAGER_PREFIX,
-  OPERATOR_LABEL,
-  type OperatorIdentity,
-} from "../../runtime/names";
-import { compareTexts } from "../../runtime/text/compareTexts";
+import { identityOf, MANAGER_PREFIX, OPERATOR_LABEL, type OperatorIdentity } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { compareTexts } from "../../runtime/base/text";
 import type { Known } from "./known";
-import type { InstalledOperator } from "./readInstalled";
+import { type InstalledOperator, identityIn } from "./readInstalled";
 
 /**
  * The operator that handles the object. If several operators handle its namespace, the right one has left its name or a Memory.

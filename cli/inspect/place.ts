@@ -1,4 +1,4 @@
-import { POD_LAYOUT } from "../../runtime/pod/layout";
+import { POD_LAYOUT } from "../../runtime/cli";
 
 /** Where in a handler's files something went wrong. */
 export interface Place {
@@ -10,8 +10,8 @@ export interface Place {
 const PLACES = [
   /File "([^"]+)", line (\d+)/g,
   /(?:\(|at (?:async )?)(?:file:\/\/)?([^\s()]+\.[cm]?[jt]s):(\d+):\d+/g,
-  /^([^\s:]+\.(?:sh|bash)): line (\d+)/gm,
-  /^([^\s:]+\.[a-z]+):(\d+)(?::\d+)?(?: in [^:\n]+)?:/gm,
+  /(?:^|: )([^\s:]+\.(?:sh|bash)): line (\d+)/gm,
+  /(?:^|: )([^\s:]+\.[a-z]+):(\d+)(?::\d+)?(?: ?in [^:\n]+)?:/gm,
 ] as const;
 
 /** Files of the language or of Argosy, not of the author. */
@@ -21,8 +21,8 @@ const FOREIGN =
 const IN_POD = `${POD_LAYOUT.handler}/`;
 
 /**
- * The beginning of an error message that is a function's own fault: an exception, or an invalid answer (runtime/functions). An
- * error that a handler answers on purpose begins with its author's words.
+ * The beginning of an error message that is a function's own fault: an exception, or an invalid answer (runtime/handler/functions).
+ * An error that a handler answers on purpose begins with its author's words.
  */
 const FAULT = /^(\S+\.(?:py|[cm]?[jt]s))(?::(\d+)(?: in [^:\n]+)?: |: | (?:has|exports) no function )/;
 

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { PODS } from "../../runtime/kubernetes/client";
-import { ApiError, ApiUnreachableError, isApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { resourcePath } from "../../runtime/kubernetes/resource";
-import type { HttpTransport } from "../../runtime/kubernetes/transport";
-import { LineSplitter } from "../../runtime/text/lines";
+import { LineSplitter } from "../../runtime/base/lines";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { resourcePath } from "../../runtime/base/resource";
+import { ApiError, ApiUnreachableError, type HttpTransport, isApiError, PODS } from "../../runtime/cli";
 
 /** A line that a container wrote. */
 export interface PodLine {

@@ -1,8 +1,8 @@
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
-import type { Operator } from "../../runtime/definition/definition";
-import { isRecord } from "../../runtime/json/json";
-import { isDnsName, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { DEFINITION_FILE, flawsOf } from "../../runtime/pod/definitionFile";
+import { isRecord } from "../../runtime/base/json";
+import type { OperatorIdentity } from "../../runtime/base/names";
+import { isDnsName, type KubernetesObject } from "../../runtime/base/objects";
+import { DEFINITION_FILE, flawsOf, type Operator } from "../../runtime/cli";
 
 /** The part of an operator's definition that an installed operator reveals. */
 export type InstalledDefinition = Pick<
@@ -177,4 +177,10 @@ function badNames(definition: Readonly<Record<string, unknown>>, names: typeof N
 
 function isLabel(text: string): boolean {
   return isDnsName(text) && !text.includes(".");
+}
+
+/** The operator of which `identityOf` made the word. Undefined for any other word. */
+export function identityIn(word: string): OperatorIdentity | undefined {
+  const [, installation, name] = /^([^.]+)\.([^.]+)$/.exec(word) ?? [];
+  return installation === undefined || name === undefined ? undefined : { installation, name };
 }

@@ -1,9 +1,7 @@
 import { runnerNameOf } from "../../components/manifests/names";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { isApiError } from "../../runtime/kubernetes/errors";
-import type { OperatorIdentity } from "../../runtime/names";
-import { asTyped } from "../asTyped";
+import type { OperatorIdentity } from "../../runtime/base/names";
+import { builtIn, isApiError, type KubernetesClient } from "../../runtime/cli";
+import { asTyped } from "../common/asTyped";
 import { createAgain, type InstalledOperator } from "./readInstalled";
 
 const DEPLOYMENTS = builtIn("apps/v1", "Deployment");

@@ -1,11 +1,9 @@
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import type { Lease } from "../../runtime/leadership/lease";
-import { fieldManagerOf, finalizersOf, operatorOfLease } from "../../runtime/names";
+import { fieldManagerOf, finalizersOf, leaseNameOf } from "../../runtime/base/names";
+import { groupOf, type KubernetesObject } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { builtIn, type KubernetesClient, type Lease } from "../../runtime/cli";
 import { DEFAULT_HOME } from "./installed";
-import type { InstalledOperator } from "./readInstalled";
+import { type InstalledOperator, identityIn } from "./readInstalled";
 
 /**
  * The operators that may handle an object, and that `argosy dev` runs. `argosy dev` installs nothing in the cluster, so only
@@ -23,8 +21,9 @@ export async function runningOperators(
   const { apiVersion, kind, plural, namespaced } = resource;
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   return leases.flatMap((lease): InstalledOperator[] => {
-    const identity = operatorOfLease(lease.metadata.name);
-    if (!identity || !isHeld(lease)) return [];
+    const { name } = lease.metadata;
+    const identity = identityIn(name.slice(name.indexOf("-") + 1));
+    if (!identity || leaseNameOf(identity) !== name || !isHeld(lease)) return [];
     const operator = {
       ...identity,
       formerNames: [],

@@ -1,17 +1,23 @@
-import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../../runtime/argo/runParameters";
-import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/workflows";
-import { isRecord } from "../../runtime/json/json";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { ifRefused } from "../../runtime/kubernetes/errors";
-import { named } from "../../runtime/kubernetes/list";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { identityIn, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
-import { compareTexts } from "../../runtime/text/compareTexts";
-import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
-import { CommandError } from "../commandError";
-import { type KnownKind, type ObjectReference, referenceTo } from "../objectReference";
+import { isRecord } from "../../runtime/base/json";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { compareTexts } from "../../runtime/base/text";
+import {
+  ifRefused,
+  type KubernetesClient,
+  named,
+  parameterOf,
+  RUN_PARAMETERS,
+  specOf,
+  statusOf,
+  TIMINGS_OUTPUT,
+  WORKFLOWS,
+} from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
+import { type KnownKind, type ObjectReference, referenceTo } from "../common/objectReference";
+import { kindInDev, runsInDev } from "./inDev";
 import { homesOf } from "./installed";
-import type { InstalledOperators } from "./readInstalled";
+import { type InstalledOperators, identityIn } from "./readInstalled";
 import { listSeen, type Places, type Seen } from "./seen";
 
 /** A run of an operator, from its Workflow. */
@@ -22,7 +28,7 @@ export interface Run {
   /** The operator's name: "memcached". */
   readonly operator?: string | undefined;
   readonly installation?: string | undefined;
-  /** The object that the run is about. Undefined for a trial or a resync. */
+  /** The object that the run is about. Undefined for a trial. */
   readonly object?: ObjectReference | undefined;
   /** "Pending", "Running", "Succeeded", "Failed" or "Error". */
   readonly phase: string;
@@ -60,7 +66,8 @@ export interface SeenRuns extends Pick<Seen, "unseen"> {
 }
 
 /**
- * Runs that are recorded as Workflows, the newest first. None in a cluster without Argo Workflows.
+ * Runs that are recorded as Workflows, and those of each `argosy dev` of this user with the cluster, the newest first. Without Argo
+ * Workflows a cluster has none.
  * @throws ApiError, also if the account may list them nowhere
  */
 export async function listRuns(
@@ -72,7 +79,10 @@ export async function listRuns(
   if (uid) labels.push(`${OBJECT_UID_LABEL}=${uid}`);
   const places = { scopes: [namespace], near: homes };
   const { objects, unseen } = await workflows(client, { labelSelector: labels.join(",") }, places);
-  const runs = objects
+  const inDev = (await runsInDev(client.server)).filter(
+    ({ metadata }) => uid === undefined || metadata.labels?.[OBJECT_UID_LABEL] === uid,
+  );
+  const runs = [...objects, ...inDev]
     .map((workflow) => runOf(workflow, kindOf))
     .sort((one, other) => compareTexts(other.startedAt ?? "", one.startedAt ?? ""));
   return { runs, unseen };
@@ -81,7 +91,7 @@ export async function listRuns(
 /** Why a run may no longer exist. */
 export const HOW_LONG_KEPT =
   "Runs are kept for an hour, and failed runs for a day, unless runsKeptSeconds and failedRunsKeptSeconds are set. In the form " +
-  "pod only the newest failed run of an object is kept. Without Argo Workflows no runs are kept.";
+  "pod only the newest failed run of an object is kept. Without Argo Workflows no runs are kept, except by argosy dev.";
 
 /**
  * A run by its name, in any namespace. If several have this name, it is the one in the namespace of its operator: anybody who may
@@ -101,7 +111,8 @@ export async function findRun(
       (each) => each.home === namespace && identityOf(each) === labels?.[OPERATOR_LABEL],
     );
   const atHome = objects.filter(isAtHome);
-  const found = atHome.length > 0 ? atHome : objects;
+  const inDev = (await runsInDev(client.server)).filter(({ metadata }) => metadata.name === name);
+  const found = atHome.length > 0 ? atHome : [...objects, ...inDev];
   const [run, ...others] = found;
   if (others.length > 0) {
     const namespaces = found.map(({ metadata }) => metadata.namespace).join(" and ");
@@ -125,6 +136,9 @@ function workflows(
   return listSeen(client, WORKFLOWS, selection, places).catch(ifRefused<Seen>(404, { objects: [] }));
 }
 
+/** The line of a run's timings that names its trace: see `timingText`. */
+const TRACE = /^trace ([0-9a-f]{32})\n?/m;
+
 /** A Workflow as a run. */
 export function runOf(workflow: KubernetesObject, kindOf: KindOf): Run {
   const { metadata } = workflow;
@@ -145,16 +159,19 @@ export function runOf(workflow: KubernetesObject, kindOf: KindOf): Run {
     namespace: metadata.namespace ?? "",
     operator,
     installation,
-    object: name === undefined ? undefined : referenceTo(kindOf(identity) ?? {}, { namespace, name }),
+    object:
+      name === undefined
+        ? undefined
+        : referenceTo(kindOf(identity) ?? kindInDev(workflow) ?? {}, { namespace, name }),
     phase: specOf(workflow).shutdown && !phase ? "Terminating" : phase || "Pending",
     startedAt: startedAt ?? metadata.creationTimestamp,
     finishedAt: finishedAt || undefined,
     message: message || waiting || undefined,
     reason: outputOf(workflow, "reason") || undefined,
     log: outputOf(workflow, "log") || undefined,
-    timings: withoutTrace(timings) || undefined,
+    timings: timings.replace(TRACE, "") || undefined,
     // The label cannot be used, because a resubmitted run has the label of the first run.
-    traceId: traceIdIn(timings),
+    traceId: TRACE.exec(timings)?.[1],
   };
 }
 

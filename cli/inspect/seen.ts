@@ -1,8 +1,6 @@
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { isApiError } from "../../runtime/kubernetes/errors";
-import type { Selection } from "../../runtime/kubernetes/list";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { isApiError, type KubernetesClient, type Selection } from "../../runtime/cli";
 
 /** The objects that an account may list. */
 export interface Seen {

@@ -1,6 +1,6 @@
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { type ClusterOptions, openUsersCluster, withClient } from "../openCluster";
+import type { ClusterConnection, KubernetesClient } from "../../runtime/cli";
+import { openUsersCluster, withClient } from "../cluster/openCluster";
+import type { ClusterOptions } from "../common/options";
 
 /** Runs an action with an existing cluster: that of the options, or else that of the current context. */
 export async function withCluster<T>(

@@ -1,14 +1,8 @@
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import {
-  groupOf,
-  type KubernetesObject,
-  kindAndName,
-  type ObjectName,
-} from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { CommandError, UsageError } from "../commandError";
-import { readObjectName } from "../objectName";
+import { groupOf, type KubernetesObject, kindAndName, type ObjectName } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { type ApiResource, type KubernetesClient, readArray, resourceOf } from "../../runtime/cli";
+import { CommandError, UsageError } from "../common/commandError";
+import { readObjectName } from "../common/objectName";
 import { installedOperators } from "./installed";
 import type { InstalledOperator, InstalledOperators } from "./readInstalled";
 
@@ -93,28 +87,16 @@ export function answersTo(
   return [...names, ...names.map((name) => `${name}.${group}`)].includes(word.toLowerCase());
 }
 
-interface ServedResource {
-  readonly name: string;
-  readonly singularName?: string;
-  readonly shortNames?: readonly string[];
-  readonly kind: string;
-  readonly namespaced: boolean;
-}
-
 /** The kinds that the API server serves under this name, each in its group's preferred version. */
 async function servedKinds(client: KubernetesClient, word: string): Promise<Resource[]> {
-  const { groups } = await client.read<{
-    groups: readonly { preferredVersion: { groupVersion: string } }[];
-  }>("/apis");
+  const groups = await readArray<{ preferredVersion: { groupVersion: string } }>(client, "/apis", "groups");
   const versions = ["v1", ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion)];
   const lists = await Promise.all(
     versions.map(async (apiVersion) => {
       const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
       // Somebody else's API server behind an APIService may be unavailable.
-      const list = await client
-        .read<{ resources: readonly ServedResource[] }>(path)
-        .catch(() => ({ resources: [] }));
-      return list.resources
+      const resources = await readArray<ApiResource>(client, path, "resources").catch(() => []);
+      return resources
         .filter(({ name }) => !name.includes("/"))
         .map(({ name, kind, namespaced, singularName = "", shortNames = [] }) => ({
           resource: { apiVersion, kind, plural: name, namespaced },

@@ -1,10 +1,8 @@
-import { definitionFile } from "../definition/definitionFile";
-import { displayPath } from "../definition/problems";
-import type { Operator } from "../runtime/definition/definition";
-import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { discover, UnknownKindError } from "../runtime/kubernetes/discovery";
-import { apiVersionOf } from "../runtime/kubernetes/objects";
-import { CommandError } from "./commandError";
+import { definitionFile } from "../../definition/definitionFile";
+import { displayPath } from "../../definition/problems";
+import { apiVersionOf } from "../../runtime/base/objects";
+import { discover, type KubernetesClient, type Operator, UnknownKindError } from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
 
 /** The cluster lacks what an operator needs, or has what is in its way. The operator can be started as soon as that has changed. */
 export class ClusterNotReadyError extends CommandError {

@@ -1,9 +1,6 @@
-import { runnerNameOf } from "../components/manifests/names";
-import { guardNameOf } from "../components/manifests/operator/guards";
-import type { Operator } from "../runtime/definition/definition";
-import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { builtIn } from "../runtime/kubernetes/discovery";
-import { ifRefused } from "../runtime/kubernetes/errors";
+import { runnerNameOf } from "../../components/manifests/names";
+import { guardNameOf } from "../../components/manifests/operator/guards";
+import { builtIn, ifRefused, type KubernetesClient, type Operator } from "../../runtime/cli";
 
 const POLICY = builtIn("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy");
 

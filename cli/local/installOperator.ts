@@ -1,21 +1,26 @@
-import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import { runnerNameOf } from "../components/manifests/names";
-import { buildHandlerRoles, buildRoles } from "../components/manifests/operator/rbac";
-import { tokenRule } from "../components/manifests/operator/rules";
-import { buildMemoryDefinition } from "../components/manifests/platform/memories";
-import { displayPath } from "../definition/problems";
-import { makerOf } from "../preflight/makers";
-import { resourceOf } from "../runtime/argo/runTarget";
-import type { Operator, PolicyRule } from "../runtime/definition/definition";
-import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { builtIn, discoverIfServed } from "../runtime/kubernetes/discovery";
-import { isApiError } from "../runtime/kubernetes/errors";
-import { conditionsIn, isTrue, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
-import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
-import { memoryResourceOf } from "../runtime/memory/memoryKind";
-import { leaseNameOf } from "../runtime/names";
-import { CommandError } from "./commandError";
-import { until } from "./until";
+import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
+import { isTakenBack } from "../../components/manifests/metadata";
+import { runnerNameOf } from "../../components/manifests/names";
+import { buildHandlerRoles, buildRoles } from "../../components/manifests/operator/rbac";
+import { tokenRule } from "../../components/manifests/operator/rules";
+import { buildMemoryDefinition } from "../../components/manifests/platform/memories";
+import { displayPath } from "../../definition/problems";
+import { makerOf } from "../../preflight/makers";
+import { leaseNameOf } from "../../runtime/base/names";
+import { conditionsIn, isTrue, type KubernetesObject, type Manifest } from "../../runtime/base/objects";
+import { type Resource, resourcePath } from "../../runtime/base/resource";
+import {
+  builtIn,
+  discoverIfServed,
+  isApiError,
+  type KubernetesClient,
+  memoryResourceOf,
+  type Operator,
+  type PolicyRule,
+  resourceOf,
+} from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
+import { until } from "../common/until";
 
 /** The field manager of objects that the command line installs. */
 export const FIELD_MANAGER = "argosy";
@@ -39,15 +44,10 @@ const ACCESS_REVIEW: Resource = {
   plural: "selfsubjectaccessreviews",
   namespaced: false,
 };
-/**
- * The annotation of a manifest that takes over an object's fields from others. Pulumi's provider uses it as well
- * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
- */
-const TAKE_OVER = "pulumi.com/patchForce";
 /** The beginning of the field managers of Pulumi's provider: "pulumi-kubernetes-15ff3607". */
 const PULUMI_MANAGER = "pulumi-kubernetes";
 /** How the API server answers a CRD that is wrong: with 500 if server-side apply does not know a field of it. */
-const REFUSALS = [400, 422, 500];
+const REFUSALS = [400, 409, 422, 500];
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /**
@@ -205,11 +205,11 @@ function servedBy({ spec }: Manifest): [apiVersion: string, kind: string] {
 
 async function apply(client: KubernetesClient, manifest: Manifest): Promise<void> {
   const { apiVersion, kind, metadata } = manifest;
-  const force = metadata.annotations?.[TAKE_OVER] === "true";
+  const force = isTakenBack(manifest);
   try {
     await client.apply(builtIn(apiVersion, kind), manifest, { fieldManager: FIELD_MANAGER, force });
   } catch (error) {
-    if (!isApiError(error, 409)) throw error;
+    if (!isApiError(error, 409) || !error.causes.some(isOwnedByOthers)) throw error;
     const { name, namespace } = metadata;
     const found = await client.get(builtIn(apiVersion, kind), { name, namespace }).catch(() => undefined);
     const program = found && makerOf(found);
@@ -223,7 +223,7 @@ async function apply(client: KubernetesClient, manifest: Manifest): Promise<void
     // Removing a CRD would delete all its objects.
     const remedy =
       kind === CRD.kind
-        ? `Use another cluster. To take over the CRD and its objects, add the annotation ${TAKE_OVER}: "true" to it in the operator's folder.`
+        ? `Use another cluster. To take over the CRD and its objects, add the annotation pulumi.com/patchForce: "true" to it in the operator's folder.`
         : "Remove it, or use another cluster.";
     throw new CommandError(
       `${kind} ${name} already exists and was created by others. ${remedy} ${error.message}`,
@@ -235,4 +235,9 @@ async function apply(client: KubernetesClient, manifest: Manifest): Promise<void
 function isOfPulumi(object: KubernetesObject | undefined): boolean {
   const { managedFields = [] } = object?.metadata ?? {};
   return managedFields.some(({ manager }) => manager?.startsWith(PULUMI_MANAGER));
+}
+
+/** Whether a cause of a refused server-side apply is that another field manager owns a field of it with another value. */
+function isOwnedByOthers({ reason }: { readonly reason?: string }): boolean {
+  return reason === "FieldManagerConflict";
 }

@@ -1,9 +1,5 @@
-import type {
-  HandlerProcess,
-  HandlerProcessListener,
-  HandlerTransport,
-} from "../runtime/handler/handlerTransport";
-import { type Silence, untilAnswered } from "./dev/silence";
+import type { HandlerProcess, HandlerProcessListener, HandlerTransport } from "../../runtime/cli";
+import { type Silence, untilAnswered } from "./silence";
 
 /** Handlers of which everything is told that is in no report: standard error between two requests, and a long silence. */
 export class ObservedTransport implements HandlerTransport {

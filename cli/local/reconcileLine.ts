@@ -1,7 +1,7 @@
-import { formatName } from "../runtime/kubernetes/objects";
-import type { ReconcileReport } from "../runtime/reconcile/report";
-import { clean } from "../runtime/text/clean";
-import { formatDuration, indent, lastLines, type Style, safe } from "./terminal";
+import { formatName, type ObjectName } from "../../runtime/base/objects";
+import { clean } from "../../runtime/base/text";
+import type { Operator, ReconcileReport } from "../../runtime/cli";
+import { formatDuration, indent, lastLines, type Style, safe } from "../common/terminal";
 
 /** The most lines of a run's standard error that are shown, from its end. */
 const LOG_LINES = 12;
@@ -35,9 +35,22 @@ export function formatReconcile(
   return report.log.trim() && times === 1 ? `${line}\n${formatLog(report.log, style)}` : line;
 }
 
+/** The line for an object that its operator handles no more. */
+export function formatGone(
+  { name, watch }: Operator,
+  object: ObjectName,
+  style: Style,
+  now = new Date(),
+): string {
+  const why = watch ? "gone: deleted, or no longer selected" : "deleted";
+  return [style("dim", now.toTimeString().slice(0, 8)), name, style("bold", formatName(object)), why].join(
+    "  ",
+  );
+}
+
 /** The end of a handler's log, indented. */
-export function formatLog(log: string, style: Style): string {
-  return indent(style("dim", lastLines(safe(log), LOG_LINES)), "          ");
+export function formatLog(log: string, style: Style, prefix = "          "): string {
+  return indent(style("dim", lastLines(safe(log), LOG_LINES)), prefix);
 }
 
 function describe(report: ReconcileReport, style: Style): string | undefined {

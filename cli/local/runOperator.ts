@@ -1,29 +1,32 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { runnerNameOf } from "../components/manifests/names";
-import { checkCommand } from "../definition/commandOnPath";
-import type { Operator } from "../runtime/definition/definition";
-import { Engine } from "../runtime/engine/engine";
-import type { EngineOptions } from "../runtime/engine/engineOptions";
-import type { HandlerQuestion } from "../runtime/handler/contract";
-import type { HandlerTransport } from "../runtime/handler/handlerTransport";
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { handlerAccountOf } from "../runtime/pod/handlerContainer/handlerToken";
-import type { ReconcileReport } from "../runtime/reconcile/report";
+import { runnerNameOf } from "../../components/manifests/names";
+import { checkCommand } from "../../definition/commandOnPath";
+import type { ObjectName } from "../../runtime/base/objects";
+import {
+  type ClusterConnection,
+  type EngineOptions,
+  type HandlerQuestion,
+  type HandlerTransport,
+  handlerAccountOf,
+  type Operator,
+  type ReconcileReport,
+} from "../../runtime/cli";
+import { Engine } from "../../runtime/engine/engine";
+import { withLoginRemedy } from "../cluster/loginRemedy";
+import { withClient } from "../cluster/openCluster";
+import type { Containers } from "../containers/containers";
+import { secondsInImage } from "../containers/patience";
+import { type HandlerAccount, openHandlerAccount } from "../handler/handlerAccount";
+import { handlerEnvironment } from "../handler/handlerEnvironment";
+import { localHandler } from "../handler/localHandler";
+import { DEFAULT_HOME } from "../inspect/installed";
 import { watchedKindServed } from "./awaitedKind";
-import type { Containers } from "./containers/containers";
-import { secondsInImage } from "./containers/patience";
-import type { Silence } from "./dev/silence";
 import { guardInTheWay } from "./guardInTheWay";
-import { type HandlerAccount, openHandlerAccount } from "./handlerAccount";
-import { handlerEnvironment } from "./handlerEnvironment";
-import { DEFAULT_HOME } from "./inspect/installed";
 import { installOperator, rolesInForce, rulesInForce } from "./installOperator";
-import { localHandler } from "./localHandler";
-import { withLoginRemedy } from "./loginRemedy";
 import { ObservedTransport } from "./observedTransport";
-import { withClient } from "./openCluster";
 import { connectionAs } from "./serviceAccountToken";
+import type { Silence } from "./silence";
 
 /** @see runOperator */
 export interface RunOptions {
@@ -36,6 +39,8 @@ export interface RunOptions {
   readonly leaseSeconds?: number;
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
+  /** Called for each object that is gone, or no longer selected. */
+  readonly onGone?: (name: ObjectName) => void;
   /** Called with a notice that is on no object, such as a lost watch or a lost lease. */
   readonly onNotice?: (notice: string) => void;
   /** Called with the handler's standard error between two requests. The rest is in the reports. */
@@ -110,7 +115,7 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   });
   await withClient(runner, (client) => rolesInForce(client, { operator, namespace, signal }));
   signal?.throwIfAborted();
-  const { onReport, onNotice, leaseSeconds, handler } = options;
+  const { onReport, onGone, onNotice, leaseSeconds, handler } = options;
   let controller: Engine | undefined;
   const handlerAccount = await openHandlerAccount({
     operator,
@@ -133,6 +138,10 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
       localHandler(operator, env);
     const onStrayLog = (text: string) => onHandlerLog?.(controller?.masked(text) ?? text);
     const usual = new ObservedTransport(processes, onStrayLog, onSilence);
+    const transport = handler?.transport(env, usual) ?? usual;
+    const hidden = Object.keys(operator.secretEnv).map((name) =>
+      Buffer.from(given[name] ?? "").toString("base64"),
+    );
     const timeoutMs =
       handler?.timeoutMs?.bind(handler) ?? (containers && (() => secondsInImage(operator) * 1000));
     controller = new LocalEngine(
@@ -140,11 +149,12 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
         operator: { ...operator, concurrency: handler?.concurrency ?? operator.concurrency },
         namespace,
         connection: runner,
-        transport: handler?.transport(env, usual) ?? usual,
+        transport: { start: (listener) => transport.start(listener), hidden: () => hidden },
         ...(timeoutMs && { timeoutMs }),
         identity: `${hostname()}-${randomUUID()}`,
         ...(leaseSeconds !== undefined && { leaseSeconds }),
         ...(onReport && { onReport }),
+        ...(onGone && { onGone }),
         ...(onNotice && { onNotice }),
       },
       handlerAccount,

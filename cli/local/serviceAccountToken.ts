@@ -1,10 +1,10 @@
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import {
+  type ClusterConnection,
   requestToken,
   type ServiceAccount,
   type ServiceAccountToken,
-} from "../runtime/kubernetes/tokenRequest";
-import { withLoginRemedy } from "./loginRemedy";
+} from "../../runtime/cli";
+import { withLoginRemedy } from "../cluster/loginRemedy";
 
 /**
  * A connection to the same cluster as a service account. The token is requested for the first request, and again before it

@@ -1,6 +1,6 @@
-import type { Operator } from "../../runtime/definition/definition";
-import { isRecord } from "../../runtime/json/json";
-import { formatName, type ObjectName } from "../../runtime/kubernetes/objects";
+import { isRecord } from "../../runtime/base/json";
+import { formatName, type ObjectName } from "../../runtime/base/objects";
+import type { Operator } from "../../runtime/cli";
 import { secondsInImage } from "../containers/patience";
 
 /**

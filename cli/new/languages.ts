@@ -1,4 +1,6 @@
-import { FUNCTION_IMAGES } from "../../runtime/definition/definition";
+import type { JsonObject } from "../../runtime/base/objects";
+import { FUNCTION_IMAGES } from "../../runtime/cli";
+import { literal, type Syntax } from "./literals";
 
 /** The code that sets the child's namespace. Empty if the object has a namespace. */
 export interface ChildPlace {
@@ -16,9 +18,47 @@ export interface Language {
   readonly file: string;
   /** The field `handler` of operator.yaml. */
   readonly handler: string | { readonly image: string; readonly command: readonly string[] };
+  /** Whether the handler imports its operator's types. @default false */
+  readonly hasTypes?: true;
   /** The handler, which returns a ConfigMap with the fields of spec, each as JSON. */
   readonly source: (kind: string, place: ChildPlace) => string;
+  /** The handler that returns these manifests for each object. */
+  readonly returning: (kind: string, children: readonly JsonObject[]) => string;
 }
+
+const PYTHON: Syntax = {
+  words: { true: "True", false: "False", null: "None" },
+  pad: "",
+  indent: "    ",
+  last: ",",
+  key: (name) => JSON.stringify(name),
+  text: (text) => JSON.stringify(text),
+  name: (suffix) => (suffix === "" ? "name" : `name + ${JSON.stringify(suffix)}`),
+};
+
+const JAVASCRIPT: Syntax = {
+  pad: " ",
+  indent: "  ",
+  last: ",",
+  key: (name) => {
+    // Otherwise it would be the object's prototype.
+    if (name === "__proto__") return '["__proto__"]';
+    return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+  },
+  text: (text) => JSON.stringify(text),
+  name: (suffix) => (suffix === "" ? "name" : `\`\${name}${suffix}\``),
+};
+
+/** Within single quotes of bash, which end at the next one. */
+const jqText = (text: string) => JSON.stringify(text).replaceAll("'", "\\u0027");
+const JQ: Syntax = {
+  pad: " ",
+  indent: "  ",
+  last: "",
+  key: jqText,
+  text: jqText,
+  name: (suffix) => (suffix === "" ? "$name" : `($name + ${jqText(suffix)})`),
+};
 
 /** An image with bash and jq. */
 const BASH_IMAGE = "alpine/k8s:1.30.0";
@@ -41,18 +81,24 @@ def reconcile(request):
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name${place.json}}, "data": data}
     return {"children": [config_map], "status": {"fields": len(data)}}
 `,
+    returning: (kind, children) => `"""The children of each ${kind}."""
+
+
+def reconcile(request):
+    name = request["object"]["metadata"]["name"]
+    children = ${literal([...children], PYTHON, "    ")}
+    return {"children": children}
+`,
   },
   typescript: {
     title: "a function in TypeScript",
     file: "main.ts",
     handler: "main.ts",
-    source: (kind, place) => `interface ${kind} {
-  readonly metadata: { readonly name: string };
-  readonly spec: Readonly<Record<string, unknown>>;
-}
+    hasTypes: true,
+    source: (kind, place) => `import type { Answer, Request } from "./${kind.toLowerCase()}-types";
 
 /** A ConfigMap with the spec of each ${kind}. */
-export function reconcile({ object }: { readonly object: ${kind} }) {
+export function reconcile({ object }: Request): Answer {
   const entries = Object.entries(object.spec).map(([field, value]) => [field, JSON.stringify(value)] as const);
   const configMap = {
     apiVersion: "v1",
@@ -61,6 +107,15 @@ export function reconcile({ object }: { readonly object: ${kind} }) {
     data: Object.fromEntries(entries),
   };
   return { children: [configMap], status: { fields: entries.length } };
+}
+`,
+    returning: (kind, children) => `import type { Answer, Request } from "./${kind.toLowerCase()}-types";
+
+/** The children of each ${kind}. */
+export function reconcile({ object }: Request): Answer {
+  const { name } = object.metadata;
+  const children = ${literal([...children], JAVASCRIPT, "  ")};
+  return { children };
 }
 `,
   },
@@ -78,6 +133,13 @@ export function reconcile({ object }) {
     data: Object.fromEntries(entries),
   };
   return { children: [configMap], status: { fields: entries.length } };
+}
+`,
+    returning: (kind, children) => `/** The children of each ${kind}. */
+export function reconcile({ object }) {
+  const { name } = object.metadata;
+  const children = ${literal([...children], JAVASCRIPT, "  ")};
+  return { children };
 }
 `,
   },
@@ -98,6 +160,15 @@ while IFS= read -r request; do
         children: [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: $name${place.script} }, data: $data }],
         status: { fields: ($data | length) }
       }' <<<"$request"
+done
+`,
+    returning: (kind, children) => `# The children of each ${kind}.
+# One line of JSON comes in for each request, and one goes out. If jq fails, the program ends, and its error is reported at once.
+set -o errexit
+while IFS= read -r request; do
+  jq --compact-output '
+    .object.metadata.name as $name
+    | { id: .id, children: ${literal([...children], JQ, "    ")} }' <<<"$request"
 done
 `,
   },
@@ -121,6 +192,19 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   };
   // Standard output is only for answers. Write logs to standard error.
   console.log(JSON.stringify({ id, children: [configMap], status: { fields: entries.length } }));
+});
+`,
+    returning: (kind, children) => `// The children of each ${kind}.
+// One line of JSON comes in for each request, and one goes out. Every language can do this: change image and command in
+// operator.yaml.
+const { createInterface } = require("node:readline");
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, object } = JSON.parse(line);
+  const { name } = object.metadata;
+  const children = ${literal([...children], JAVASCRIPT, "  ")};
+  // Standard output is only for answers. Write logs to standard error.
+  console.log(JSON.stringify({ id, children }));
 });
 `,
   },

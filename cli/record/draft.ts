@@ -1,15 +1,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Operator } from "../../runtime/definition/definition";
-import type { HandlerEvent } from "../../runtime/handler/contract";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { type FixtureResult, runFixtures } from "../fixtures";
+import type { JsonObject } from "../../runtime/base/objects";
+import type { HandlerEvent, Operator } from "../../runtime/cli";
+import { scratchFolder } from "../common/scratchFolder";
+import { yaml } from "../common/yaml";
 import { readAll } from "../fixtures/fixture";
+import { type FixtureResult, runFixtures } from "../fixtures/runFixtures";
 import { updateFixtures } from "../fixtures/update";
-import { scratchFolder } from "../scratchFolder";
-import { yaml } from "../yaml";
 import { EXTENTS, type Extent } from "./lean";
+import { withoutMade } from "./secretMade";
 
 /** The question of a fixture: all fields of its document except the expectations. */
 export interface Question {
@@ -19,6 +19,13 @@ export interface Question {
   readonly used: JsonObject;
   readonly state?: JsonObject | undefined;
   readonly due?: readonly JsonObject[] | undefined;
+}
+
+/** A question with fakes that shows what the handler makes of them. */
+export interface Trial {
+  readonly question: Question;
+  /** Fakes for the variables of `secretEnv`, which a fixture cannot have. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** A fixture that has been tried and can be written. */
@@ -37,6 +44,7 @@ const NAME = "recorded.yaml";
  * that answer as the expectation.
  *
  * @param questionOf the question in each extent, without any value of a Secret
+ * @param trials the whole question twice, with different fakes. Empty if there is nothing to replace by fakes
  * @param comment lines before the fixture
  * @param clean applied to the handler's answer, before it is written
  * @throws OperatorError if the result is not a valid fixture
@@ -44,6 +52,7 @@ const NAME = "recorded.yaml";
 export async function draft(
   operator: Operator,
   questionOf: (extent: Extent) => Question,
+  trials: readonly Trial[],
   comment: readonly string[],
   clean: <Value>(value: Value) => Value,
 ): Promise<Draft> {
@@ -52,18 +61,23 @@ export async function draft(
   try {
     mkdirSync(path.dirname(file(NAME)));
     const head = comment.map((line) => `# ${line}\n`).join("");
-    const text = (extent: Extent) => head + yaml(documentOf(questionOf(extent)));
-    const ask = async (content: string) => {
+    const textOf = (question: Question) => head + yaml(documentOf(question));
+    const ask = async (content: string, env: Trial["env"] = {}) => {
       writeFileSync(file(NAME), content);
-      const [result] = await runFixtures(operator, readAll(folder, operator));
+      const given = { ...operator, env: { ...operator.env, ...env } };
+      const [result] = await runFixtures(given, readAll(folder, operator));
       return result as FixtureResult;
     };
+    const tried: FixtureResult[] = [];
+    for (const { question, env } of trials) tried.push(await ask(textOf(question), env));
+    const [first, second] = tried.map(({ actual }) => actual);
+    const text = (extent: Extent) => textOf(withoutMade(questionOf(extent), first, second));
     const whole = await ask(text("whole"));
     let [extent, result] = ["whole" as Extent, whole];
     for (const leaner of EXTENTS.filter((each) => each !== "whole")) {
-      const tried = await ask(text(leaner));
-      if (!isSame(tried, whole)) continue;
-      [extent, result] = [leaner, tried];
+      const again = await ask(text(leaner));
+      if (!isSame(again, whole)) continue;
+      [extent, result] = [leaner, again];
       break;
     }
     writeFileSync(file(NAME), text(extent));

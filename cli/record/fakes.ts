@@ -1,43 +1,62 @@
-import { isRecord } from "../../runtime/json/json";
-import { isSecretKind, secretDataOf } from "../../runtime/kubernetes/kinds";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { withoutLastApplied } from "../../runtime/watch/watched";
+import { isRecord } from "../../runtime/base/json";
+import { isSecretKind, secretDataOf } from "../../runtime/base/kinds";
+import { type Manifest, withoutLastApplied } from "../../runtime/base/objects";
+import {
+  bytesOfText,
+  ENCODINGS,
+  type FoundValue,
+  formsOf,
+  newWork,
+  type Operator,
+  replaced,
+  SecretValues,
+  textOfBytes,
+} from "../../runtime/cli";
 import { FAKES, fakeOf } from "../diff/secretMask";
 
-/** Shorter values may be common words, such as "true". Outside of Secrets they are not replaced. */
-const SHORTEST = 6;
 /** The fields that identify an object are not secret, even if a Secret has the same word as a value. */
 const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "name", "namespace"]);
 
-/** Splits a text at its fakes, and keeps them. */
-const FAKE_PARTS = new RegExp(`(${FAKES.source})`);
+/** How often a text is looked at again. A value may overlap another one. */
+const MOST_LOOKS = 100;
+/** Takes the place of a text that may contain values. */
+const WITHHELD = "withheld by argosy record";
 
 /**
  * Replaces the values of Secrets by fakes everywhere: in the Secrets, and in every other text.
  *
  * Guarantee (tests/unit/recordFakes.test.ts): the result of {@link inside} contains no learnt value. A Secret contains none at
- * all. Other texts contain none of 6 or more characters, neither plain nor in base64. The same value has the same fake
+ * all. Other texts contain none of 6 or more characters, in no form that the engine masks. The same value has the same fake
  * everywhere, so that a handler which compares two values gets the same result as in the cluster. The same Secrets give the same
  * fakes.
  *
- * Caveat: anything that is derived from a value, such as a hash or a half of it, is not recognized. Keys of maps stay, and so do
- * the fields that identify an object.
+ * Caveat: a half of a value is not recognized: see {@link withoutMade}. Keys of maps stay, and so do the fields that identify an
+ * object.
  */
 export class Fakes {
   /** The fakes by the real values, with each byte as a character. */
   private readonly byValue = new Map<string, string>();
-  /** The texts that must not be written, the longest first, with their replacements. */
-  private replacements: readonly (readonly [real: string, fake: string])[] = [];
+  /** What is looked for, and what takes its place. */
+  private readonly byForm = new Map<string, string>();
+  private readonly forms = new SecretValues();
+
+  /** @param fake makes the fakes */
+  constructor(private readonly fake = fakeOf) {}
 
   /** Learns the values of a Secret. The first Secret that has a value names the value's fake. */
   learn(secret: Manifest): void {
     for (const [key, encoded] of Object.entries(secretDataOf(secret))) {
-      if (typeof encoded === "string") this.add(decoded(encoded), fakeOf(secret, key));
+      if (typeof encoded === "string") this.add(encoded, this.fake(secret, key));
     }
-    const forms = [...this.byValue].flatMap(([real, fake]) => formsOf(real, fake));
-    const kept = [...this.byValue.values()].map((fake) => [inBase64(fake), inBase64(fake)] as const);
-    const byText = new Map([...forms.filter(([real]) => real.length >= SHORTEST), ...kept]);
-    this.replacements = [...byText].sort(([one], [other]) => other.length - one.length);
+  }
+
+  /** What a handler gets instead of the variables of `secretEnv`. */
+  environment({ secretEnv }: Pick<Operator, "secretEnv">): Record<string, string> {
+    const fakes = Object.entries(secretEnv).map(([name, { secret, key }]) => {
+      const origin = { apiVersion: "v1", kind: "Secret", metadata: { name: secret } };
+      return [name, this.fake(origin, key)];
+    });
+    return Object.fromEntries(fakes);
   }
 
   /** How many values are known. */
@@ -71,9 +90,15 @@ export class Fakes {
     );
   }
 
-  private add(real: string, fake: string): void {
+  private add(encoded: string, fake: string): void {
+    const real = decoded(encoded);
     // An empty value is no secret, and a handler may check whether it is empty.
-    if (real !== "" && !this.byValue.has(real)) this.byValue.set(real, fake);
+    if (real === "" || this.byValue.has(real)) return;
+    this.byValue.set(real, fake);
+    for (const form of formsOf(encoded).filter((each) => !this.byForm.has(each))) {
+      this.byForm.set(form, form === encoded ? inBase64(fake) : fake);
+      this.forms.addValue(form);
+    }
   }
 
   /** A Secret whose values are fakes. A value that was not learnt gets the fake of its own place. */
@@ -81,7 +106,7 @@ export class Fakes {
     const { data: _, stringData: __, apiVersion, kind, metadata, ...rest } = secret;
     const data = Object.entries(secretDataOf(secret)).map(([key, encoded]) => {
       const real = typeof encoded === "string" ? decoded(encoded) : "";
-      return [key, real === "" ? "" : inBase64(this.byValue.get(real) ?? fakeOf(secret, key))];
+      return [key, real === "" ? "" : inBase64(this.byValue.get(real) ?? this.fake(secret, key))];
     });
     return {
       ...{ apiVersion, kind, metadata: this.metadata(withoutLastApplied(metadata)) },
@@ -98,17 +123,55 @@ export class Fakes {
     return Object.fromEntries(fields) as Metadata;
   }
 
-  private text(text: string): string {
-    // Every second part is a fake, in which nothing is replaced. A regular expression of all texts could be too large.
-    let parts = text.split(FAKE_PARTS);
-    for (const [real, fake] of this.replacements)
-      parts = parts.flatMap((part, index) =>
-        index % 2 === 1
-          ? [part]
-          : part.split(real).flatMap((open, nth) => (nth === 0 ? [open] : [fake, open])),
-      );
-    return parts.join("");
+  private text(whole: string): string {
+    return textOfBytes(this.bytes(bytesOfText(whole)));
   }
+
+  private bytes(whole: string): string {
+    let text = whole;
+    for (let look = 0; look < MOST_LOOKS; look++) {
+      const found = this.forms.in(text, newWork());
+      if (!found) break;
+      const spans = found.filter(isOpen).map(({ reading, span, value }) => {
+        const outside = reading.outside(span);
+        const said = text.slice(outside.from, outside.to);
+        return { ...outside, instead: this.encoded(said) ?? this.byForm.get(value) ?? "" };
+      });
+      if (spans.length === 0) return text;
+      text = replaced(text, spans);
+    }
+    return WITHHELD;
+  }
+
+  /** The same base64 or hexadecimal digits with fakes in what they say. Undefined if a text is neither, or says no value so. */
+  private encoded(text: string): string | undefined {
+    const letters = text.replace(/[\s=]/g, "");
+    for (const { name, pattern, ...group } of ENCODINGS) {
+      if (text.replace(pattern, "") !== "") continue;
+      for (let skipped = 0; skipped < group.letters; skipped++) {
+        const said = Buffer.from(letters.slice(skipped), name).toString("latin1");
+        const shown = this.bytes(said);
+        if (shown === said) continue;
+        // Everything from the first group that changes is written again.
+        const same = [...said].findIndex((byte, at) => byte !== shown[at]);
+        const groups = Math.floor((same < 0 ? said.length : same) / group.bytes);
+        const written = Buffer.from(shown.slice(groups * group.bytes), "latin1").toString(name);
+        const isPadded = text.endsWith("=") || (letters.length - skipped) % group.letters === 0;
+        const end = isPadded ? written : written.replace(/=+$/, "");
+        return (
+          letters.slice(0, skipped + groups * group.letters) +
+          (/[-_]/.test(text) ? end.replaceAll("+", "-").replaceAll("/", "_") : end)
+        );
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Whether a value is no part of a fake. */
+function isOpen({ reading: { bytes }, span: { from, to } }: FoundValue): boolean {
+  const fakes = [...bytes.matchAll(FAKES)];
+  return !fakes.some(({ index, 0: fake }) => from < index + fake.length && index < to);
 }
 
 function decoded(encoded: string): string {
@@ -117,20 +180,4 @@ function decoded(encoded: string): string {
 
 function inBase64(value: string | Buffer): string {
   return Buffer.from(value as string).toString("base64");
-}
-
-/** The forms that a value may have in a text: plain, without the line break at the end of a file, and in base64. */
-function formsOf(latin1: string, fake: string): (readonly [real: string, fake: string])[] {
-  const bytes = Buffer.from(latin1, "latin1");
-  const text = bytes.toString("utf8");
-  const whole = [inBase64(bytes), inBase64(fake)] as const;
-  if (text.includes("\ufffd")) return [whole];
-  const trimmed = text.trim();
-  // Plain, as in a JSON text, and as in a URL.
-  const written = [text, trimmed, JSON.stringify(trimmed).slice(1, -1), encodeURIComponent(trimmed)];
-  return [
-    whole,
-    [inBase64(trimmed), inBase64(fake)],
-    ...written.map((each): readonly [string, string] => [each, fake]),
-  ];
 }

@@ -1,7 +1,12 @@
-import { isRecord } from "../../runtime/json/json";
-import type { Json, JsonObject, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
-import { DOMAIN, ENGINE_CONDITIONS, OWN_STATUS_FIELDS, TRUNCATED_ANNOTATION } from "../../runtime/names";
-import { withoutLastApplied } from "../../runtime/watch/watched";
+import { isRecord } from "../../runtime/base/json";
+import { DOMAIN, ENGINE_CONDITIONS, OWN_STATUS_FIELDS, TRUNCATED_ANNOTATION } from "../../runtime/base/names";
+import {
+  type Json,
+  type JsonObject,
+  type KubernetesObject,
+  type ObjectMeta,
+  withoutLastApplied,
+} from "../../runtime/base/objects";
 
 /**
  * How much of an object a fixture has. "lean": the fields that somebody has set, and the status. "identified": also its uid and

@@ -1,13 +1,16 @@
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { Operator } from "../../runtime/definition/definition";
-import type { DueSchedule, HandlerEvent, Used } from "../../runtime/handler/contract";
-import { isRecord } from "../../runtime/json/json";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { ifRefused } from "../../runtime/kubernetes/errors";
-import { isSecretKind } from "../../runtime/kubernetes/kinds";
-import { formatName, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { ServedKinds, withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
+import { isRecord } from "../../runtime/base/json";
+import { isSecretKind } from "../../runtime/base/kinds";
+import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
+import {
+  type DueSchedule,
+  type HandlerEvent,
+  type KubernetesClient,
+  type Operator,
+  resourceOf,
+  ServedKinds,
+  type Used,
+  withServedKind,
+} from "../../runtime/cli";
 import { listChildren } from "../diff/listedChildren";
 import { Observation } from "../diff/observation";
 import type { Question } from "./draft";
@@ -89,26 +92,4 @@ export function asked(question: LiveQuestion, extent: Extent, isOurs: boolean): 
 /** Those that are Secrets. */
 export function secretsAmong(objects: readonly (KubernetesObject | null)[]): KubernetesObject[] {
   return objects.filter((each) => isRecord(each) && isSecretKind(each)) as KubernetesObject[];
-}
-
-/**
- * The Secrets of an operator's `secretEnv`. Its children may have copies of the values.
- * @param onUnread called with each that cannot be read
- */
-export async function secretsOfEnvironment(
-  client: KubernetesClient,
-  { secretEnv }: Pick<Operator, "secretEnv">,
-  home: string,
-  onUnread: (name: string) => void,
-): Promise<KubernetesObject[]> {
-  const names = [...new Set(Object.values(secretEnv).map(({ secret }) => secret))];
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const place = { namespace: home, name };
-      const secret = await client.get(builtIn("v1", "Secret"), place).catch(ifRefused(403, undefined));
-      if (!secret) onUnread(formatName(place));
-      return secret;
-    }),
-  );
-  return found.filter((secret) => secret !== undefined);
 }

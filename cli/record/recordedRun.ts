@@ -1,19 +1,24 @@
-import { RUN_PARAMETERS } from "../../runtime/argo/runParameters";
-import { type RunTarget, resourceOf, runTargetOf } from "../../runtime/argo/runTarget";
-import { parameterOf } from "../../runtime/argo/workflows";
-import type { Operator } from "../../runtime/definition/definition";
-import type { DueSchedule, HandlerEvent } from "../../runtime/handler/contract";
-import { isRecord } from "../../runtime/json/json";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { type KubernetesObject, kindAndName } from "../../runtime/kubernetes/objects";
-import { OPERATOR_LABEL } from "../../runtime/names";
-import { withServedKind } from "../../runtime/pod/withoutWatches/servedKinds";
-import { readUsed } from "../../runtime/reconcile/trial";
-import { asTyped } from "../asTyped";
-import { CommandError, UsageError } from "../commandError";
+import { isRecord } from "../../runtime/base/json";
+import { OPERATOR_LABEL } from "../../runtime/base/names";
+import { type KubernetesObject, kindAndName } from "../../runtime/base/objects";
+import {
+  type DueSchedule,
+  type HandlerEvent,
+  type KubernetesClient,
+  type Operator,
+  parameterOf,
+  RUN_PARAMETERS,
+  type RunTarget,
+  readUsed,
+  resourceOf,
+  runTargetOf,
+  withServedKind,
+} from "../../runtime/cli";
+import { asTyped } from "../common/asTyped";
+import { CommandError, UsageError } from "../common/commandError";
+import { writtenAs } from "../common/objectName";
 import type { InstalledOperators } from "../inspect/readInstalled";
 import { findRun, outputOf } from "../inspect/runs";
-import { writtenAs } from "../objectName";
 
 /** The parts of its handler's request that a run contains. */
 export type RecordedRequest =
@@ -78,7 +83,6 @@ export async function requestOf(
 }
 
 function targetOf(run: KubernetesObject, operator: Operator): RunTarget {
-  // A resync is about many objects.
   if ([RUN_PARAMETERS.name, RUN_PARAMETERS.object].every((each) => parameterOf(run, each) === ""))
     throw new CommandError(`The run ${run.metadata.name} is not about one object.`);
   try {

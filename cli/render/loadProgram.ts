@@ -2,8 +2,8 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { displayPath } from "../../definition/problems";
-import { isRecord } from "../../runtime/json/json";
-import { CommandError } from "../commandError";
+import { isRecord } from "../../runtime/base/json";
+import { CommandError } from "../common/commandError";
 
 /** The files that an ES module's folder stands for, as Pulumi looks for them. */
 const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];

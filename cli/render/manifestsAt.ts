@@ -4,12 +4,12 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { foldersAbove } from "../../definition/foldersAbove";
 import { displayPath } from "../../definition/problems";
-import { isRecord } from "../../runtime/json/json";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { asCommandError, CommandError } from "../commandError";
-import { isProject } from "../project";
-import { scratchFolder } from "../scratchFolder";
-import { indent, lastLines, progress } from "../terminal";
+import { isRecord } from "../../runtime/base/json";
+import type { Manifest } from "../../runtime/base/objects";
+import { asCommandError, CommandError } from "../common/commandError";
+import { isProject } from "../common/project";
+import { scratchFolder } from "../common/scratchFolder";
+import { indent, lastLines, progress } from "../common/terminal";
 
 const run = promisify(execFile);
 

@@ -1,30 +1,22 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import { stringify } from "yaml";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { CommandError } from "../commandError";
-import { haveSameLines } from "../lineEnds";
-import { rewriteFile } from "../rewriteFile";
+import type { Manifest } from "../../runtime/base/objects";
+import { CommandError } from "../common/commandError";
+import { haveSameLines } from "../common/lineEnds";
+import { rewriteFile } from "../common/rewriteFile";
+import { manifestYaml } from "../common/yaml";
 
 /** The first line of each file that we write, which identifies the file later. */
 const MARK = "# Rendered by Argosy (npm run render). Changes made here are lost.";
 
 /** Manifests as one YAML stream. */
 export function formatStream(manifests: readonly Manifest[]): string {
-  return manifests.map((manifest) => `---\n${formatManifest(manifest)}`).join("");
+  return manifests.map((manifest) => `---\n${manifestYaml(manifest)}`).join("");
 }
 
 /** Manifests as one object of kind List in JSON, which kubectl reads. */
 export function formatList(manifests: readonly Manifest[]): string {
   return JSON.stringify({ apiVersion: "v1", kind: "List", items: manifests }, null, 2);
-}
-
-/**
- * One manifest as YAML: every value written out, long texts readable. kubectl reads YAML 1.1, where a bare `yes` is true: so a
- * text is quoted if either version would read it as something else.
- */
-export function formatManifest(manifest: Manifest): string {
-  return stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false, compat: "yaml-1.1" });
 }
 
 /**
@@ -37,7 +29,7 @@ export function writeFolder(
   manifests: readonly Manifest[],
 ): { written: string[]; removed: string[] } {
   const files = new Map(
-    manifests.map((manifest) => [fileNameOf(manifest), `${MARK}\n${formatManifest(manifest)}`]),
+    manifests.map((manifest) => [fileNameOf(manifest), `${MARK}\n${manifestYaml(manifest)}`]),
   );
   if (existsSync(folder) && !statSync(folder).isDirectory()) throw inTheWay(folder);
   mkdirSync(folder, { recursive: true });

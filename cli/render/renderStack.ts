@@ -1,19 +1,10 @@
 import { readFileSync } from "node:fs";
-import { RunError } from "@pulumi/pulumi";
 import { displayPath } from "../../definition/problems";
-import { isRecord } from "../../runtime/json/json";
-import { asCommandError, CommandError } from "../commandError";
+import { isRecord } from "../../runtime/base/json";
+import { asCommandError, CommandError } from "../common/commandError";
 import { loadProgram, workingFolderOf } from "./loadProgram";
 import { type RegisteredResource, runProgram } from "./runProgram";
 import { readStackConfiguration } from "./stackConfiguration";
-
-/** The options that say which program is rendered, and for which stack. */
-export interface StackOptions {
-  readonly stack: string;
-  /** A file with the outputs of the platform's stack, for a stack that has only operators. */
-  readonly platform?: string;
-  readonly project?: string;
-}
 
 /**
  * The resources that the program of a folder registers for a stack.
@@ -31,6 +22,8 @@ export async function renderStack(
   try {
     const run = await runProgram(() => loadProgram(folder, main), configuration, {
       folder: workingFolderOf(folder, main),
+      // What only Pulumi knows is unknown then, and not left out.
+      preview: true,
       ...(outputs && { stackOutputs: () => outputs }),
     });
     return run.resources;
@@ -41,6 +34,8 @@ export async function renderStack(
 
 /** An error of the program keeps its stack, unless its message is enough for users. */
 function asProgramError(error: unknown, folder: string): unknown {
+  // The program has loaded it. Help and errors of the command line should not wait for that.
+  const { RunError } = require("@pulumi/pulumi") as typeof import("@pulumi/pulumi");
   if (RunError.isInstance(error)) return new CommandError(error.message, { cause: error });
   const foreseen = asCommandError(error);
   if (foreseen instanceof CommandError || !(error instanceof Error)) return foreseen;

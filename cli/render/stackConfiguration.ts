@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parseDocument, visit } from "yaml";
-import { isRecord } from "../../runtime/json/json";
-import { CommandError } from "../commandError";
+import { isRecord } from "../../runtime/base/json";
+import { CommandError } from "../common/commandError";
 
 /** A Pulumi project and one stack's configuration, as Pulumi would give them to the program. */
 export interface StackConfiguration {

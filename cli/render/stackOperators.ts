@@ -2,17 +2,11 @@ import { realpathSync } from "node:fs";
 import { type Announcement, listening } from "../../definition/announcement";
 import { loadOperators, loadOperatorsInOrder } from "../../definition/loadOperators";
 import { Problems } from "../../definition/problems";
-import type { Operator } from "../../runtime/definition/definition";
-import { CommandError, UsageError } from "../commandError";
-import { findHandlers, findProject, type HandlersOptions, loaderOf, type OperatorLoader } from "../project";
-
-/** The options that say on which operators a command works. */
-export interface OperatorsOptions extends HandlersOptions {
-  /** The stack whose program says which operators there are, and what it says in the place of their definitions. */
-  readonly stack?: string;
-  /** A file with the outputs of the platform's stack, for a stack that has only operators. */
-  readonly platform?: string;
-}
+import type { Operator } from "../../runtime/cli";
+import { CommandError, UsageError } from "../common/commandError";
+import type { OperatorsOptions } from "../common/options";
+import { findHandlers, findProject, loaderOf, type OperatorLoader } from "../common/project";
+import { renderStack } from "./renderStack";
 
 /** The operators that a command works on. */
 export interface OperatorSource extends OperatorLoader {
@@ -36,8 +30,6 @@ export async function operatorSource(options: OperatorsOptions): Promise<Operato
   if (handlers !== undefined) {
     throw new UsageError("--stack uses the operators of the program. Leave out --handlers.");
   }
-  // Pulumi is loaded only here, because that takes longer than everything that a command does without a stack.
-  const { renderStack } = require("./renderStack") as typeof import("./renderStack");
   const heard: Announcement[] = [];
   await listening(
     (announcement) => void heard.push(announcement),

@@ -1,8 +1,8 @@
-import { isRecord } from "../../runtime/json/json";
-import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
-import { groupOf, kindAndName, type Manifest } from "../../runtime/kubernetes/objects";
-import { compareTexts } from "../../runtime/text/compareTexts";
-import { formatReference, type ObjectReference } from "../objectReference";
+import { RBAC_GROUP } from "../../definition/fields/rights";
+import { isRecord } from "../../runtime/base/json";
+import { groupOf, kindAndName, type Manifest } from "../../runtime/base/objects";
+import { compareTexts } from "../../runtime/base/text";
+import { formatReference, type ObjectReference } from "../common/objectReference";
 
 /** The rights of an account to one kind of objects in one place. */
 export interface Right {

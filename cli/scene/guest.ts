@@ -1,23 +1,25 @@
 import { crdNameOf } from "../../components/manifests/customResourceDefinition";
 import { buildRoles } from "../../components/manifests/operator/rbac";
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { Operator } from "../../runtime/definition/definition";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import { ifRefused } from "../../runtime/kubernetes/errors";
-import { named } from "../../runtime/kubernetes/list";
+import { leaseNameOf } from "../../runtime/base/names";
 import {
   formatName,
   type KubernetesObject,
   type ManagedFieldsEntry,
   type Manifest,
-} from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { leaseNameOf } from "../../runtime/names";
-import { CommandError } from "../commandError";
+} from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import {
+  builtIn,
+  ifRefused,
+  type KubernetesClient,
+  named,
+  type Operator,
+  resourceOf,
+} from "../../runtime/cli";
+import { CommandError } from "../common/commandError";
+import { until } from "../common/until";
 import { isHeld } from "../inspect/running";
-import { FIELD_MANAGER } from "../installOperator";
-import { until } from "../until";
+import { FIELD_MANAGER } from "../local/installOperator";
 
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 const NAMESPACE = builtIn("v1", "Namespace");

@@ -1,6 +1,6 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { type ScratchFolder, scratchFolder } from "../scratchFolder";
+import { type ScratchFolder, scratchFolder } from "../common/scratchFolder";
 
 /** The place of the author's edits, and the text there. */
 const ENTRANCE = "def reconcile(request):\n";

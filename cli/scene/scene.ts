@@ -1,4 +1,4 @@
-import { DeadlineError } from "../until";
+import { DeadlineError } from "../common/until";
 
 /** One step of the scene: a statement, and its proof. */
 export interface Step<Stage> {

@@ -1,13 +1,15 @@
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { Operator } from "../../runtime/definition/definition";
-import type { Engine } from "../../runtime/engine/engine";
-import type { FailureReason } from "../../runtime/failure";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { builtIn } from "../../runtime/kubernetes/discovery";
-import type { Condition, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { until } from "../until";
+import type { FailureReason } from "../../runtime/base/failure";
+import type { Condition, KubernetesObject, Manifest } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import {
+  builtIn,
+  type Engine,
+  type KubernetesClient,
+  type Operator,
+  type ReconcileReport,
+  resourceOf,
+} from "../../runtime/cli";
+import { until } from "../common/until";
 import type { HandlerCopy } from "./handlerCopy";
 import { NotHeldError } from "./scene";
 

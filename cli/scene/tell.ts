@@ -1,4 +1,4 @@
-import { formatDuration, indent, type Style } from "../terminal";
+import { formatDuration, indent, type Style } from "../common/terminal";
 import type { StepResult } from "./scene";
 
 /** One step of the scene in one line: a mark, its time, its statement and the observation. There is more if it did not hold. */

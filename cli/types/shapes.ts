@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/base/objects";
 
 /** A type of a CRD's schema, in the form of handlers' languages. */
 export type Shape =
@@ -30,8 +30,9 @@ export interface StructField {
 
 /** The names that every file of types has, besides those of its kind. */
 const OTHER_TYPES: ReadonlySet<string> = new Set([
-  ...["Metadata", "Request", "Answer", "KubernetesObject", "Record", "Readonly"],
-  ...["Any", "Literal", "NotRequired", "TypedDict"],
+  ...["Metadata", "Request", "Answer", "FinalizeAnswer", "Failure", "Reports", "Children", "Typed"],
+  ...["KubernetesObject", "Record", "Readonly", "Due", "Used", "Error", "Reconciled", "Finalized"],
+  ...["Any", "Literal", "NotRequired", "TypedDict", "Mapping", "Sequence"],
 ]);
 
 /** The name of the type of a kind's objects: the kind, if no other type has this name. */
@@ -45,42 +46,57 @@ export function typeNameOf(kind: string): string {
  * @returns every struct, each after the structs that it names, including those of `spec` and `status`
  */
 export function structsOf(name: string, schema: JsonObject): Struct[] {
-  const structs: Struct[] = [];
+  const structs = new Structs();
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
   for (const part of ["spec", "status"] as const) {
     const inner = properties[part];
     const own = isJsonObject(inner) ? inner : {};
     shapeOf({ type: "object", properties: {}, ...own }, `${name}${capital(part)}`, structs);
   }
-  return structs;
+  return structs.all;
 }
 
-function shapeOf(schema: JsonObject, name: string, structs: Struct[]): Shape {
+/** The structs that were found, and the names that they have. */
+class Structs {
+  readonly all: Struct[] = [];
+  private readonly names = new Set<string>();
+
+  /** A name that no other struct has: `fooBar` and `foo-bar` would both be "FooBar". */
+  nameLike(wanted: string): string {
+    let name = wanted;
+    for (let count = 2; this.names.has(name); count++) name = `${wanted}${count}`;
+    this.names.add(name);
+    return name;
+  }
+}
+
+function shapeOf(schema: JsonObject, name: string, structs: Structs): Shape {
   const shape = plainShape(schema, name, structs);
   return schema.nullable === true ? { is: "nullable", of: shape } : shape;
 }
 
-function plainShape(schema: JsonObject, name: string, structs: Struct[]): Shape {
+function plainShape(schema: JsonObject, wanted: string, structs: Structs): Shape {
   const { type, items, properties, additionalProperties } = schema;
   if (schema["x-kubernetes-int-or-string"] === true) return { is: "integerOrString" };
   const values = Array.isArray(schema.enum) ? schema.enum.filter(isLiteral) : [];
   if (values.length > 0) return { is: "literals", values };
   if (type === "array") {
-    return { is: "list", of: isJsonObject(items) ? shapeOf(items, `${name}Item`, structs) : { is: "any" } };
+    return { is: "list", of: isJsonObject(items) ? shapeOf(items, `${wanted}Item`, structs) : { is: "any" } };
   }
   if (isJsonObject(properties)) {
-    structs.push(structOf(schema, properties, name, structs));
+    const name = structs.nameLike(wanted);
+    structs.all.push(structOf(schema, properties, name, structs));
     return { is: "struct", name };
   }
   if (isJsonObject(additionalProperties)) {
-    return { is: "map", of: shapeOf(additionalProperties, `${name}Value`, structs) };
+    return { is: "map", of: shapeOf(additionalProperties, `${wanted}Value`, structs) };
   }
   if (type === "object") return { is: "map", of: { is: "any" } };
   if (type === "string" || type === "integer" || type === "number" || type === "boolean") return { is: type };
   return { is: "any" };
 }
 
-function structOf(schema: JsonObject, properties: JsonObject, name: string, structs: Struct[]): Struct {
+function structOf(schema: JsonObject, properties: JsonObject, name: string, structs: Structs): Struct {
   const required = Array.isArray(schema.required) ? schema.required : [];
   const fields = Object.entries(properties).map(([field, value]): StructField => {
     const inner = isJsonObject(value) ? value : {};

@@ -1,4 +1,4 @@
-import { finalizerOf } from "../../../runtime/names";
+import { finalizerOf } from "../../../runtime/base/names";
 import type { Step } from "../scene";
 import { expect, type Stage } from "../stage";
 import { SESSIONS } from "./names";

@@ -1,4 +1,4 @@
-import type { ReconcileReport } from "../../../runtime/reconcile/report";
+import type { ReconcileReport } from "../../../runtime/cli";
 import type { Step } from "../scene";
 import { expect, readyOf, type Stage } from "../stage";
 import { BYSTANDER, CRASHING, HANGING } from "./names";

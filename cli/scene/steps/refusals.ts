@@ -1,4 +1,4 @@
-import { ApiError } from "../../../runtime/kubernetes/errors";
+import { ApiError } from "../../../runtime/cli";
 import type { Step } from "../scene";
 import { expect, type Stage } from "../stage";
 import { SESSIONS } from "./names";
