@@ -2,8 +2,7 @@
 //
 //   node .ci/release.mjs v1.2.3
 //
-// The tag, the package, the plugin for other languages and its schema have one version, and the changelog has a section
-// of it with a date.
+// Each file that names the version must name this one, and the changelog has a section of it with a date.
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,16 +16,22 @@ if (!version) fail(`"${tag}" is no release. Give a tag such as v1.2.3.`);
 
 const read = (file) => readFileSync(path.join(root, file), "utf8");
 const { name } = JSON.parse(read("package.json"));
-const plugin = JSON.parse(read("plugin/package.json"));
-const versions = {
-  "package.json": JSON.parse(read("package.json")).version,
-  "plugin/package.json": plugin.version,
-  [`plugin/package.json's dependency ${name}`]: plugin.dependencies[name],
-  "plugin/schema.json": JSON.parse(read("plugin/schema.json")).version,
-};
-const others = Object.entries(versions).filter(([, found]) => found !== version);
+const NAMING = [
+  "package.json",
+  ...["plugin/package.json", "plugin/schema.json", "plugin/README.md"],
+  ...["templates/typescript/package.json", "templates/python/Pulumi.yaml", "templates/yaml/Pulumi.yaml"],
+];
+const naming = new RegExp(`"?version"?: "?([^",\\s]+)|"${name}": "([^"]+)"|argosy@(\\S+)`, "g");
+const others = NAMING.flatMap((file) => {
+  const lines = read(file).split("\n");
+  const found = lines.flatMap((line, at) =>
+    [...line.matchAll(naming)].map((match) => [`${file}:${at + 1}`, match.slice(1).find(Boolean)]),
+  );
+  if (found.length === 0) fail(`${file} names no version.`);
+  return found.filter(([, its]) => its !== version);
+});
 if (others.length > 0)
-  fail(others.map(([where, found]) => `${where} is ${found}, not ${version}.`).join("\n"));
+  fail(others.map(([place, found]) => `${place} names ${found}, not ${version}.`).join("\n"));
 
 const sections = read("CHANGELOG.md").split(/^(?=## )/m);
 const section = sections.find(

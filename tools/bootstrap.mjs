@@ -1,3 +1,4 @@
+// Runs every command from the sources, and first installs what is missing.
 // Runs a command from the sources: node tools/bootstrap.mjs <argosy|test|bench|chaos|coverage|e2e> [arguments]
 //
 // It needs only Node, and provides everything that the commands need: the dependencies, and TypeScript in this process.

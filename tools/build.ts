@@ -1,11 +1,12 @@
+// What users install.
 import { chmodSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { buildSync } from "esbuild";
 import { ASSETS, PACKED_NAMES } from "../components/assets";
 import { bundleEngine } from "../components/engineBundle";
 import { dependencies, peerDependencies } from "../package.json";
-import { declarationsOf } from "./declarations";
-import { licencesOf } from "./licences";
+import { declarationsOf } from "./build/declarations";
+import { licencesOf } from "./build/licences";
 import { PACKAGE_FOLDER } from "./packageFolder";
 
 /** The files that are compiled, and their sources: a library for programs, and the command. */

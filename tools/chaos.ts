@@ -1,11 +1,17 @@
 import { Command } from "commander";
-import { runCommand } from "../cli/command";
-import { CommandError, UsageError } from "../cli/commandError";
-import { positiveInteger, wholeNumber } from "../cli/options";
-import { progress } from "../cli/terminal";
+import { renewGarbageCollector } from "../cli/cluster/garbageCollector";
+import { openCluster } from "../cli/cluster/openCluster";
+import { runCommand } from "../cli/common/command";
+import { CommandError, UsageError } from "../cli/common/commandError";
+import { positiveInteger, wholeNumber } from "../cli/common/options";
+import { formatDuration, progress } from "../cli/common/terminal";
 import { IMAGES, imageReference } from "../components/manifests/images";
+import { buildMemoryDefinition } from "../components/manifests/platform/memories";
+import type { Manifest } from "../runtime/base/objects";
 import { ChaosOptionError, OccupiedError, PulumiError } from "./chaos/inCluster/errors";
 import { runInCluster } from "./chaos/inCluster/run";
+import { installKinds, killedAtAll } from "./chaos/kills/realKills";
+import { BASE } from "./chaos/kills/scenarios";
 import type { Outcome } from "./chaos/perform";
 import { formatJson, formatText } from "./chaos/report";
 import { findCluster } from "./findCluster";
@@ -25,6 +31,7 @@ interface Options {
   readonly kubeconfig?: string;
   readonly keep?: true;
   readonly json?: true;
+  readonly kills?: true;
 }
 
 const HELP = `
@@ -70,11 +77,34 @@ export function main(args: readonly string[]): Promise<number> {
     .option("--kubeconfig <file>", "a kubeconfig")
     .option("--keep", "do not clean up if something is lost")
     .option("--json", "print JSON instead of tables")
+    .option(
+      "--kills",
+      "instead, kill an engine at every write of many scenarios, on an embedded control plane",
+    )
     .addHelpText("after", HELP);
   return runCommand({ command, runUntil: (signal) => chaos(command.opts(), signal) }, args);
 }
 
+/** Kills engines in this process. @returns 1 if the end was another one after any of the kills */
+async function kills(signal: AbortSignal): Promise<number> {
+  const watcher = { ...BASE, name: "kills", namespaces: "all", watch: { labels: {}, on: ["spec"] } } as const;
+  const memories = buildMemoryDefinition([watcher]) as Manifest;
+  const cluster = await openCluster({}, progress, signal);
+  try {
+    await installKinds(cluster.connection, memories, signal);
+    await renewGarbageCollector(cluster);
+    const began = performance.now();
+    const found = (line: string) => void process.stdout.write(`${line}\n`);
+    const { kills, failed } = await killedAtAll(cluster.connection, progress, found, signal);
+    found(`${kills} kills, ${failed} wrong, in ${formatDuration(performance.now() - began)}`);
+    return failed > 0 ? 1 : 0;
+  } finally {
+    await cluster.close();
+  }
+}
+
 async function chaos(options: Options, signal: AbortSignal): Promise<number> {
+  if (options.kills) return kills(signal);
   const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, from, keep } = options;
   const initlessPods = options.initlessPods ?? false;
   if (changes + podChanges === 0) {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { runCommand } from "../cli/command";
+import { runCommand } from "../cli/common/command";
 import { readTestArguments, testCommand } from "./testArguments";
 import { endTests, runTests } from "./testRun";
 

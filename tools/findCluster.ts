@@ -1,4 +1,4 @@
-import { awaitAnswer } from "../cli/openCluster";
+import { awaitAnswer } from "../cli/cluster/openCluster";
 import { commandOnPath } from "../definition/commandOnPath";
 import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";

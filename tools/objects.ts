@@ -1,10 +1,11 @@
+// A cluster's objects for tools and tests, as kubectl reads and writes them.
 import { text } from "node:stream/consumers";
+import type { JsonObject, KubernetesObject, Manifest } from "../runtime/base/objects";
+import { type Resource, resourcePath } from "../runtime/base/resource";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { findResource, UnknownKindError } from "../runtime/kubernetes/discovery";
 import { ifRefused } from "../runtime/kubernetes/errors";
-import type { JsonObject, KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
-import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
 import { HttpTransport } from "../runtime/kubernetes/transport";
 
 /** A kind in a version of its API. */

@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import path from "node:path";
-import { formatDuration } from "../cli/terminal";
 import { PACKAGE_FOLDER } from "./packageFolder";
 
 /** A development tool in node_modules. */
@@ -12,8 +11,6 @@ export interface Tool {
   readonly args: readonly string[];
   /** Options for Node. @default none */
   readonly nodeOptions?: readonly string[];
-  /** Variables of our environment that it does not get. @default it gets all */
-  readonly without?: readonly string[] | undefined;
 }
 
 /** How a tool ended. */
@@ -23,22 +20,11 @@ export interface ToolResult<Told = unknown> {
   readonly told?: Told;
 }
 
-/** Runs a check. Standard error shows its title, result and duration. Returns its exit code. */
-export async function runCheck(tool: Tool): Promise<number> {
-  const startedAt = performance.now();
-  const { exitCode } = await runTool(tool);
-  const outcome = exitCode === 0 ? "passed" : "failed";
-  process.stderr.write(`${tool.title} ${outcome} (${formatDuration(performance.now() - startedAt)})\n`);
-  return exitCode;
-}
-
 /** Runs a tool with this Node and the option that makes the package's name mean the sources. The tool writes to our output. */
 export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   process.stderr.write(`${tool.title}\n`);
   const entry = path.join(PACKAGE_FOLDER, "node_modules", tool.entry);
-  const { nodeOptions = [], without = [] } = tool;
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !without.includes(name)));
-  return runNode<Told>([...process.execArgv, ...nodeOptions, entry, ...tool.args], { env });
+  return runNode<Told>([...process.execArgv, ...(tool.nodeOptions ?? []), entry, ...tool.args]);
 }
 
 /**
@@ -54,8 +40,6 @@ const LINGER_MILLISECONDS = 30_000;
 interface RunNodeOptions {
   /** How long the script may take to exit after it has announced its end. @default half a minute */
   readonly lingerMilliseconds?: number;
-  /** @default our own */
-  readonly env?: NodeJS.ProcessEnv;
 }
 
 /**
@@ -67,12 +51,11 @@ interface RunNodeOptions {
  */
 export function runNode<Told>(
   args: readonly string[],
-  { lingerMilliseconds = LINGER_MILLISECONDS, env = process.env }: RunNodeOptions = {},
+  { lingerMilliseconds = LINGER_MILLISECONDS }: RunNodeOptions = {},
 ): Promise<ToolResult<Told>> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [FROM_SOURCES, ...args], {
       cwd: PACKAGE_FOLDER,
-      env,
       stdio: ["inherit", "inherit", "inherit", "ipc"],
     });
     const pass = (signal: NodeJS.Signals): void => void child.kill(signal);

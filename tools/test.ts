@@ -1,80 +1,60 @@
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
-import { runCommand } from "../cli/command";
-import { EXIT_CODES } from "../cli/commandError";
-import { progress } from "../cli/terminal";
-import { runCheck } from "./runTool";
+import { runCommand } from "../cli/common/command";
+import { EXIT_CODES } from "../cli/common/commandError";
+import { progress } from "../cli/common/terminal";
 import { readTestArguments, testCommand, testFilesIn } from "./testArguments";
-import { endTests, runTests, sumOf, type TestResult, type TestRun } from "./testRun";
+import { endTests, runTests } from "./testRun";
 
-const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["--noEmit"] };
-const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"] };
-
-/** Test files that run together. */
-interface TestFolders extends Pick<TestRun, "title" | "without"> {
-  readonly folders: readonly string[];
-  /** How many files run at the same time for each core, because most files spend most of their time waiting. */
-  readonly filesPerCore: number;
-}
-
-/** The runs, one after the other. */
-const RUNS: readonly TestFolders[] = [
-  {
-    title: "unit tests",
-    folders: ["tests/unit"],
-    // They wait for timers and processes. With fewer files, a core is idle for a third of the time.
-    filesPerCore: 3.5,
-    // They reach no other machine. To read the authorities that somebody trusts besides takes each of their processes 40 ms.
-    without: ["NODE_EXTRA_CA_CERTS"],
-  },
-  {
-    title: "integration and package tests",
-    // The package tests only compute, in the time that the integration tests leave idle.
-    folders: ["tests/integration", "tests/package"],
-    // They also start processes. With more files, a renewal of a lease or an answer of the API server is late by seconds, and a
-    // test fails without a reason.
-    filesPerCore: 2.5,
-  },
-];
+const FOLDERS = ["tests/unit", "tests/integration", "tests/package"];
 
 /**
- * `npm test`: type check, lint, and all tests. With arguments it runs only tests: `npm test -- --grep queue`, `npm test --
- * tests/unit/queue.test.ts`. The last line of the output is "N passed, N failed, N skipped".
+ * How many files run at the same time for each core. They wait for timers and processes. With fewer files, a core is idle for a
+ * third of the time. tests/reporter.ts limits the integration tests further.
+ */
+const FILES_PER_CORE = 3.5;
+
+/**
+ * `npm test`: all tests, or those that the changed files can reach. The type check and the linter are two of them. With files or
+ * names it runs only those tests: `npm test -- --grep queue`, `npm test -- tests/unit/workQueue.test.ts`. The last line of the output
+ * is "N passed, N failed, N skipped".
  *
  * @returns the exit code: 1 if anything has failed, 2 for wrong arguments
  */
 export function main(args: readonly string[]): Promise<number> {
   const command = testCommand("test");
-  return runCommand({ command, runUntil: () => test(command, args.length === 0) }, args);
+  return runCommand({ command, runUntil: () => test(command) }, args);
 }
 
-/** @param isWhole whether to check types and style as well */
-async function test(command: Command, isWhole: boolean): Promise<number> {
-  const { files, options, jobs } = readTestArguments(
-    command,
-    RUNS.flatMap(({ folders }) => folders),
-  );
-  for (const check of isWhole ? [TYPE_CHECK, LINT] : []) {
-    const exitCode = await runCheck(check);
-    if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, failures: [], exitCode });
-  }
-  const results: TestResult[] = [];
-  for (const { title, folders, filesPerCore, without } of RUNS) {
-    const all = testFilesIn(...folders);
-    const chosen = files.length > 0 ? files.filter((file) => all.includes(file)) : all;
-    if (chosen.length === 0) continue;
-    const result = await runTests({
-      title,
-      files: chosen,
-      options,
-      without,
-      jobs: jobs ?? Math.ceil(filesPerCore * availableParallelism()),
-    });
-    results.push(result);
-    if (result.exitCode !== 0 && options.includes("--bail")) break;
-  }
-  const sum = sumOf(results);
-  const isNone = sum.passed + sum.failed + sum.skipped === 0;
+async function test(command: Command): Promise<number> {
+  const { files, options, isChoice, isAll, jobs } = readTestArguments(command, FOLDERS);
+  const all = testFilesIn(...FOLDERS);
+  const chosen = all.filter((file) => files.length === 0 || files.includes(file));
+  const result = await runTests({
+    title: "tests",
+    files: isChoice || isAll ? chosen : reachable(all),
+    options,
+    jobs: jobs ?? Math.ceil(FILES_PER_CORE * availableParallelism()),
+  });
+  const isNone = result.passed + result.failed + result.skipped === 0;
   if (isNone) progress("no test matches this name");
-  return endTests(isNone ? { ...sum, exitCode: EXIT_CODES.failed } : sum);
+  return endTests(isNone ? { ...result, exitCode: EXIT_CODES.failed } : result);
+}
+
+/** The test files that the changed files can reach. Says how many, and why. */
+function reachable(all: readonly string[]): readonly string[] {
+  // Only here, because it loads TypeScript's compiler, which takes a third of a second.
+  const { affectedTests, changedFiles } = require("./affectedTests") as typeof import("./affectedTests");
+  const changed = changedFiles() ?? [];
+  if (changed.length === 0) return all;
+  const { tests, reachesAll } = affectedTests(changed, all);
+  const [first, ...others] = changed;
+  const what =
+    others.length > 0 ? `${first} and ${others.length} more changed files` : `the changed ${first}`;
+  progress(
+    reachesAll === undefined
+      ? `${tests.length} of ${all.length} test files, which ${what} can reach; --all runs all`
+      : `all ${all.length} test files, because ${reachesAll} has changed`,
+  );
+  return tests;
 }

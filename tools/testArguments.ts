@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { Command } from "commander";
-import { UsageError } from "../cli/commandError";
-import { positiveInteger } from "../cli/options";
+import { UsageError } from "../cli/common/commandError";
+import { positiveInteger } from "../cli/common/options";
 import { PACKAGE_FOLDER } from "./packageFolder";
 
 /** The arguments of `npm test`, `npm run coverage` and `npm run e2e`. */
@@ -11,11 +11,16 @@ export interface TestArguments {
   readonly files: readonly string[];
   /** Options for mocha. */
   readonly options: readonly string[];
+  /** Whether the arguments choose tests, by file or by name. */
+  readonly isChoice: boolean;
+  /** Whether they ask for all tests, and not only for those that the changed files can reach. */
+  readonly isAll: boolean;
   /** How many test files run at the same time, if the arguments say so. */
   readonly jobs?: number;
 }
 
 interface Options {
+  readonly all?: true;
   readonly grep?: string;
   readonly invert?: true;
   readonly bail?: true;
@@ -27,11 +32,19 @@ const TEST = "npm test --";
 
 /** The parser for a command that runs tests. @param script the npm script: "test" */
 export function testCommand(script: string): Command {
-  return new Command(script === "test" ? TEST : `npm run ${script} --`)
-    .argument("[files...]", "test files, or folders of them (default: all)")
+  const command = new Command(script === "test" ? TEST : `npm run ${script} --`);
+  if (script === "test")
+    command
+      .description(
+        "Runs the tests, among them the type check and the linter. If files differ from the last commit, it runs only the tests " +
+          "that these can reach. With files or --grep, it runs only those.",
+      )
+      .option("--all", "all tests, also those that the changed files cannot reach");
+  return command
+    .argument("[files...]", "test files, or folders of them")
     .option("-g, --grep <pattern>", "only tests whose names match")
     .option("--invert", "only tests whose names do not match")
-    .option("--bail", "stop after the first failure")
+    .option("--bail", "stop after the first test that fails")
     .option("--timeout <ms>", "time limit of a test that sets none", positiveInteger)
     .option("--jobs <number>", "test files that run at the same time", positiveInteger);
 }
@@ -50,97 +63,30 @@ export function readTestArguments(
   folders: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
 ): TestArguments {
-  const { jobs, ...others } = command.opts<Options>();
+  const { jobs, all: isAll = false, ...others } = command.opts<Options>();
   const files = command.args.flatMap((argument) => testFilesAt(argument, command.name(), folders));
   const options = Object.entries(others).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}=${value}`],
   );
   if (command.name() === TEST && environment["CI"]) options.push("--forbid-pending");
-  return { files: [...new Set(files)], options, ...(jobs !== undefined && { jobs }) };
+  const isChoice = files.length > 0 || others.grep !== undefined;
+  return { files: [...new Set(files)], options, isChoice, isAll, ...(jobs !== undefined && { jobs }) };
 }
 
-/**
- * Files that take far longer than their size suggests, longest first: they pack, copy or run the whole project, have their own
- * control plane, or wait for leases and handlers. Files that wait and files that need a core alternate. Among the integration
- * tests, those with their own control plane come first, because the shared control plane starts meanwhile and all others wait for
- * it.
- */
+/** The files that take minutes on a busy machine. They start first, because one that starts last would hold up the end. */
 export const LONG_FILES: readonly string[] = [
-  "unit/pipeTransportLife",
-  "unit/renderCommand",
-  "unit/security/endpoints",
-  "unit/plugin",
-  "unit/followedKind",
-  "unit/docsTypes",
-  "unit/usedObjects",
-  "unit/pipeTransportHostile",
-  "unit/testReporter",
-  "unit/handlerPool",
-  "unit/components",
-  "unit/cliDevWorkshop",
-  "unit/renderProgram",
-  "unit/reflectorRefusals",
-  "unit/workloads",
-  "unit/watches",
-  "unit/replay",
-  "unit/leading",
-  "unit/manifestsAt",
-  "unit/debugHandler",
-  "unit/programChanges",
-  "unit/transform",
-  "unit/pipeTransport",
-  "unit/leadership",
-  "unit/servedKinds",
-  "unit/awaitKind",
-  "unit/controllerHints",
-  "unit/leadershipConnection",
-  "unit/checkInCluster",
-  "unit/runOnce",
-  "integration/chaos",
-  "integration/cliStart",
-  "integration/hostile/unlistedKinds",
-  "integration/engineOutage",
-  "integration/engineSchedules",
   "integration/engineProperties",
-  "integration/hostile/outages",
-  "integration/cliDevKeep",
-  "integration/resident",
-  "integration/cliDev",
+  "integration/netKills",
+  "integration/cliStart",
+  "integration/engineOutage",
   "package/library",
-  "package/handlersFolder",
-  "integration/crdVerdict",
-  "integration/intake",
-  "integration/hostile/orphanDeletion",
-  "integration/hostile/watching",
-  "integration/hostile/slowLists",
-  "integration/controlPlane",
-  "integration/hostile/restoredEtcd",
-  "package/command",
-  "integration/hostile/unseenNamespaces",
-  "integration/engineLeadership",
-  "integration/apiCalls",
-  "integration/cliDevInImage",
-  "integration/engineTriggers",
-  "integration/cliDebug",
-  "integration/hostile/namespaces",
-  "integration/guards",
-  "integration/podRun",
-  "integration/podRunChanges",
-  "integration/hostile/usesOfOthers",
-  "integration/engineFinalize",
-  "integration/leadership",
-  "integration/engineFailures",
-  "integration/hostile/rollout",
-  "integration/hostile/autoscaler",
-  "integration/hostile/constantTouching",
-  "integration/podWatch",
-  "integration/programCluster",
-  "integration/hostile/busyServer",
+  "unit/types",
+  "unit/netKills",
 ].map((name) => `tests/${name}.test.ts`);
 
 /**
- * The test files below folders: first those of {@link LONG_FILES}, then the others, the largest first. Otherwise a long file that
- * starts last would hold up the end.
+ * The test files below folders: first {@link LONG_FILES}, then the integration tests, because fewer of them run at the same time,
+ * then the others. Of each the largest first.
  */
 export function testFilesIn(...folders: readonly string[]): string[] {
   return folders
@@ -153,8 +99,13 @@ export function testFilesIn(...folders: readonly string[]): string[] {
 }
 
 function placeOf(file: string): number {
-  const index = LONG_FILES.indexOf(file);
-  return index < 0 ? LONG_FILES.length : index;
+  if (LONG_FILES.includes(file)) return 0;
+  return isIntegration(file) ? 1 : 2;
+}
+
+/** Whether a test file needs the shared control plane. */
+export function isIntegration(file: string): boolean {
+  return file.startsWith(`tests${path.sep}integration${path.sep}`);
 }
 
 function sizeOf(file: string): number {

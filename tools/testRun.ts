@@ -1,4 +1,4 @@
-import { print } from "../cli/terminal";
+import { print } from "../cli/common/terminal";
 import { runTool } from "./runTool";
 
 /** Test files for one run of mocha. */
@@ -10,8 +10,6 @@ export interface TestRun {
   readonly jobs: number;
   /** Options for mocha. */
   readonly options: readonly string[];
-  /** Variables of our environment that the tests do not get. @default they get all */
-  readonly without?: readonly string[] | undefined;
 }
 
 /** The message of tests/reporter.ts at the end of a run: the numbers of tests, and the failed tests. */
@@ -23,9 +21,9 @@ export interface TestCounts {
   readonly failures: readonly string[];
 }
 
-/** The result of one or more runs. */
+/** The result of a run. */
 export interface TestResult extends TestCounts {
-  /** 0, or the exit code of the last failed run. */
+  /** 0 if nothing has failed. */
   readonly exitCode: number;
 }
 
@@ -36,7 +34,7 @@ export interface TestResult extends TestCounts {
 const NEW_OBJECTS_MB = 64;
 
 /** Runs tests with mocha. */
-export async function runTests({ title, files, jobs, options, without }: TestRun): Promise<TestResult> {
+export async function runTests({ title, files, jobs, options }: TestRun): Promise<TestResult> {
   const parallel =
     jobs > 1 && files.length > 1 ? ["--parallel", `--jobs=${Math.min(jobs, files.length)}`] : [];
   const { exitCode, told } = await runTool<TestCounts>({
@@ -44,25 +42,10 @@ export async function runTests({ title, files, jobs, options, without }: TestRun
     entry: "mocha/bin/mocha.js",
     nodeOptions: [`--max-semi-space-size=${NEW_OBJECTS_MB}`],
     args: [...options, ...parallel, ...files],
-    without,
   });
   if (told) return { ...told, exitCode };
   // If there are no counts, mocha did not reach the end of the report: a test file cannot be loaded, or mocha was killed.
   return { passed: 0, failed: exitCode === 0 ? 0 : 1, skipped: 0, failures: [], exitCode };
-}
-
-/** Sums up several runs. */
-export function sumOf(results: readonly TestResult[]): TestResult {
-  return results.reduce(
-    (sum, { passed, failed, skipped, failures, exitCode }) => ({
-      passed: sum.passed + passed,
-      failed: sum.failed + failed,
-      skipped: sum.skipped + skipped,
-      failures: [...sum.failures, ...failures],
-      exitCode: exitCode || sum.exitCode,
-    }),
-    { passed: 0, failed: 0, skipped: 0, failures: [], exitCode: 0 },
-  );
 }
 
 /**

@@ -1,8 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Manifest } from "../../runtime/base/objects";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import type { Manifest } from "../../runtime/kubernetes/objects";
 import { Cluster } from "./cluster";
 import { CpuMeter } from "./cpuMeter";
 import { firstDifference } from "./equalWork";

@@ -1,12 +1,12 @@
-import { until } from "../../cli/until";
+import { until } from "../../cli/common/until";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
-import { Reflector } from "../../runtime/watch/reflector";
-import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
+import type { ReflectorSink } from "../../runtime/observe/reflector";
+import { Reflector } from "../../runtime/observe/reflector";
 import { textOf } from "../objects";
 import { countWrites, parseMetrics } from "./metrics";
 

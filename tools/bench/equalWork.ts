@@ -1,5 +1,5 @@
-import { until } from "../../cli/until";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { until } from "../../cli/common/until";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import type { Cluster } from "./cluster";
 
 const SETTLE_POLL_MS = 1_000;

@@ -150,10 +150,10 @@ async function watching<T>(
   const timer = setTimeout(() => seen.fail(tooLate), phaseTimeoutMs);
   const reflector = cluster.watchDeployments(seen);
   try {
-    await reflector.start();
+    await reflector.startWatching();
     return await step(seen);
   } finally {
-    await reflector.stop();
+    await reflector.stopWatching();
     clearTimeout(timer);
     signal.removeEventListener("abort", abort);
   }

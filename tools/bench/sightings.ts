@@ -1,5 +1,5 @@
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import type { ReflectorSink } from "../../runtime/observe/reflector";
 
 /** Remembers when each object of a watch was first seen. */
 export class Sightings implements ReflectorSink {

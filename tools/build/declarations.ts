@@ -19,7 +19,7 @@ interface UsageEvaluator {
 export function declarationsOf(entry: string, folder: string): string {
   const [declarations] = generateDtsBundle(
     [{ filePath: path.join(folder, entry), output: { noBanner: true, exportReferencedTypes: false } }],
-    { preferredConfigPath: path.join(folder, "tools/tsconfig.declarations.json") },
+    { preferredConfigPath: path.join(folder, "tools/build/tsconfig.declarations.json") },
   );
   if (declarations === undefined) throw new Error(`no declarations were made of ${entry}`);
   return declarations;

@@ -1,6 +1,6 @@
+import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import type { Resource } from "../../runtime/kubernetes/resource";
 
 /** The place of a run. */
 export interface Ground {

@@ -1,4 +1,4 @@
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { childrenOf } from "./handler/children";
 import type { ChaosSpec, Trouble, Wish } from "./spec";
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { OWNER_UID_LABEL } from "../../runtime/names";
+import { OWNER_UID_LABEL } from "../../runtime/base/names";
+import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
 import type { Expected, Model } from "./model";
 import { SCALED } from "./others";
 import { FOREIGN_CONDITION, specOf } from "./player";

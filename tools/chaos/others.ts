@@ -1,7 +1,7 @@
+import { CHILD_OF_LABEL, fieldManagerOf, identityOf, type OperatorIdentity } from "../../runtime/base/names";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { CHILD_OF_LABEL, fieldManagerOf, identityOf, type OperatorIdentity } from "../../runtime/names";
 import { childResource, type Ground } from "./ground";
 import type { Model } from "./model";
 import { NotYetError, persist } from "./persist";

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Fault, LeftOut } from "./fault";
 import type { Happening, History } from "./history";
 import type { Difference, Effects } from "./oracle";
-import { type Patience, type Pauses, type Resync, stageAfter, stagesWithout, untilRight } from "./patience";
+import { type Patience, type Pauses, patienceAfter, untilRight } from "./patience";
 import type { Plan, PlannedFault, Round } from "./plan";
 import type { Player } from "./player";
 
@@ -18,8 +18,6 @@ export interface Performance {
   /** How many changes are started in a second. */
   readonly changesPerSecond: number;
   readonly patience: Patience;
-  /** @default none, because the engine's own resync does not occur within a run */
-  readonly resync?: Resync;
   /** @default as {@link untilRight} has them */
   readonly pauses?: Pauses;
   readonly progress: (line: string) => void;
@@ -83,7 +81,8 @@ export async function perform({ seed, rounds }: Plan, performance: Performance):
       const kinds = round.faults.map(({ kind }) => kind);
       progress(`${title}: ${round.changes.length} changes; ${kinds.join(" and ") || "no fault"}`);
       const onLeftOut = (fault: LeftOut) => void leftOut.set(fault.kind, fault);
-      const { kinds: happened, seconds } = await playAndJudge(round, performance, title, onLeftOut);
+      const happened = await playRound(round, performance, onLeftOut);
+      const seconds = await untilRight(performance, patienceAfter(round, performance.patience), title);
       changes += round.changes.length;
       effects = figuresOf(await performance.effects());
       if (typeof seconds !== "number") {
@@ -162,32 +161,6 @@ async function runFault(
   await end();
   history.fault(`${kind}: over, after ${seconds} s`);
   return kind;
-}
-
-/** Plays a round and checks the result. If there is no fault, the resync is held back if possible. */
-async function playAndJudge(
-  round: Round,
-  performance: Performance,
-  title: string,
-  onLeftOut: (fault: LeftOut) => void,
-): Promise<{ readonly kinds: readonly string[]; readonly seconds: number | readonly Difference[] }> {
-  const { patience, resync } = performance;
-  if (!resync || round.faults.length > 0) {
-    const kinds = await playRound(round, performance, onLeftOut);
-    return { kinds, seconds: await untilRight(performance, stageAfter(round, patience), title) };
-  }
-  const [without, after] = stagesWithout(round, patience);
-  const goOn = await resync.hold();
-  let first: number | readonly Difference[];
-  try {
-    await playRound(round, performance, onLeftOut);
-    first = await untilRight(performance, without, title);
-  } finally {
-    await goOn();
-  }
-  if (typeof first !== "number") return { kinds: [], seconds: first };
-  const rest = await untilRight(performance, after, title);
-  return { kinds: [], seconds: typeof rest === "number" ? first + rest : rest };
 }
 
 function toLosses(differences: readonly Difference[], history: History): Loss[] {

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { LAST_APPLIED_ANNOTATION } from "../../runtime/base/names";
+import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { childResource } from "./ground";
 import type { History } from "./history";
 import { Others, type OthersOptions } from "./others";
@@ -21,7 +22,6 @@ const CONTEST_MS = 40;
 const LATE_MS = 1_000;
 /** How long the garbage collector may take with `--cascade=orphan`, including outages of the API server. */
 const COLLECTOR_MS = 120_000;
-const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** The options of a {@link Player}. */
 export interface PlayerOptions extends OthersOptions {
@@ -313,5 +313,5 @@ export function specOf(object: KubernetesObject | undefined): ChaosSpec | undefi
 /** The patch that `kubectl apply` without `--server-side` sends. */
 function clientSideApply(manifest: Manifest & { spec: JsonObject }): JsonObject {
   const { spec } = manifest;
-  return { metadata: { annotations: { [LAST_APPLIED]: JSON.stringify(manifest) } }, spec };
+  return { metadata: { annotations: { [LAST_APPLIED_ANNOTATION]: JSON.stringify(manifest) } }, spec };
 }

@@ -78,7 +78,7 @@ export function formatText(execution: string, outcome: Outcome, command: string)
   return lines.join("\n");
 }
 
-/** The reason of an abort. After Ctrl-C the message is empty (cli/interruption.ts). */
+/** The reason of an abort. After Ctrl-C the message is empty (cli/common/interruption.ts). */
 function reasonOf({ message }: Error): string {
   return message || "interrupted";
 }

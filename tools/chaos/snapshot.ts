@@ -1,6 +1,6 @@
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { CHILD_OF_LABEL, identityOf, type OperatorIdentity } from "../../runtime/names";
+import { CHILD_OF_LABEL, identityOf, type OperatorIdentity } from "../../runtime/base/names";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
 import { CHILD_RESOURCES, childResource, type Ground } from "./ground";
 
 /** All objects at one time. */

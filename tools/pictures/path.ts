@@ -42,7 +42,7 @@ export function pathPicture(theme: Theme): string {
     box(236, 16, 330, 74, optionSurface, option, dashed),
     says(252, 40, "Argo Events", `class="title" fill="${option}"`),
     says(252, 62, "event source  →  event bus  →  sensor", small),
-    says(252, 80, "webhooks, GitHub and queues come this way too", small),
+    says(252, 80, "webhooks, GitHub and queues too", small),
     arrow("M116 140 V53 H234", option, dashed),
     arrow("M566 53 H596 V126", option, dashed),
     says(606, 60, "an event is a hint", small),

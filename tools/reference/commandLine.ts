@@ -19,7 +19,7 @@ export function commandLinePage(): string {
   const sections = all.map(({ name, command }) => {
     const { registeredArguments, options } = command;
     const parts = [
-      `## argosy ${name}\n\n${command.description()}\n`,
+      `## argosy ${name}\n\n${fenced(command.description())}\n`,
       `\`\`\`text\nargosy ${name} ${command.usage()}\n\`\`\`\n`,
       registeredArguments.length > 0 && table(["argument", "meaning"], registeredArguments.map(argumentRow)),
       options.length > 0 && table(["option", "meaning"], options.map(optionRow)),
@@ -38,4 +38,9 @@ function optionRow({ flags, description, defaultValue, mandatory }: Option): str
   const given = typeof defaultValue === "string" || typeof defaultValue === "number";
   const notes = [mandatory && "Required.", given && `Default: \`${defaultValue}\`.`].filter(Boolean);
   return [code(flags), [sentence(description), ...notes].join(" ")];
+}
+
+/** A help text with its indented lines in a fence. */
+function fenced(help: string): string {
+  return help.replace(/(\n {2}.*)+/g, (lines) => `\n\n\`\`\`text${lines.replaceAll("\n  ", "\n")}\n\`\`\``);
 }

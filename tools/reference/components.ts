@@ -4,19 +4,12 @@ import { code, sentence, table } from "./table";
 
 /** Where the components, their arguments and outputs are declared. */
 const FILES: readonly string[] = [
-  "arguments",
+  "arguments/arguments",
   "operators",
   "argoPlatform",
   "deployedOperator",
   "eventPath",
-  "manifests/workloads",
-  "manifests/images",
-  "manifests/resources",
-  "manifests/pods",
-  "manifests/transform",
   "manifests/platform/options",
-  "manifests/platform/archive",
-  "manifests/operator/quota",
 ].map((file) => `components/${file}.ts`);
 
 const COMPONENTS = [
@@ -30,9 +23,9 @@ const OUTPUTS = ["DeployedOperator", "EventPath", "Platform"];
 const INTRODUCTION = `# Components
 
 The components that \`@argosy-dev/argosy\` gives a Pulumi program in TypeScript or JavaScript. This page is generated from the comments in the sources, which editors show as well. Programs in other languages have the same arguments: see
-[plugin/README.md](../../plugin/README.md).
+[Argosy for every language](../../plugin/README.md).
 
-\`Input<T>\` is a value, or an Output of another resource. Wrong arguments are refused by their names before anything is registered. [Handlers](../handlers.md#what-stacks-differ-in) explains overrides. [Customize](../customize.md) explains images, sizes, pods and transforms.
+\`Input<T>\` is a value, or an Output of another resource. Wrong arguments are refused by their names before anything is registered. \`configuredOperators(name, args)\` creates \`Operators\` as the stack's [configuration](../configuration.md) says. [Handlers](../tasks/override-for-a-stack.md) explains overrides. [Customize](../customize.md) explains images, sizes, pods and transforms.
 `;
 
 /** docs/reference/components.md: components, arguments and outputs, from their TSDoc. */
@@ -77,10 +70,8 @@ function argumentTable(sources: Sources, { members }: Described): string {
   return table(["argument", "type", "meaning"], rows);
 }
 
-/** A default that is a whole table is on another page. */
 function defaultOf({ doc }: Member): string {
   const text = doc.default ?? "";
-  if (/^`[A-Z_]+`$/.test(text)) return "Defaults: [Customize](../customize.md).";
   return text === "" ? "" : `Default: ${/^["[{\d]|^(true|false)$/.test(text) ? code(text) : text}.`;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_FOLDER } from "../packageFolder";
 
-/** A page of docs/, as site/navigation.json has it. */
+/** A page of docs/, as tools/site/navigation.json has it. */
 export interface Page {
   /** Relative to docs/. */
   readonly file: string;
@@ -19,7 +19,7 @@ export interface Section {
 
 /** The navigation of the site, in its order. */
 export function navigation(): readonly Section[] {
-  return JSON.parse(readFileSync(path.join(PACKAGE_FOLDER, "site/navigation.json"), "utf8"));
+  return JSON.parse(readFileSync(path.join(PACKAGE_FOLDER, "tools/site/navigation.json"), "utf8"));
 }
 
 /** docs/README.md: the navigation, as GitHub shows it. */
@@ -28,5 +28,6 @@ export function contentsPage(): string {
     const lines = pages.map((page) => `- [${page.title}](${page.file}): ${page.summary}.\n`);
     return `## ${title}\n\n${lines.join("")}`;
   });
-  return `# Documentation\n\n${sections.join("\n")}`;
+  const why = "[designs/](../designs/README.md) says why Argosy is as it is.\n";
+  return `# Documentation\n\n${[...sections, why].join("\n")}`;
 }

@@ -10,7 +10,7 @@ The message beside the code names the object, the field and the API server's own
 \`FILE:LINE:COLUMN\`. \`argosy explain\` shows which code an object has, and the handler's last words.
 `;
 
-/** docs/errors.md: a table for each group of the catalogue. */
+/** docs/reference/errors.md: a table for each group of the catalogue. */
 export function errorsPage(): string {
   const sections = Object.entries<Readonly<Record<string, Entry>>>(CATALOGUE).map(
     ([title, group]) => `## ${title[0]?.toUpperCase()}${title.slice(1)}\n\n${rowsOf(group)}`,

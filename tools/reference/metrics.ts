@@ -1,12 +1,14 @@
 import type { Registry } from "prom-client";
 import { Metrics } from "../../runtime/engine/metrics";
-import { Keeper } from "../../runtime/eventPath/keeper";
-import { Intake } from "../../runtime/events/intake";
+import { Intake } from "../../runtime/programs/intake/intake";
+import { Keeper } from "../../runtime/programs/keep/keeper";
+import type { Outbox } from "../../runtime/report/outbox";
+import type { Recorder } from "../../runtime/report/runRecorder";
 import { code, sentence, table } from "./table";
 
 const INTRODUCTION = `# Metrics
 
-Runners, the keeper and the intake serve these metrics for Prometheus at port 9090 of their pods, under \`/metrics\`. This page is generated from the metrics that they register. [Operations](../operations.md#look-at-the-metrics) explains how to read them by hand. [Configuration](../configuration.md#monitoring) explains how Prometheus scrapes them, with alerts and a dashboard.
+Runners, the keeper and the intake serve these metrics for Prometheus at port 9090 of their pods, under \`/metrics\`. This page is generated from the metrics that they register. [Operations](../operations.md#look-at-the-metrics) explains how to read them by hand. [Monitoring](../tasks/monitoring.md#monitoring) explains how Prometheus scrapes them, with alerts and a dashboard.
 `;
 
 /** docs/reference/metrics.md: every metric with its help text. */
@@ -50,7 +52,11 @@ export function runnerMetrics(operator: string): Metrics {
     children: none,
     isLeader: () => true,
   });
-  metrics.observeRecording({ recorded: 0, coalesced: 0, dropped: 0 }, { recordsWaiting: 0, lagSeconds: 0 });
+  metrics.observeRecording(
+    { recorded: 0, coalesced: 0, dropped: 0 } as Recorder,
+    { recordsWaiting: 0, lagSeconds: 0 } as Outbox,
+  );
+  metrics.observeEvents(none);
   metrics.observeTraces({ sent: 0, dropped: 0 });
   return metrics;
 }

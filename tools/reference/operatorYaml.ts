@@ -1,3 +1,4 @@
+import { SOURCE_TYPES } from "../../definition/eventSources";
 import { operatorSchema } from "../../definition/jsonSchema";
 import { code, table } from "./table";
 
@@ -44,31 +45,20 @@ function section(group: Group): string {
 }
 
 function fieldsOf({ schema }: Group, tellsRequired: boolean): string {
-  const fields = Object.entries(schema.properties ?? {});
-  const rows = fields
-    .filter(([, field]) => !isArgos(field))
-    .map(([name, field]) => {
-      const isRequired = tellsRequired && schema.required?.includes(name);
-      return [
-        code(name),
-        isSource(name) ? "object" : typeOf(field),
-        [field.description, isRequired && "Required."].filter(Boolean).join(" "),
-      ];
-    });
-  const sources = fields.filter(([, field]) => isArgos(field)).map(([name]) => code(name));
-  if (sources.length > 0)
-    rows.splice(2, 0, [sources.join(", "), "object", "Another of Argo's event sources, in Argo's own form."]);
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => {
+    const isRequired = tellsRequired && schema.required?.includes(name);
+    return [
+      code(name),
+      isSource(name) ? "object" : typeOf(field),
+      [field.description, isRequired && "Required."].filter(Boolean).join(" "),
+    ];
+  });
   return table(["field", "type", "meaning"], rows);
 }
 
-/** Whether a field may be anything and has no description: one of Argo's event sources. */
-function isArgos({ type, anyOf, description, enum: values }: Schema): boolean {
-  return type === undefined && anyOf === undefined && values === undefined && description === undefined;
-}
-
-/** Whether a source is one of the two that are checked. Their fields are Argo's own. */
+/** Whether a field is one of Argo's event sources. Their fields are Argo's own. */
 function isSource(name: string): boolean {
-  return name === "webhook" || name === "github";
+  return SOURCE_TYPES.some((type) => type === name);
 }
 
 /** The groups of fields within a group, and within these groups. */

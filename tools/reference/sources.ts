@@ -102,7 +102,7 @@ export class Sources {
 }
 
 /** The TSDoc of something. */
-export function docOf(node: ts.Node): Doc {
+function docOf(node: ts.Node): Doc {
   const [comment] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc);
   const tags = comment?.tags ?? [];
   const textOf = (each: { comment?: string | ts.NodeArray<ts.JSDocComment> }) =>

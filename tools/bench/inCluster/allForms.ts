@@ -1,8 +1,8 @@
 import { manifestsOf } from "../../../cli/render/manifests";
 import { runProgram } from "../../../cli/render/runProgram";
 import { Operators } from "../../../components/operators";
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
+import type { Operator } from "../../../runtime/operator/definition";
 import { argosyForms } from "./argosyForms";
 import { barePodForm } from "./barePod";
 import { CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } from "./form";

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import type { Objects } from "../../objects";
 import { parseMetrics } from "../metrics";
 

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { type Form, type FormName, OPERATOR_NAMESPACE } from "./form";
 import { POD_STAGES, RESIDENT_STAGES } from "./stages";
 

@@ -1,7 +1,7 @@
 import { buildAccount, buildRole } from "../../../components/manifests/access";
 import { IMAGES, imageReference } from "../../../components/manifests/images";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/pods";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { NAMESPACE } from "../cluster";
 import type { Form } from "./form";
 

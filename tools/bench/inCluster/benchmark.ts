@@ -1,4 +1,4 @@
-import { until } from "../../../cli/until";
+import { until } from "../../../cli/common/until";
 import type { Objects } from "../../objects";
 import { BenchmarkError, createComparison } from "../benchmark";
 import type { Cluster } from "../cluster";

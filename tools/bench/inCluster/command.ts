@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { runCommand } from "../../../cli/command";
-import { CommandError } from "../../../cli/commandError";
+import { runCommand } from "../../../cli/common/command";
+import { CommandError } from "../../../cli/common/commandError";
+import { positiveInteger } from "../../../cli/common/options";
+import { progress } from "../../../cli/common/terminal";
 import { cacheDirectory } from "../../../cli/controlPlane/cache";
-import { memcachedOperator } from "../../../cli/memcachedOperator";
-import { positiveInteger } from "../../../cli/options";
-import { progress } from "../../../cli/terminal";
+import { memcachedOperator } from "../../../cli/scene/memcachedOperator";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import { connectionFromKubeconfig } from "../../../preflight/kubeconfig";
 import { lookInCluster } from "../../../preflight/lookInCluster";

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import type { ClusterOptions } from "../cluster";
 import type { Stage } from "./stages";
 

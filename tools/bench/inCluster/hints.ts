@@ -1,4 +1,4 @@
-import { RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { RUNNER_PORTS } from "../../../runtime/programs/layout";
 import type { Objects } from "../../objects";
 import { parseMetrics } from "../metrics";
 import { OPERATOR_NAMESPACE } from "./form";

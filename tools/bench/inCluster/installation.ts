@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../../../cli/until";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { until } from "../../../cli/common/until";
+import type { Manifest } from "../../../runtime/base/objects";
 import type { Objects, Reference } from "../../objects";
 import type { Progress } from "../peer";
 import { POD, whyNotReady } from "./readiness";

@@ -1,5 +1,5 @@
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { Objects } from "../../objects";
 
 /** The properties of a node that affect the figures. */

@@ -1,7 +1,7 @@
 import { buildAccount, buildRole } from "../../../components/manifests/access";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/pods";
-import type { PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
+import type { PolicyRule } from "../../../runtime/operator/definition";
 import { CONTROLLER_RUNTIME_ARGUMENTS } from "../controllerRuntime";
 import { buildNamespace, type Form, type FormName, OPERATOR_NAMESPACE } from "./form";
 

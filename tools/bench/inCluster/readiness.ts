@@ -1,4 +1,4 @@
-import { isTrue, type Manifest } from "../../../runtime/kubernetes/objects";
+import { isTrue, type Manifest } from "../../../runtime/base/objects";
 import type { Objects } from "../../objects";
 
 /** The label by which the pods of an object of Argo Events are found (argo-events, pkg/reconciler). */

@@ -67,7 +67,7 @@ async function soak(options: Soak): Promise<SoakObservations> {
   const reflector = cluster.watchDeployments(seen);
   const done = new AbortController();
   try {
-    await reflector.start();
+    await reflector.startWatching();
     const sampling = sampleMemory(options, AbortSignal.any([signal, done.signal]));
     const load = await applyLoad(options, seen);
     done.abort();
@@ -85,7 +85,7 @@ async function soak(options: Soak): Promise<SoakObservations> {
     };
   } finally {
     done.abort();
-    await reflector.stop();
+    await reflector.stopWatching();
     signal.removeEventListener("abort", abort);
   }
 }

@@ -1,5 +1,5 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
+import type { Operator } from "../../../runtime/operator/definition";
 import { OPERATOR_NAMESPACE as namespace } from "./form";
 
 /** The name of the tutorial's WorkflowTemplate, and of related objects. */

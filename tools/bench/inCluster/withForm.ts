@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import type { Manifest } from "../../../runtime/base/objects";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { Objects } from "../../objects";
 import { BenchmarkError } from "../benchmark";
 import { Cluster, NAMESPACE } from "../cluster";

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import type { ChaosSpec } from "../spec";
 
 /**

@@ -1,9 +1,9 @@
+import type { KubernetesObject } from "../../../runtime/base/objects";
+import { resourcePath } from "../../../runtime/base/resource";
 import { PODS } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import { builtIn } from "../../../runtime/kubernetes/discovery";
 import { ifRefused } from "../../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { resourcePath } from "../../../runtime/kubernetes/resource";
 import { Objects, type Reference } from "../../objects";
 
 /** The kinds that an administrator of a chaos run handles. */

@@ -1,4 +1,4 @@
-import { until } from "../../../cli/until";
+import { until } from "../../../cli/common/until";
 import { persist } from "../persist";
 import { type Administrator, RESOURCES } from "./administrator";
 import type { Program } from "./program";

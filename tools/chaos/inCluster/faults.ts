@@ -39,12 +39,12 @@ export async function findFaults(
   const parts = partsOf(administrator, execution);
   const faults = faultsAnywhere(options);
   if (place.isNode) {
-    const cuts = networkFaults(administrator, parts, execution, cutOnNode);
+    const cuts = networkFaults(administrator, parts, cutOnNode);
     const controlPlane = findControlPlane(administrator.server);
-    return { faults: [...faults, ...nodeFaults(parts, execution, controlPlane), ...cuts], leftOut: [] };
+    return { faults: [...faults, ...nodeFaults(parts, controlPlane), ...cuts], leftOut: [] };
   }
   const leftOut = NODE_FAULTS.map((kind) => ({ kind, why: "it needs --node-faults" }));
-  const cuts = networkFaults(administrator, parts, execution, cutByPolicy(administrator));
+  const cuts = networkFaults(administrator, parts, cutByPolicy(administrator));
   if (await place.enforcesPolicies()) return { faults: [...faults, ...cuts], leftOut };
   const why = "the network does not enforce NetworkPolicy";
   return { faults, leftOut: [...leftOut, ...cuts.map(({ kind }) => ({ kind, why }))] };
@@ -63,8 +63,8 @@ export function faultKinds(administrator: Administrator, execution: Execution): 
       ...{ administrator, execution, program: nothing, stack: nothing, player: nothing },
       ...{ model: { version: 1 }, progress: () => {} },
     }),
-    ...nodeFaults(parts, execution, { apiServer: noProgram, etcd: noProgram }),
-    ...networkFaults(administrator, parts, execution, cutOnNode),
+    ...nodeFaults(parts, { apiServer: noProgram, etcd: noProgram }),
+    ...networkFaults(administrator, parts, cutOnNode),
   ];
   return faults.map(({ kind }) => kind);
 }

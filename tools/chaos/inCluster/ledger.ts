@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { parseLedger } from "../effects";
 import type { Effects } from "../oracle";
 import type { Administrator } from "./administrator";

@@ -1,13 +1,12 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import { builtIn } from "../../../runtime/kubernetes/discovery";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import type { Fault, FaultEnd } from "../fault";
 import { persist } from "../persist";
 import { type Administrator, RESOURCES } from "./administrator";
 import type { Parts, Pods } from "./parts";
 import { podProcesses } from "./processes";
-import type { Execution } from "./program";
 
 /** Cuts the network between a pod and some addresses. */
 export type Cut = (pod: KubernetesObject, addresses: readonly string[]) => Promise<FaultEnd>;
@@ -18,12 +17,7 @@ const CUT_LABEL = "argosy-chaos-cut";
 const ENDPOINT_SLICE = builtIn("discovery.k8s.io/v1", "EndpointSlice");
 
 /** The network between two parts is cut. The part that opens the connection is named first. */
-export function networkFaults(
-  administrator: Administrator,
-  parts: Parts,
-  execution: Execution,
-  cut: Cut,
-): Fault[] {
+export function networkFaults(administrator: Administrator, parts: Parts, cut: Cut): Fault[] {
   const between = (name: string, from: Pods, to: () => Promise<readonly string[]>): Fault => ({
     kind: `network cut: ${name}`,
     begin: async () => {
@@ -42,14 +36,10 @@ export function networkFaults(
     between("sensor to event bus", parts.sensor, of(parts.eventBus)),
     between("event source to API server", parts.eventSource, apiServer),
     between("workflow controller to API server", parts.workflowController, apiServer),
-    ...(execution === "resident"
-      ? [
-          between("sensor to leader", parts.sensor, of(parts.leader)),
-          between("leader to API server", parts.leader, apiServer),
-          between("standby to API server", parts.standby, apiServer),
-          between("standby to leader", parts.standby, of(parts.leader)),
-        ]
-      : [between("sensor to API server", parts.sensor, apiServer)]),
+    between("sensor to leader", parts.sensor, of(parts.leader)),
+    between("leader to API server", parts.leader, apiServer),
+    between("standby to API server", parts.standby, apiServer),
+    between("standby to leader", parts.standby, of(parts.leader)),
   ];
 }
 

@@ -10,7 +10,6 @@ import {
   podProcesses,
   signal,
 } from "./processes";
-import type { Execution } from "./program";
 
 /** The faults that are possible if this machine is the cluster's only node and its control plane. */
 export const NODE_FAULTS = [
@@ -29,12 +28,12 @@ export const NODE_FAULTS = [
   "watches: expired by compaction",
 ] as const;
 
-/** Longer than a runner's lease holds (runtime/pod/podSettings.ts). */
+/** Longer than a runner's lease holds (runtime/programs/podSettings.ts). */
 const LONGER_THAN_A_LEASE_MS = 17_000;
 
 /** The possible faults. */
-export function nodeFaults(parts: Parts, execution: Execution, { apiServer, etcd }: ControlPlane): Fault[] {
-  const resident: Fault[] = [
+export function nodeFaults(parts: Parts, { apiServer, etcd }: ControlPlane): Fault[] {
+  return [
     {
       kind: "leader: frozen for longer than its lease",
       begin: async () => {
@@ -45,9 +44,6 @@ export function nodeFaults(parts: Parts, execution: Execution, { apiServer, etcd
     },
     { kind: "standby: frozen", begin: () => freeze(parts.standby) },
     { kind: "leader: its program killed", begin: () => killProgram(parts.leader, "node") },
-  ];
-  return [
-    ...(execution === "resident" ? resident : []),
     { kind: "event source: frozen", begin: () => freeze(parts.eventSource) },
     { kind: "sensor: frozen", begin: () => freeze(parts.sensor) },
     { kind: "event bus: frozen", begin: () => freeze(parts.eventBus) },
@@ -59,11 +55,7 @@ export function nodeFaults(parts: Parts, execution: Execution, { apiServer, etcd
     { kind: "etcd: frozen", begin: async () => frozen([controlPlaneProcess(etcd)]) },
     {
       kind: "watches: expired by compaction",
-      begin: () =>
-        expireWatches(
-          execution === "resident" ? together(parts.runners, parts.eventSource) : parts.eventSource,
-          { apiServer, etcd },
-        ),
+      begin: () => expireWatches(together(parts.runners, parts.eventSource), { apiServer, etcd }),
     },
   ];
 }

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { DEFAULT_INSTALLATION } from "../../../runtime/names";
+import { DEFAULT_INSTALLATION } from "../../../runtime/base/names";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import { leadingPod } from "../leader";
 import { NotYetError, persist } from "../persist";
 import type { Administrator } from "./administrator";

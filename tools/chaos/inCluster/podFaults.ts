@@ -18,27 +18,25 @@ export function podFaults(administrator: Administrator, parts: Parts, execution:
     "workflow controller": parts.workflowController,
     "both controllers": controllers,
   };
-  const own: Readonly<Record<string, Pods>> =
-    execution === "pod"
-      ? { "pods of runs": parts.runs }
-      : {
-          leader: parts.leader,
-          standby: parts.standby,
-          "both runners": parts.runners,
-          keeper: parts.keeper,
-          "event bus and both runners": together(parts.eventBus, parts.runners),
-        };
+  const own: Readonly<Record<string, Pods>> = {
+    leader: parts.leader,
+    standby: parts.standby,
+    "both runners": parts.runners,
+    keeper: parts.keeper,
+    "event bus and both runners": together(parts.eventBus, parts.runners),
+    ...(execution === "pod" && { "pods of runs": parts.runs }),
+  };
   const scaled: Readonly<Record<string, Pods>> = {
     "event source": parts.eventSource,
     sensor: parts.sensor,
     "event bus, storage lost": parts.eventBus,
     "both controllers": controllers,
-    ...(execution === "resident" && { "both runners": parts.runners }),
+    "both runners": parts.runners,
   };
   return [
     ...Object.entries({ ...shared, ...own }).map(([name, pods]) => killed(administrator, name, pods)),
     ...Object.entries(scaled).map(([name, pods]) => away(administrator, name, pods)),
-    ...(execution === "resident" ? [restarted(administrator, parts.runners)] : []),
+    restarted(administrator, parts.runners),
   ];
 }
 

@@ -1,5 +1,5 @@
-import { until } from "../../../cli/until";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { until } from "../../../cli/common/until";
+import type { Manifest } from "../../../runtime/base/objects";
 import { type Administrator, RESOURCES } from "./administrator";
 import { Ledger } from "./ledger";
 

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
-import { until } from "../../../cli/until";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import { until } from "../../../cli/common/until";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import { NotYetError } from "../persist";
 
 const GONE_MS = 10_000;

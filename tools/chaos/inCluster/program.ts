@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
 import type { OperatorDefinition } from "../../../definition/schema";
-import type { Resource } from "../../../runtime/kubernetes/resource";
+import type { Resource } from "../../../runtime/base/resource";
 import { engineOf, installProgram, installProgramAt, takeProgram } from "../../installProgram";
 import { HANDLER_FILES, VERSION_FILE } from "../handlerFiles";
 import { ChaosOptionError } from "./errors";
@@ -24,17 +24,11 @@ const SETTINGS = {
 
 /** The differences between the operators of the two forms. */
 const DEFINITIONS: Readonly<Record<Execution, Partial<OperatorDefinition>>> = {
-  // A busy machine that all parts share can start only a few processes in the time that a handler may take. A resync during a run
-  // would repair losses before anybody sees them, so there is none for a day.
-  resident: { concurrency: 8, resources: { requests: { cpu: "300m" } }, resyncSeconds: 86_400 },
+  // A busy machine that all parts share can start only a few processes in the time that a handler may take.
+  resident: { concurrency: 8, resources: { requests: { cpu: "300m" } } },
   // If too many pods start at the same time on a small node, none of them answers in time. Five of these fit on two cores, and
-  // the others wait. The resync, which repairs whatever no event reported, leaves room for them.
-  pod: {
-    execution: "pod",
-    resources: { requests: { cpu: "250m" } },
-    timeoutSeconds: 30,
-    resyncSeconds: 120,
-  },
+  // the others wait.
+  pod: { execution: "pod", resources: { requests: { cpu: "250m" } }, timeoutSeconds: 30 },
 };
 
 /** The name of the operator of a form. */
@@ -157,6 +151,8 @@ export class Program {
       children: ["v1/ConfigMap", "v1/Secret", "v1/Service"],
       finalize: true,
       timeoutSeconds: 10,
+      // A resync would repair losses before anybody sees them, so there is none for a day.
+      resyncSeconds: 86_400,
       env: { LEDGER: ledger },
       ...DEFINITIONS[execution],
     };

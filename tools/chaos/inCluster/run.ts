@@ -1,5 +1,5 @@
+import { DEFAULT_INSTALLATION } from "../../../runtime/base/names";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import { DEFAULT_INSTALLATION } from "../../../runtime/names";
 import { withoutKeys } from "../effects";
 import type { Fault, LeftOut } from "../fault";
 import { generatePlan } from "../generatePlan";
@@ -21,7 +21,6 @@ import { CONTROLLER_NAMESPACE, NAMESPACE } from "./parts";
 import { enforcesPolicies } from "./policyTrial";
 import { type Execution, installVersions, operatorOf, Program, resourceOf } from "./program";
 import { ChaosStack } from "./stack";
-import { SuspendedResync } from "./suspendedResync";
 
 /** The options of a chaos run in a cluster. */
 export interface ChaosOptions {
@@ -66,14 +65,14 @@ interface Pace {
 
 /** The pace of each form. */
 const PACE: Readonly<Record<Execution, Pace>> = {
-  // The longest pause of a retry is five minutes (runtime/work/backoff.ts). There is no resync: see program.ts.
+  // The longest pause of a retry is five minutes (runtime/base/turn.ts). There is no resync: see program.ts.
   resident: {
     changesPerRound: 80,
     changesPerSecond: 10,
     calmRounds: 1,
     patience: { calmMs: 60_000, troubledMs: 330_000 },
   },
-  // A resync occurs every two minutes, and starts a run for every object. The runs wait for room on the node.
+  // Each change needs a pod, and the runs wait for room on the node.
   pod: {
     changesPerRound: 10,
     changesPerSecond: 1,
@@ -202,7 +201,6 @@ async function playForm(form: Form): Promise<Outcome> {
     },
     changesPerSecond,
     patience,
-    ...(execution === "pod" && { resync: new SuspendedResync(administrator, { patienceMs, signal }) }),
     progress,
     signal,
   });

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import type { Operator } from "../../../../runtime/definition/definition";
-import type { HandlerProgram } from "../../../../runtime/definition/handlerProgram";
+import { ChildProcessTransport } from "../../../../cli/handler/childProcessTransport";
+import type { HandlerProgram } from "../../../../definition/handlerProgram";
 import { Engine } from "../../../../runtime/engine/engine";
-import { ChildProcessTransport } from "../../../../runtime/handler/childProcessTransport";
 import type { ClusterConnection } from "../../../../runtime/kubernetes/connection";
+import type { Operator } from "../../../../runtime/operator/definition";
 
 /** The settings that the benchmark writes for its Argosy process, as JSON. */
 export interface Settings {

@@ -1,9 +1,10 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 import { defineConfig, type HeadConfig } from "vitepress";
-import { addressOf, anchorOf } from "../links";
-import { HERO } from "./home";
+import { addressOf, anchorOf, pageOf } from "../links";
+import { HERO, sourceOf } from "./home";
 
 interface Page {
   readonly file: string;
@@ -16,10 +17,41 @@ interface Section {
   readonly pages: readonly Page[];
 }
 
+/** The sections with pages of tasks. On a narrow screen there is no room for a heading of each. */
+const TASKS = ["Begin", "Write", "Deploy", "Operate", "Move here"];
+
 const inSite = (file: string) => fileURLToPath(new URL(`../${file}`, import.meta.url));
 const navigation = JSON.parse(readFileSync(inSite("navigation.json"), "utf8")) as readonly Section[];
 const pages = navigation.flatMap((section) => section.pages);
-const addressOfPage = (file: string) => `/${file.replace(/\.md$/, "")}`;
+const repository = inSite("../..");
+const inRepository = (file: string) => path.join(repository, file);
+const examples = readdirSync(inRepository("examples"))
+  .map((folder) => `examples/${folder}/README.md`)
+  .filter((file) => existsSync(inRepository(file)));
+const files = [
+  "README.md",
+  "docs/README.md",
+  ...pages.map(({ file }) => `docs/${file}`),
+  "examples/README.md",
+  ...examples,
+];
+const titleOf = (file: string) => /^# (.*)$/m.exec(readFileSync(inRepository(file), "utf8"))?.[1] ?? file;
+/** The file that a page is made of. VitePress gives it by different names to the pages and to the search. */
+const fileOf = (env: { readonly path: string; readonly realPath?: string }) =>
+  path.relative(repository, env.realPath ?? env.path);
+const entryOf = (file: string, text = titleOf(file)) => ({ text, link: pageOf(file) ?? "/" });
+const menu = [
+  ...navigation.map(({ title, pages: own }) => ({
+    text: title,
+    items: own.map((page) => entryOf(`docs/${page.file}`, page.title)),
+  })),
+  {
+    text: "Examples",
+    items: [entryOf("examples/README.md", "All examples"), ...examples.map((file) => entryOf(file))],
+  },
+];
+const headings = menu.map(({ text, items }) => ({ text, link: items[0]?.link ?? "/" }));
+const isTask = ({ text }: { readonly text: string }) => TASKS.includes(text);
 const base = process.env.ARGOSY_SITE_BASE ?? "/";
 const icon: HeadConfig = ["link", { rel: "icon", type: "image/svg+xml", href: `${base}argosy.svg` }];
 
@@ -36,17 +68,19 @@ const packagesOfSite: Plugin = {
   },
 };
 
-/** The site is made of the Markdown in docs/, which GitHub shows as well. */
+/** The site is made of Markdown that GitHub shows as well: README.md, docs/ and the examples. */
 export default defineConfig({
   title: "Argosy",
   description:
     "Kubernetes operators from three small files: a CRD, a definition and a handler in any language.",
   base,
-  srcDir: "../docs",
+  srcDir: "../..",
+  srcExclude: ["!(docs|examples)/**/*", "!(README).md"],
   outDir: "dist",
   cacheDir: "node_modules/.cache/vitepress",
-  // GitHub shows README.md for a folder, and the site index.html.
-  rewrites: { "README.md": "index.md" },
+  rewrites: Object.fromEntries(
+    files.map((file) => [file, `${pageOf(file)}.md`.replace("/.md", "/index.md").slice(1)]),
+  ),
   head: [icon],
   // The UI that a reader opens on their own machine.
   ignoreDeadLinks: [/^https:\/\/localhost/],
@@ -62,31 +96,35 @@ export default defineConfig({
         markdown.renderer.rules[rule] = (...args) =>
           (render?.(...args) ?? "").replaceAll("{{", "&#123;&#123;");
       }
+      markdown.core.ruler.before("normalize", "source", (state) => {
+        state.src = sourceOf(state.src, fileOf(state.env) === "README.md");
+      });
       markdown.core.ruler.push("addresses", ({ tokens, env }) => {
         for (const link of tokens.flatMap(({ children }) => children ?? [])) {
           const href = link.type === "link_open" ? link.attrGet("href") : null;
-          if (href) link.attrSet("href", addressOf(env.relativePath, href));
+          if (href) link.attrSet("href", addressOf(fileOf(env), href));
         }
       });
     },
   },
+  buildEnd({ pages: built }) {
+    const missing = files.filter((file) => !built.includes(file));
+    if (missing.length > 0) throw new Error(`The site lacks ${missing.join(", ")}.`);
+  },
   transformPageData(page) {
     if (page.relativePath === "index.md") return { title: "", frontmatter: { ...page.frontmatter, ...HERO } };
-    const summary = pages.find(({ file }) => file === page.relativePath)?.summary;
+    const summary = pages.find(({ file }) => `docs/${file}` === page.filePath)?.summary;
     return { description: summary ?? "" };
   },
   themeConfig: {
     logo: "/argosy.svg",
     search: { provider: "local" },
     outline: [2, 3],
-    nav: navigation.map(({ title, pages: [first] }) => ({
-      text: title,
-      link: first ? addressOfPage(first.file) : "/",
-    })),
-    sidebar: navigation.map(({ title, pages: own }) => ({
-      text: title,
-      items: own.map(({ file, title: text }) => ({ text, link: addressOfPage(file) })),
-    })),
+    nav: [
+      { text: "Tasks", items: headings.filter(isTask) },
+      ...headings.filter((heading) => !isTask(heading)),
+    ],
+    sidebar: [...menu],
     // A picture of our own: for a name, the theme might ask an address elsewhere.
     socialLinks: [
       { icon: { svg: GITHUB }, ariaLabel: "GitHub", link: "https://github.com/argosy-dev/argosy" },
