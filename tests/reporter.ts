@@ -1,11 +1,26 @@
+import { availableParallelism } from "node:os";
 import path from "node:path";
 import Mocha from "mocha";
-import { formatDuration } from "../cli/terminal";
+import { formatDuration } from "../cli/common/terminal";
+import { isIntegration } from "../tools/testArguments";
 import type { TestCounts } from "../tools/testRun";
+import { filePool } from "./support/filePool";
 
-/** What mocha's types leave out. */
-type Runner = Mocha.Runner & { isParallelMode(): boolean; workerReporter(path: string): Runner };
+/** What mocha's types leave out. It has no public way to decide when a file begins. */
+type Runner = Mocha.Runner & {
+  isParallelMode(): boolean;
+  workerReporter(path: string): Runner;
+  _createFileRunner(...args: unknown[]): (file: string) => Promise<void>;
+  /** After a failure with --bail, or Ctrl-C, no longer "RUNNING". */
+  readonly _state: string;
+};
 type Options = Mocha.MochaOptions & { spec?: string[]; jobs?: number };
+
+/**
+ * How many integration files may run at the same time for each core. They also start processes. With more files, a renewal of a
+ * lease or an answer of the API server is late by seconds, and a test fails without a reason.
+ */
+const INTEGRATION_FILES_PER_CORE = 2.5;
 
 /** How often something is said, at least, while files run. A terminal's last line is renewed. */
 const PROGRESS_MS = process.stderr.isTTY ? 1_000 : 5_000;
@@ -58,8 +73,9 @@ interface FileResult {
 /** Reports each file when it has ended. Gives a look at the one whose events come in. */
 function reportFiles(runner: Runner, stats: Mocha.Stats, { spec = [], jobs = 1 }: Options): () => FileResult {
   runner.workerReporter(require.resolve("./support/workerReporter"));
+  const running = runInPool(runner, jobs);
   const { color, symbols } = Mocha.reporters.Base;
-  const waiting = new Set(spec);
+  let ended = 0;
   const startedAt = performance.now();
   let file = emptyFile();
   const take = (runnable: Mocha.Runnable) => {
@@ -74,12 +90,14 @@ function reportFiles(runner: Runner, stats: Mocha.Stats, { spec = [], jobs = 1 }
     file.skipped += 1;
   });
   runner.on("fail", (test) => {
+    // A hook that fails does not end.
+    if (test.file !== undefined) file.name ??= path.relative("", test.file);
     file.failed.push(test.fullTitle());
   });
   // A file's events come all at once, when it has ended.
   runner.on("suite end", ({ root }) => {
     if (!root || file.name === undefined) return;
-    waiting.delete(file.name);
+    ended += 1;
     const isFine = file.failed.length === 0;
     const mark = isFine ? color("checkmark", symbols.ok) : color("fail", symbols.err);
     const skipped = file.skipped > 0 ? `, ${file.skipped} skipped` : "";
@@ -96,11 +114,10 @@ function reportFiles(runner: Runner, stats: Mocha.Stats, { spec = [], jobs = 1 }
   };
   const timer = setInterval(() => {
     if (!process.stderr.isTTY && performance.now() - saidAt < PROGRESS_MS) return;
-    // Files are begun in this order.
-    const running = [...waiting].slice(0, jobs).map((name) => path.basename(name, ".test.ts"));
+    const names = [...running].map((name) => path.basename(name, ".test.ts"));
     const { passes, failures } = stats;
-    const done = `${spec.length - waiting.size} of ${spec.length} files, ${passes} passed, ${failures} failed`;
-    const line = `${done} (${formatDuration(performance.now() - startedAt)}). Running: ${running.join(", ")}`;
+    const done = `${ended} of ${spec.length} files, ${passes} passed, ${failures} failed`;
+    const line = `${done} (${formatDuration(performance.now() - startedAt)}). Running: ${names.join(", ")}`;
     saidAt = performance.now();
     if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${line.slice(0, process.stderr.columns - 1)}`);
     else process.stderr.write(`${line}\n`);
@@ -110,6 +127,23 @@ function reportFiles(runner: Runner, stats: Mocha.Stats, { spec = [], jobs = 1 }
     if (process.stderr.isTTY) process.stderr.write("\r\u001b[2K");
   });
   return () => file;
+}
+
+/** Runs the files in one pool. Returns the files that run at the time. */
+function runInPool(runner: Runner, jobs: number): ReadonlySet<string> {
+  const running = new Set<string>();
+  const limits = {
+    all: jobs,
+    limited: Math.ceil(INTEGRATION_FILES_PER_CORE * availableParallelism()),
+    isLimited: (file: string) => isIntegration(path.relative("", file)),
+  };
+  const createFileRunner = runner._createFileRunner;
+  runner._createFileRunner = (...args) => {
+    const run = createFileRunner.apply(runner, args);
+    // Mocha has ended its processes when the run is stopped, and would start new ones for the files that wait.
+    return filePool(limits, async (file) => (runner._state === "RUNNING" ? run(file) : undefined), running);
+  };
+  return running;
 }
 
 function emptyFile(): FileResult {

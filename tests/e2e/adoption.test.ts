@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { namespace } from "../integration/support/manifests";
 import {
   buildForeignArgo,
@@ -8,13 +8,13 @@ import {
   FOREIGN_JETSTREAM,
   FOREIGN_NAMESPACE,
 } from "./support/foreignArgo";
-import { assertChild, createReady, FORMS, isCollected, readyIs } from "./support/forms";
+import { assertChild, createReady, FORMS, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import type { Installation } from "./support/installation";
 import { LONG_MS, waitFor } from "./support/progress";
 import { NAMESPACE } from "./support/session";
 
-/** As docs/configuration.md has it, for an Argo whose Workflow controller has no instance id. */
+/** As docs/tasks/use-an-existing-argo.md has it, for an Argo whose Workflow controller has no instance id. */
 const ADOPTED = {
   argoEvents: "adopt",
   jetStreamVersion: FOREIGN_JETSTREAM,
@@ -93,8 +93,6 @@ describe("Argo of somebody else's that is in the cluster already", function () {
 
   it("is as it was when the stack is destroyed, with all that is somebody else's", async () => {
     const { api } = session();
-    // Nobody but the collector deletes the children of the form "pod".
-    await isCollected(FORMS.pod);
     await installation.destroy();
     await api.assertGone(namespace(NAMESPACE));
     for (const form of Object.values(FORMS)) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import type { Reference } from "../../tools/objects";
 import { session } from "./support/hooks";
 import type { Installation } from "./support/installation";

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse, stringify } from "yaml";
 import { TAKEN_BACK } from "../../components/manifests/metadata";
-import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
 import { assertChild, FORMS, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
@@ -20,24 +20,26 @@ const CRD = {
   metadata: { name: "memcacheds.cache.example.com" },
 };
 const READY = { status: "True", reason: "Reconciled" } as const;
-const PLAIN = "pulumi up --yes --non-interactive";
-/** As docs/operations.md has it. */
-const UPSERT = `PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true ${PLAIN}`;
+const UP = "pulumi up --yes --non-interactive";
+/** What is kept would be in the way of every other test. */
+const DELETE = `pulumi config set data delete && ${UP} < /dev/null`;
 const NOT_REFUSED = "@@ not refused @@";
 
-/** As docs/operations.md says of a CRD that another operator has left. */
+/** As docs/tasks/take-over.md says of a CRD that another operator has left. */
 describe("a CRD that kubectl has applied, with an object", function () {
   this.timeout(LONG_MS);
   let installation: Installation;
+  let bringReport: () => void;
+  let isDestroyed = false;
   let shell: Shell;
   let theirs: { crd: KubernetesObject; object: KubernetesObject };
 
   before(async function () {
     needKubectl(this);
     const { api } = session();
-    installation = await session().anotherInstallation("existing-crd");
+    installation = await session().anotherInstallation("existing-crd", { settings: { data: "keep" } });
     const { project, stack } = installation;
-    project.takeAway("report");
+    bringReport = project.takeAway("report");
     const file = path.join(project.folder, "theirs.yaml");
     writeFileSync(file, stringify(theirsOf(readFileSync(path.join(project.folder, CRD_FILE), "utf8"))));
     await kubectl("apply", "--filename", file);
@@ -47,52 +49,28 @@ describe("a CRD that kubectl has applied, with an object", function () {
   });
 
   after(async () => {
+    if (!isDestroyed) await shell?.run(DELETE).catch(() => {});
     shell?.end();
     // It is the stack's in the end, unless something went wrong.
     await session().destroyAll();
     await session().api.delete(CRD);
   });
 
-  for (const [how, command] of [
-    ["pulumi up", PLAIN],
-    ["pulumi up where objects that are there may be taken", UPSERT],
-  ] as const) {
-    it(`is neither taken nor changed by ${how}, and no runner works on its object`, async () => {
-      const printed = await refused(command);
-      assert.match(printed, /memcacheds\.cache\.example\.com.*already\s+exists/s);
-      assert.match(printed, /a\s+kind\s+has\s+one\s+operator\s+in\s+a\s+cluster/);
-      await assertTheirs();
-      await session().api.assertGone(resident.child("heir"));
-    });
-  }
-
-  it("is not changed with the annotation alone", async () => {
-    rewriteCrd(installation, TAKEN_BACK);
-    // Without a preview, as in a pipeline: a preview would find the CRD too.
-    await installation.up().then(
-      () => assert.fail("it was not refused"),
-      (error: unknown) => assert.match(String(error), /memcacheds\.cache\.example\.com.*already exists/s),
-    );
-    await assertTheirs();
-  });
-
-  it("has its object's children applied meanwhile, and the object says why there is no status", async () => {
-    const { api, team } = session();
-    await waitFor("the child", () => assertChild(resident, "heir", 2));
-    await waitFor("an Event StatusRefused", async () => {
-      const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, team);
-      const told = events.find(
-        (each) =>
-          (each["regarding"] as { uid?: string }).uid === theirs.object.metadata.uid &&
-          each["reason"] === "StatusRefused",
-      );
-      assert.match(String(told?.["note"]), /has no status subresource/);
-    });
-    assert.equal((await api.get(resident.object("heir", 0)))["status"], undefined);
+  it("is neither taken nor changed by pulumi up, and no runner works on its object", async () => {
+    const printed = await shell.run(`if ${UP} < /dev/null; then echo '${NOT_REFUSED}'; fi`);
+    assert.ok(!printed.includes(NOT_REFUSED), printed);
+    assert.match(printed, /memcacheds\.cache\.example\.com.*already\s+exists/s);
+    assert.match(printed, /a\s+kind\s+has\s+one\s+operator\s+in\s+a\s+cluster/);
+    const { metadata, spec } = await session().api.get(CRD);
+    assert.equal(metadata.uid, theirs.crd.metadata.uid);
+    assert.deepEqual(spec, theirs.crd["spec"]);
+    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
+    await session().api.assertGone(resident.child("heir"));
   });
 
   it("is taken over with the annotation, and its object is served", async () => {
-    await shell.run(`${UPSERT} < /dev/null`);
+    rewriteCrd(installation, TAKEN_BACK);
+    await installation.up();
     const crd = await session().api.get(CRD);
     assert.equal(crd.metadata.uid, theirs.crd.metadata.uid);
     await readyIs(resident, "heir", READY);
@@ -117,8 +95,12 @@ describe("a CRD that kubectl has applied, with an object", function () {
 
   it("stays if the component has another name, and its former name as an alias", async () => {
     const { project, stack } = installation;
-    project.edit("index.js", 'Operators("argosy", {', 'Operators("renamed", {');
-    project.edit("index.js", ": platform\n  });", ': platform\n  }, { aliases: [{ name: "argosy" }] });');
+    const args = '{ handlers: "./handlers" }';
+    project.edit(
+      "index.js",
+      `("argosy", ${args})`,
+      `("renamed", ${args}, { aliases: [{ name: "argosy" }] })`,
+    );
     const { summary } = await stack.up();
     assert.deepEqual(
       [summary.resourceChanges?.create, summary.resourceChanges?.delete],
@@ -128,25 +110,40 @@ describe("a CRD that kubectl has applied, with an object", function () {
     assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
   });
 
-  it("is deleted by pulumi destroy, with its object", async () => {
+  it("stays with its object while the operator's folder is away, and is served again when it is back", async () => {
+    const { project, stack } = installation;
+    bringReport();
+    const bringBack = project.takeAway("memcached");
+    const { stdout } = await stack.up();
+    assert.match(stdout, /memcacheds\.cache\.example\.com.*\b1\s+Memcached\b.*stays/s);
+    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
+    bringBack();
+    await stack.up();
+    await isServed(3);
+  });
+
+  it("stays with its object after pulumi destroy, and is served again after the next pulumi up", async () => {
+    const { stack } = installation;
+    await stack.destroy();
+    assert.equal((await session().api.get(CRD)).metadata.uid, theirs.crd.metadata.uid);
+    await stack.up();
+    await isServed(4);
+  });
+
+  async function isServed(size: number): Promise<void> {
+    const { spec } = resident.object("heir", size);
+    await session().api.patch(resident.object("heir", 0), { spec: spec as JsonObject });
+    await waitFor("the child to follow", () => assertChild(resident, "heir", size));
+    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
+  }
+
+  it("is deleted by pulumi destroy, with its object, once the stack says so", async () => {
+    await shell.run(DELETE);
     await installation.destroy();
+    isDestroyed = true;
     await session().api.assertGone(CRD);
     await waitFor("the child to go", () => session().api.assertGone(resident.child("heir")));
   });
-
-  /** Asserts that a command fails. Gives what it prints. */
-  async function refused(command: string): Promise<string> {
-    const printed = await shell.run(`if ${command} < /dev/null; then echo '${NOT_REFUSED}'; fi`);
-    assert.ok(!printed.includes(NOT_REFUSED), printed);
-    return printed;
-  }
-
-  async function assertTheirs(): Promise<void> {
-    const { metadata, spec } = await session().api.get(CRD);
-    assert.equal(metadata.uid, theirs.crd.metadata.uid);
-    assert.deepEqual(spec, theirs.crd["spec"]);
-    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
-  }
 });
 
 async function uidOfHeir(): Promise<string> {

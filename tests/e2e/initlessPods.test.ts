@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { resyncNameOf } from "../../components/manifests/names";
 import { CONTAINER_SECURITY } from "../../components/manifests/pods";
 import { lookInCluster } from "../../preflight/lookInCluster";
 import { assertChild, CRASHES, createReady, FORMS, readyIs } from "./support/forms";
@@ -58,10 +57,6 @@ describe("pods of runs without an init container of Argo's", function () {
     const { message } = await readyIs(FORM, "initless-crash", { status: "False" });
     assert.match(message, /ended with exit code 3/);
     await session().api.delete(FORM.object("initless-crash", CRASHES));
-  });
-
-  it("let the resync look at every object", async () => {
-    await succeeds(await submit(resyncNameOf(FORM.operator), {}));
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { RUNNER_PORTS } from "../../runtime/pod/layout";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { RUNNER_PORTS } from "../../runtime/programs/layout";
 import { session } from "./support/hooks";
 import { enforcesPolicies, reaches } from "./support/reach";
 import { NAMESPACE } from "./support/session";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/base/objects";
 import { argosy } from "./support/argosy";
 import {
   assertChild,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { workflowTemplateOf } from "../../runtime/argo/workflows";
+import { workflowTemplateOf } from "../../runtime/report/workflows";
 import { assertChild, createReady, FORMS, readyIs, runIn } from "./support/forms";
 import { session } from "./support/hooks";
 import { needKubectl } from "./support/kubectl";

@@ -14,7 +14,10 @@ git add --all
 git commit --quiet --message "As it was cloned"
 `;
 
-describe("every command of docs/operations.md", () => {
+/** In the order of an operator's life. */
+const PAGES = ["operations.md", "tasks/roll-back.md", "tasks/uninstall.md"];
+
+describe("every command of the pages about operations", () => {
   let shell: Shell | undefined;
 
   before(async function () {
@@ -32,7 +35,11 @@ describe("every command of docs/operations.md", () => {
     await session().deleteNamespace(USERS_NAMESPACE);
   });
 
-  for (const { place, role, code } of codeBlocksOf("docs/operations.md")) {
+  const COMMANDS = PAGES.flatMap((page) => codeBlocksOf(`docs/${page}`)).filter(
+    ({ language }) => language === "sh",
+  );
+
+  for (const { place, role, code } of COMMANDS) {
     it(`${place} ends well`, async function () {
       if (role !== "" && !commandOnPath(role)) {
         process.stderr.write(`      skipped: no program ${role} is on PATH\n`);

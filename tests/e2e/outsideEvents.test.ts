@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { freezeApiServer } from "./support/apiServer";
 import { session } from "./support/hooks";
 import { kubectl, needKubectl } from "./support/kubectl";

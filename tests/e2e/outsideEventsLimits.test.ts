@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RUNNER_PORTS } from "../../runtime/pod/layout";
+import { RUNNER_PORTS } from "../../runtime/programs/layout";
 import { session } from "./support/hooks";
 import { kubectl, needKubectl } from "./support/kubectl";
 import { LONG_MS, waitFor } from "./support/progress";

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import { hasBegun, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/workflows";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import { hasBegun, specOf, statusOf, WORKFLOWS } from "../../runtime/report/workflows";
 import { assertChild, FORMS } from "./support/forms";
 import { session } from "./support/hooks";
 import { LONG_MS, tell, waitFor } from "./support/progress";
 import { NAMESPACE } from "./support/session";
-import { runOf, submit } from "./support/workflows";
 
 const FORM = FORMS.pod;
 /** Pods at once: two cores have room for them. */
@@ -68,7 +67,6 @@ describe("heavy work at a peak", function () {
     const narrower = limited.replace(String(AT_ONCE), String(AT_ONCE - 2));
     const runs = watchRuns();
     let absences = 0;
-    let resync = "";
     const waited = new Set<string>();
     try {
       await handledAtOnce("change", UNDER_CHANGE, async () => {
@@ -84,8 +82,6 @@ describe("heavy work at a peak", function () {
         const still = runs.in("waiting");
         for (const uid of still) waited.add(uid);
         tell(`${still.length} runs wait after the roll-out`);
-        // It would delete runs that name what the roll-out has removed, and make them again.
-        resync = await submit(`${FORM.operator}-resync`, {});
       });
       // A child is there a moment before its run has ended.
       const succeeded = () =>
@@ -94,11 +90,6 @@ describe("heavy work at a peak", function () {
           [],
         );
       await waitFor(`${waited.size} runs that waited to succeed`, succeeded, LONG_MS);
-      const isOver = async () => {
-        const run = await session().api.find(runOf(resync));
-        assert.ok(!run || statusOf(run).phase === "Succeeded");
-      };
-      await waitFor("the resync to succeed, or to be deleted since", isOver, LONG_MS);
     } finally {
       runs.stop();
       project.edit(definition, narrower, limited);

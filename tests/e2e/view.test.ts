@@ -9,7 +9,6 @@ const PORT = 2746;
 /** What the UI lists, and one thing that must be there. */
 const LISTS = [
   [`workflow-templates/${NAMESPACE}`, "memcached"],
-  [`cron-workflows/${NAMESPACE}`, "report-resync"],
   [`event-sources/${NAMESPACE}`, "argosy"],
   [`sensors/${NAMESPACE}`, "argosy"],
 ] as const;

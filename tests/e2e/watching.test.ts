@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { deployment } from "../integration/support/manifests";
 import { argosy } from "./support/argosy";
 import { session } from "./support/hooks";
@@ -88,7 +88,7 @@ describe('an operator of the form "pod" that watches objects of others', functio
   });
 });
 
-/** A resync sees what becomes of others' objects: each minute, by a pod of its own, and a run has another one. */
+/** A run needs a pod. */
 function seen<Result>(what: string, assertion: () => Promise<Result>): Promise<Result> {
   return waitFor(what, assertion, 600_000);
 }

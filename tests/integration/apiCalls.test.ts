@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
-import { RunRecorder } from "../../runtime/argo/runRecorder";
 import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { RunRecorder } from "../../runtime/report/runRecorder";
 import { always, eventually } from "../support/eventually";
 import { ApiProxy, type ProxiedRequest } from "./support/apiProxy";
 import { allowRunner, announceArgo, INSTANCE_ID, KEPT } from "./support/argo";

@@ -1,22 +1,23 @@
 import assert from "node:assert/strict";
-import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
-import { discover } from "../../runtime/kubernetes/discovery";
-import { ApiError, isNamespaceMissing, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
-import { BUILT_IN_KINDS, hasDnsNames } from "../../runtime/kubernetes/kinds";
-import { named } from "../../runtime/kubernetes/list";
+import { BUILT_IN_KINDS, hasDnsNames } from "../../runtime/base/kinds";
+import { LineSplitter } from "../../runtime/base/lines";
 import {
   isNewer,
   type JsonObject,
   type KubernetesObject,
   type Manifest,
   type ObjectMeta,
-} from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { LineSplitter } from "../../runtime/text/lines";
+} from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
+import { discover } from "../../runtime/kubernetes/discovery";
+import { ApiError, isNamespaceMissing, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
+import { named } from "../../runtime/kubernetes/list";
 import { eventually } from "../support/eventually";
 import { errorOf } from "../unit/support/failures";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster } from "./support/cluster";
+import { customResourceDefinition } from "./support/manifests";
 
 const FINALIZER = "argosy.dev/facts";
 const THEIRS = "example.com/theirs";
@@ -24,29 +25,9 @@ const FINALIZER_MANAGER = "argosy/facts/finalizer";
 const NO_OBJECT = "1";
 const CLUSTER_ROLE = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
 
-const CRD: Manifest = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "facts.apiserver.example.com" },
-  spec: {
-    group: "apiserver.example.com",
-    scope: "Namespaced",
-    names: { kind: "Fact", plural: "facts", singular: "fact" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: { data: { type: "object", additionalProperties: { type: "string" } } },
-          },
-        },
-      },
-    ],
-  },
-};
+const CRD = customResourceDefinition("apiserver.example.com", "Fact", {
+  data: { type: "object", additionalProperties: { type: "string" } },
+});
 
 /** What the engine relies on, of which the documentation of Kubernetes says little. */
 describe("the API server", function () {

@@ -65,7 +65,7 @@ describe("while things go wrong", function () {
         env: { LEDGER_FILE: "effects.jsonl" },
         handlerFiles: HANDLER_FILES,
       },
-      { leaseSeconds: LEASE_SECONDS, hintedWithinMs: 2_000 },
+      { leaseSeconds: LEASE_SECONDS },
     );
     await cluster.api.apply(operator.kind);
     pods = [await ChaosPod.start(operator), await ChaosPod.start(operator)];

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { DebugAdapterClient } from "../support/debugAdapter";
 import { debugpyFolder } from "../support/debugpy";
 import { eventually } from "../support/eventually";
 import { InspectorClient } from "../support/inspector";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { CommandProcess, processesNaming } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
@@ -52,13 +52,10 @@ describe("argosy dev --debug", function () {
     api = new Api(await connectionFromKubeconfig(kubeconfig, undefined));
   });
   beforeEach(async () => {
-    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-debug-test-")));
+    folder = temporaryFolder();
     namespace = await api.newNamespace("debugged");
   });
-  afterEach(() => {
-    dev?.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => dev?.kill());
 
   async function write(kind: string, handler: string, content: string, env = {}): Promise<string> {
     const own = path.join(folder, "handlers", kind.toLowerCase());

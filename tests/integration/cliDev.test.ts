@@ -110,6 +110,13 @@ describe("npm run dev", function () {
     await dev.printed(/website: removed/);
   });
 
+  it("prints that an object is deleted", async () => {
+    const kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
+    const kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
+    await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, "delete", "memcached", "other"]);
+    await dev.printed(/memcached {2}default\/other {2}deleted/);
+  });
+
   it("ends on Ctrl-C, and leaves nothing", async () => {
     dev.interrupt();
     assert.equal(await dev.ended(), 130, dev.stderr);

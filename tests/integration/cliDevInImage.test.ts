@@ -1,20 +1,10 @@
 import assert from "node:assert/strict";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { CommandProcess, processesNaming } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
@@ -73,7 +63,7 @@ describe("argosy dev: a handler in its image", function () {
     api = new Api(await connectionFromKubeconfig(kubeconfig));
   });
   beforeEach(async () => {
-    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-image-test-")));
+    folder = temporaryFolder();
     namespace = await api.newNamespace("contained");
     await api.apply(inNamespace(deployment("seen", { replicas: 3 }), namespace));
     mkdirSync(path.join(folder, "bin"));
@@ -82,10 +72,7 @@ describe("argosy dev: a handler in its image", function () {
     writeFileSync(path.join(folder, "Pulumi.yaml"), "name: contained\nruntime: nodejs\n");
     mkdirSync(path.join(folder, "tmp"));
   });
-  afterEach(() => {
-    dev?.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => dev?.kill());
 
   function write(kind: string, file: string, content: string, definition: object): void {
     const own = path.join(folder, "handlers", kind.toLowerCase());

@@ -1,23 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { cacheDirectory } from "../../cli/controlPlane/cache";
-import { loadOperator } from "../../definition/loadOperator";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { isAlive } from "../unit/support/handlers";
 import { CommandProcess } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
-import {
-  configMap,
-  customResourceDefinition,
-  deployedDefinition,
-  inNamespace,
-  OPEN_SCHEMA,
-} from "./support/manifests";
+import { configMap, customResourceDefinition, inNamespace, OPEN_SCHEMA } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { conditionOf, statusOf } from "./support/useOperator";
 
@@ -52,15 +45,12 @@ describe("argosy dev: kinds that the cluster does not serve", function () {
     kubeconfig = await askForCluster();
     api = new Api(await connectionFromKubeconfig(kubeconfig));
     namespace = await api.newNamespace("kinds");
-    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-kinds-test-")));
+    folder = temporaryFolder();
     const handler = "main.py";
     write("parts", { crd: "crd.yaml", handler, children: ["v1/ConfigMap", `${GROUP}/v1/Bolt`] }, HANDLER);
     writeFileSync(path.join(folder, "parts", "crd.yaml"), JSON.stringify(definitionOf("Part")));
     const watch = { apiVersion: `${GROUP}/v1`, kind: "Nut" };
     write("looker", { watch, handler, children: ["v1/ConfigMap"] }, WATCHING);
-    write("podded", { crd: "crd.yaml", handler, children: ["v1/ConfigMap"] }, HANDLER);
-    writeFileSync(path.join(folder, "podded", "crd.yaml"), JSON.stringify(definitionOf("Podded")));
-    await api.apply(deployed(path.join(folder, "podded")));
     const where = ["--kubeconfig", kubeconfig, "--handlers", folder];
     const env = { ARGOSY_CACHE: cacheDirectory() };
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", ...where], folder, env);
@@ -69,8 +59,7 @@ describe("argosy dev: kinds that the cluster does not serve", function () {
   after(async () => {
     dev?.kill();
     for (const pid of left) if (isAlive(pid)) process.kill(pid, "SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
-    for (const kind of ["Bolt", "Nut", "Podded"]) await api.delete(definitionOf(kind));
+    for (const kind of ["Bolt", "Nut"]) await api.delete(definitionOf(kind));
     api.close();
   });
 
@@ -79,10 +68,6 @@ describe("argosy dev: kinds that the cluster does not serve", function () {
     writeFileSync(path.join(folder, name, "operator.yaml"), JSON.stringify(definition));
     writeFileSync(path.join(folder, name, "main.py"), handler);
   }
-
-  /** The definition of an operator in this folder as a program would have deployed it to run in pods. */
-  const deployed = (of: string): Manifest =>
-    deployedDefinition({ ...loadOperator(of), execution: "pod" }, namespace);
 
   const object = (kind: string, name: string, spec: JsonObject = {}): Manifest => ({
     apiVersion: `${GROUP}/v1`,
@@ -117,13 +102,6 @@ describe("argosy dev: kinds that the cluster does not serve", function () {
       /looker\/operator\.yaml: watch names the kind Nut \(kinds\.example\.com\/v1\), which the cluster does not serve\./,
     );
     assert.doesNotMatch(dev.stdout, /looker: running/);
-  });
-
-  it("runs no operator beside its pods, which do not wait, until they are gone", async () => {
-    await dev.printed(/^podded is deployed to this cluster in the namespace .*, with "execution": "pod"\./m);
-    assert.doesNotMatch(dev.stdout, /podded: running/);
-    await api.delete(deployed(path.join(folder, "podded")));
-    await dev.printed(/^podded: running, for Podded of kinds\.example\.com$/m);
   });
 
   it("takes the kinds up when they are served", async () => {

@@ -1,22 +1,12 @@
 import assert from "node:assert/strict";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
 import { InspectorClient } from "../support/inspector";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { CommandProcess, processesNaming } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
@@ -26,10 +16,10 @@ import { conditionOf, statusOf } from "./support/useOperator";
 
 const GROUP = "rules.example.com";
 
-/** The handler that docs/handlers.md shows. It asks for the Deployment "shop". */
+/** The handler that docs/tasks/call-an-api.md shows. It asks for the Deployment "shop". */
 const [, DOCUMENTED = ""] =
-  /## Ask the API server\n[\s\S]*?```python\n([\s\S]*?)```/.exec(
-    readFileSync(path.join(__dirname, "..", "..", "docs", "handlers.md"), "utf8"),
+  /## Kubernetes' API\n[\s\S]*?```python\n([\s\S]*?)```/.exec(
+    readFileSync(path.join(__dirname, "..", "..", "docs", "tasks", "call-an-api.md"), "utf8"),
   ) ?? [];
 
 /** Asks the API server by nothing but Python's own library, and then by kubectl, which looks where every client looks. */
@@ -99,15 +89,12 @@ describe("argosy dev: a handler with rules", function () {
     api = new Api(await connectionFromKubeconfig(kubeconfig));
   });
   beforeEach(async () => {
-    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-rules-test-")));
+    folder = temporaryFolder();
     namespace = await api.newNamespace("rules");
     await api.apply(inNamespace(deployment("seen", { replicas: 3 }), namespace));
     await api.apply(inNamespace(deployment("shop", { replicas: 2 }), namespace));
   });
-  afterEach(() => {
-    dev?.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => dev?.kill());
 
   function write(kind: string, handler: string, content: string, fields = {}): void {
     const own = path.join(folder, "handlers", kind.toLowerCase());

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { gzipSync } from "node:zlib";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import type { ObjectPreview } from "../../cli/diff/preview";
-import { connectionAs } from "../../cli/serviceAccountToken";
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { requestToken } from "../../runtime/kubernetes/tokenRequest";
+import { connectionAs } from "../../cli/local/serviceAccountToken";
+import type { Manifest } from "../../runtime/base/objects";
+import { requestToken } from "../../runtime/programs/handlerToken";
+import { resourceOf } from "../../runtime/programs/workflows/runTarget";
 import { eventually } from "../support/eventually";
 import { Api } from "./support/api";
 import { configMap, deployment, inNamespace, job, namespace } from "./support/manifests";
@@ -15,6 +17,33 @@ import { useDiff } from "./support/useDiff";
 import { answering } from "./support/useOperator";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+const PASSWORD = "pa%20ss/wörd+correct-horse";
+type Tools = { readonly createHash: typeof createHash; readonly gzipSync: typeof gzipSync };
+/** What a handler may make of a value. Its source is a part of one. */
+function madeOf(value: string, { createHash: hash, gzipSync: zip }: Tools): Record<string, string> {
+  return {
+    copy: value,
+    hash: hash("sha256").update(value).digest("hex"),
+    half: value.slice(0, 12),
+    zip: zip(value.repeat(3)).toString("base64"),
+    url: `db://u:${encodeURIComponent(value)}@h`,
+    basic: base64(`user:${value}`),
+    backwards: [...value].reverse().join(""),
+  };
+}
+const MAKER = `
+const { createHash } = require("node:crypto");
+const { gzipSync } = require("node:zlib");
+const base64 = (text) => Buffer.from(text).toString("base64");
+const madeOf = ${madeOf.toString()};
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, used } = JSON.parse(line);
+  const data = madeOf(Buffer.from(used.credentials.data.password, "base64").toString(), { createHash, gzipSync });
+  const made = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "made" }, data: { ...data, plain: "v2" } };
+  console.log(JSON.stringify({ id, children: [made] }));
+});
+`;
 
 describe("argosy diff and argosy try", function () {
   this.timeout(60_000);
@@ -35,8 +64,8 @@ describe("argosy diff and argosy try", function () {
     assert.equal(stdout, "1 object: 0 would change, 1 would not\n");
   });
 
-  it("take an account that may do nothing but dry runs, as docs/deploy.md makes it", async () => {
-    const page = readFileSync(path.resolve(__dirname, "../../docs/deploy.md"), "utf8");
+  it("take an account that may do nothing but dry runs, as docs/tasks/pull-requests.md makes it", async () => {
+    const page = readFileSync(path.resolve(__dirname, "../../docs/tasks/pull-requests.md"), "utf8");
     const [, block = ""] =
       /^```yaml\n(apiVersion: v1\n[^`]*argosy-dry-runs-only[^`]*)^```$/m.exec(page) ?? [];
     const manifests = parseAllDocuments(block).map((document) => document.toJS() as Manifest);
@@ -64,6 +93,25 @@ describe("argosy diff and argosy try", function () {
       theirs.close();
       for (const manifest of manifests.reverse()) await cluster.api.delete(manifest);
     }
+  });
+
+  it("tell two children of one kind and name apart that are of different API groups", async () => {
+    const twins = (replicas: number) => [
+      deployment("twin", { replicas }),
+      {
+        apiVersion: "deployment.example.com/v1",
+        kind: "Deployment",
+        metadata: { name: "twin" },
+        spec: { of: replicas },
+      },
+    ];
+    await bench.applied("twins", answering(...twins(1)));
+    answers("twins", answering(...twins(2)));
+    const [preview] = await previewed(3, "diff", `${kind().toLowerCase()}/twins`);
+    assert.deepEqual(preview?.children.map(({ object, fields }) => [object.apiVersion, fields]).sort(), [
+      ["apps/v1", [{ path: ".spec.replicas", live: 1, wanted: 2 }]],
+      ["deployment.example.com/v1", [{ path: ".spec.of", live: 1, wanted: 2 }]],
+    ]);
   });
 
   it("name what would be created, changed and deleted, field by field", async () => {
@@ -134,6 +182,34 @@ describe("argosy diff and argosy try", function () {
         live: "example.com/work:1",
         wanted: "example.com/work:2",
       },
+    ]);
+  });
+
+  it("try what needs two writes: a default that is in the way, and a field whose twin would bring it back", async () => {
+    const child = (name: string, spec: object, pods: object = {}): Manifest => {
+      const whole = deployment(name, { replicas: 0 });
+      const { template, ...rest } = whole["spec"] as { template: { spec: object } };
+      return {
+        ...whole,
+        spec: { ...rest, ...spec, template: { ...template, spec: { ...template.spec, ...pods } } },
+      };
+    };
+    const [account, grace] = [{ serviceAccountName: "admin" }, { terminationGracePeriodSeconds: 5 }];
+    await bench.applied("twice", answering(child("twin", {}, account), child("way", {})));
+    const strategy = { type: "Recreate" };
+    answers("twice", answering(child("twin", {}, grace), child("way", { strategy })));
+    const [preview] = await previewed(3, "diff");
+    assert.equal(preview?.failure, undefined);
+    const fields = preview?.children.flatMap(({ object, fields: each }) =>
+      each.map(({ path: field, live, wanted }) => `${object.name}${field}: ${live} ${wanted}`),
+    );
+    assert.deepEqual(fields?.sort(), [
+      "twin.spec.template.spec.serviceAccount: admin undefined",
+      "twin.spec.template.spec.serviceAccountName: admin undefined",
+      "twin.spec.template.spec.terminationGracePeriodSeconds: 30 5",
+      "way.spec.strategy.rollingUpdate.maxSurge: 25% undefined",
+      "way.spec.strategy.rollingUpdate.maxUnavailable: 25% undefined",
+      "way.spec.strategy.type: RollingUpdate Recreate",
     ]);
   });
 
@@ -273,6 +349,68 @@ describe("argosy diff and argosy try", function () {
       }
       const { stdout } = await argosy(3, "diff", "--details");
       assert.match(stdout, /\.data\.password: "\*\*\*" → "\*\*\*"/);
+    });
+
+    it("show of a field that is made of one only that it would change, whatever has been made", async () => {
+      await bench.api.apply(secret("mine", { password: PASSWORD }));
+      const live = madeOf(PASSWORD, { createHash, gzipSync });
+      const plan = {
+        ...answering(configMap("made", { ...live, plain: "v1", old: `was ${PASSWORD}` })),
+        secret: "mine",
+      };
+      await bench.applied("made", plan as ObjectPlan);
+      writeFileSync(path.join(folder(), "main.js"), MAKER);
+      const { stdout } = await argosy(3, "diff", "--details");
+      const [, ...fields] = stdout.trim().split("\n").slice(1, -1);
+      const hidden = Object.keys(live).map((key) => `.data.${key}: "***" → "***"`);
+      const shown = ['.data.plain: "v1" → "v2"', '.data.old: gone, was "was ***"'];
+      assert.deepEqual(fields.map((line) => line.trim()).sort(), [...hidden, ...shown].sort());
+      const { stdout: open } = await argosy(3, "diff", "--with-secrets", "--json");
+      const [preview] = [JSON.parse(open) as ObjectPreview];
+      assert.deepEqual(preview?.children[0]?.fields.map(({ path: field }) => field).sort(), [
+        ".data.old",
+        ".data.plain",
+      ]);
+      for (const text of [stdout, open])
+        for (const value of Object.values(live)) assert.ok(!text.includes(value), value);
+    });
+
+    it("show no value of secretEnv, here or in the cluster, and nothing of a field if one cannot be read", async () => {
+      const { runnerNamespace } = bench.operator;
+      const token = { ...secret("diff-token", { token: "token-in-the-cluster" }) };
+      const inHome = { ...token, metadata: { name: "diff-token", namespace: runnerNamespace } };
+      await bench.api.apply(inHome);
+      await bench.applied(
+        "env",
+        answering(configMap("env", { auth: base64("me:token-in-the-cluster"), a: "1" })),
+      );
+      const file = path.join(folder(), "operator.yaml");
+      const secretEnv = { ARGOSY_TEST_TOKEN: { secret: "diff-token", key: "token" } };
+      writeFileSync(file, stringify({ ...parse(readFileSync(file, "utf8")), secretEnv }));
+      answers("env", answering(configMap("env", { auth: "x:token%20of%20mine", a: "2" })));
+      process.env["ARGOSY_TEST_TOKEN"] = "token of mine";
+      try {
+        const { stdout } = await argosy(3, "diff", "previewed", "--details");
+        assert.match(stdout, /\.data\.a: "1" → "2"\n +\.data\.auth: "[^ "]*\*\*\*" → "x:\*\*\*"\n/);
+        await bench.api.delete(inHome);
+        const { stdout: unread, stderr } = await argosy(3, "diff", "previewed", "--details");
+        assert.match(stderr, /env: This account cannot read a Secret .*, so of a field only/);
+        assert.match(unread, /\.data\.a: "\*\*\*" → "\*\*\*"\n +\.data\.auth: "\*\*\*" → "\*\*\*"\n/);
+      } finally {
+        delete process.env["ARGOSY_TEST_TOKEN"];
+      }
+    });
+
+    it("show no value of one that only the deployed operator uses", async () => {
+      await bench.api.apply(secret("mine", { password: PASSWORD }));
+      const plan = { ...answering(configMap("former", { url: `db://${PASSWORD}@h` })), secret: "mine" };
+      await bench.applied("former", plan as ObjectPlan);
+      const file = path.join(folder(), "operator.yaml");
+      const { uses: _, ...definition } = parse(readFileSync(file, "utf8"));
+      writeFileSync(file, stringify(definition));
+      answers("former", answering(configMap("former", { url: "none" })));
+      const { stdout } = await argosy(3, "diff", "--details");
+      assert.match(stdout, /\.data\.url: "db:\/\/\*\*\*@h" → "none"/);
     });
   });
 

@@ -3,8 +3,9 @@ import { main } from "../../cli/argosy";
 import { examineCluster } from "../../cli/doctor/cluster";
 import { buildAccess } from "../../components/manifests/operator/rbac";
 import { ARGOSY_VERSION } from "../../components/package";
-import { buildRecordedRun } from "../../runtime/argo/recordedRun";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { identityOf } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { buildRecordedRun } from "../../runtime/report/recordedRun";
 import { eventually } from "../support/eventually";
 import { captured } from "../unit/support/captured";
 import { announceArgo, INSTANCE_ID } from "./support/argo";
@@ -15,7 +16,8 @@ import { answering, useOperator } from "./support/useOperator";
 describe("the commands that look at a cluster", function () {
   this.timeout(60_000);
   announceArgo();
-  const bench = useOperator({ name: "inspected", finalize: true });
+  const schedules = { nightly: { cron: "0 3 * * *" } };
+  const bench = useOperator({ name: "inspected", finalize: true, schedules });
   const kind = () => bench.operator.operator.customResource.kind.toLowerCase();
   let kubeconfig: string;
 
@@ -196,6 +198,53 @@ describe("the commands that look at a cluster", function () {
       await argosy(1, "replay", "inspected-resubmitted", "--timeout", "1"),
       /This did not happen within 1 s: the end of the run inspected-again-/,
     );
+  });
+
+  it("replay a schedule: a run of it is submitted where Argo Workflows can run it", async () => {
+    const { metadata } = await bench.applied("nightly");
+    const of = `${kind()}/nightly`;
+    assert.match(
+      await argosy(2, "replay", "inspected-nightly", "--due", "nightly"),
+      /write KIND\/NAME instead/,
+    );
+    assert.match(
+      await argosy(1, "replay", of, "--due", "nightly"),
+      /The schedule nightly can only run at its own times: inspected was deployed without Argo Workflows/,
+    );
+    const { operator, runnerNamespace: namespace } = bench.operator;
+    const deployed = deployedDefinition(operator, namespace);
+    const ofThisVersion = { ...deployed.metadata.labels, "app.kubernetes.io/version": ARGOSY_VERSION };
+    await bench.api.apply({ ...deployed, metadata: { ...deployed.metadata, labels: ofThisVersion } });
+    assert.match(
+      await argosy(2, "replay", of, "--due", "nightl"),
+      /inspected has no schedule nightl\. Its schedules: nightly\./,
+    );
+    await bench.api.apply(deployed);
+    const labels = {
+      "argosy.dev/operator": identityOf(operator),
+      "workflows.argoproj.io/controller-instanceid": INSTANCE_ID,
+      "app.kubernetes.io/name": "inspected",
+    };
+    const argo = "argoproj.io/v1alpha1";
+    const template = { name: "inspected", namespace, labels };
+    await bench.api.apply({ apiVersion: argo, kind: "WorkflowTemplate", metadata: template, spec: {} });
+    const text = await argosy(0, "replay", of, "--due", "nightly", "--no-wait", "--json");
+    const run = JSON.parse(text) as { name: string; namespace: string; operator: string };
+    assert.equal(run.operator, "inspected");
+    assert.match(run.name, /^inspected-nightly-/);
+    const workflow = await bench.api.get({ apiVersion: argo, kind: "Workflow", metadata: run });
+    assert.deepEqual(workflow["spec"], {
+      workflowTemplateRef: { name: "inspected" },
+      arguments: {
+        parameters: [
+          { name: "namespace", value: bench.namespace },
+          { name: "name", value: "nightly" },
+          { name: "uid", value: metadata.uid },
+          { name: "schedule", value: "nightly" },
+        ],
+      },
+    });
+    assert.equal(workflow.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
   });
 
   it("say what is not there", async () => {

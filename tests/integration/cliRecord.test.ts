@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { createHash, randomUUID } from "node:crypto";
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { main } from "../../cli/argosy";
-import { buildRecordedRun } from "../../runtime/argo/recordedRun";
-import { resourceOf } from "../../runtime/argo/runTarget";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { resourceOf } from "../../runtime/programs/workflows/runTarget";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { buildRecordedRun } from "../../runtime/report/recordedRun";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { captured } from "../unit/support/captured";
+import { reconcileReport } from "../unit/support/objects";
 import { announceArgo } from "./support/argo";
 import { configMap, deployedDefinition, deployment, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
@@ -22,6 +23,8 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 /** Answers what the object's spec says, and makes children of the password that it uses. */
 const HANDLER = `
 const { createInterface } = require("node:readline");
+const { createHash } = require("node:crypto");
+const hash = (text) => createHash("sha256").update(text).digest("hex");
 let count = 0;
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, object, children, used, event } = JSON.parse(line);
@@ -33,11 +36,13 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const password = used.credentials && Buffer.from(used.credentials.data.password, "base64").toString();
   const made = password ? [
     { apiVersion: "v1", kind: "Secret", metadata: { name: name + "-url" }, stringData: { url: "db://app:" + password + "@db" } },
-    { apiVersion: "v1", kind: "ConfigMap", metadata: { name: name + "-copy" }, data: { copy: password } },
+    { apiVersion: "v1", kind: "ConfigMap", metadata: { name: name + "-copy" }, data: { copy: password, hash: hash(password) } },
   ] : [];
   const named = object.spec.byUid ? [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c-" + uid } }] : [];
   const answer = object.spec.answer ?? { children: [] };
-  const status = { seen: children.filter((each) => each.kind === "Deployment").length };
+  const { TOKEN } = process.env;
+  for (const each of answer.children) if (TOKEN && each.metadata.name === "signed") each.data = { hash: hash(TOKEN) };
+  const status = { ...(password && { hash: hash(password) }), seen: children.filter((each) => each.kind === "Deployment").length };
   console.log(JSON.stringify({ id, ...answer, children: [...answer.children, ...made, ...named], status }));
 });
 `;
@@ -69,10 +74,10 @@ describe("argosy record", function () {
     });
   });
   beforeEach(() => {
-    tree = mkdtempSync(path.join(tmpdir(), "argosy-record-test-"));
+    tree = temporaryFolder();
     cpSync(bench.operator.operator.folder, folder(), { recursive: true });
   });
-  afterEach(() => rmSync(tree, { recursive: true, force: true }));
+  afterEach(() => delete process.env["TOKEN"]);
 
   const kind = () => bench.operator.operator.customResource.kind;
   const named = (name: string) => `${kind().toLowerCase()}/${name}`;
@@ -100,25 +105,39 @@ describe("argosy record", function () {
       },
       data: { password: base64(PASSWORD) },
     });
-    const copies = configMap("token", { token: `Bearer environment-token` });
-    const plan = { ...answering(deployment("main", { replicas: 2 }), copies), secret: "mine" };
+    // As with argosy dev, whose handler has the value of the shell.
+    process.env["TOKEN"] = "token-of-the-shell";
+    const copies = configMap("token", {
+      token: `Bearer environment-token`,
+      mine: "Bearer token-of-the-shell",
+    });
+    const signed = configMap("signed", {});
+    const plan = { ...answering(deployment("main", { replicas: 2 }), copies, signed), secret: "mine" };
     const object = await bench.applied("live", plan as object);
     await eventually(async () => {
       const { status } = await bench.api.get(object);
       assert.equal((status as { seen?: number }).seen, 1);
     });
+    const hashOf = (value: string) => createHash("sha256").update(value).digest("hex");
+    const tokens = ["environment-token", "token-of-the-shell"];
+    await bench.api.patch(inNamespace(signed, bench.namespace), {
+      data: { hash: hashOf("environment-token") },
+    });
     const told = await record(0, named("live"));
-    assert.match(told, /fixtures\/live\.yaml: \w+ [\w-]+\/live, 4 children, 1 used object\n/);
-    assert.match(
-      told,
-      /3 values of Secrets were replaced by fakes\n {2}run it: npm run argosy -- test recorded\n/,
-    );
+    assert.match(told, /fixtures\/live\.yaml: \w+ [\w-]+\/live, 5 children, 1 used object\n/);
+    assert.match(told, /4 values of Secrets are fakes\n {2}run it: npm run argosy -- test recorded\n/);
 
     const passed = await argosy(0, "test", "recorded");
     assert.match(passed, /✔ recorded fixtures\/live\.yaml\n1 passed, 0 failed/);
 
     const text = JSON.stringify(fixture()) + readFileSync(path.join(folder(), "fixtures/live.yaml"), "utf8");
-    for (const value of [PASSWORD, "environment-token", `db://app:${PASSWORD}@db`])
+    const hash = hashOf(PASSWORD);
+    const live = await bench.api.get({
+      ...configMap("live-copy"),
+      metadata: { name: "live-copy", namespace: bench.namespace },
+    });
+    assert.equal((live["data"] as { hash: string }).hash, hash);
+    for (const value of [PASSWORD, ...tokens, ...tokens.map(hashOf), `db://app:${PASSWORD}@db`, hash])
       for (const form of [value, base64(value)]) assert.ok(!text.includes(form), form);
     const {
       object: recorded,
@@ -139,7 +158,9 @@ describe("argosy record", function () {
     // The same value has the same fake wherever it is.
     const fake = Buffer.from(used.credentials.data.password, "base64");
     const copy = children.find((each) => each.metadata.name === "live-copy");
-    assert.deepEqual(copy?.["data"], { copy: fake.toString() });
+    const made = { copy: fake.toString(), hash: createHash("sha256").update(fake).digest("hex") };
+    assert.deepEqual(copy?.["data"], made);
+    assert.equal((recorded["status"] as { hash: string }).hash, made.hash);
   });
 
   it("records of a child only the metadata if the handler is given no more, says so, and still knows its values", async () => {
@@ -248,11 +269,8 @@ describe("argosy record", function () {
       more: Partial<ReconcileReport> = {},
     ): Promise<string> {
       const { namespace, name, uid, generation } = metadata;
-      const report: ReconcileReport = {
-        ...{ id: randomUUID(), operator: "recorded", kind: kind(), namespace, name, uid, generation },
-        ...{ event: "reconcile", attempt: 1, result: "succeeded", changes: [], log: "", durationMs: 1 },
-        ...more,
-      };
+      const about = { id: randomUUID(), kind: kind(), namespace, name, uid, generation };
+      const report = reconcileReport({ operator: "recorded", ...about, ...more });
       const run = `recorded-${bench.namespace}-${name}`;
       await bench.api.create(buildRecordedRun({ name: run, report, finishedAt: new Date() }, place()));
       return run;
@@ -303,10 +321,7 @@ describe("argosy record", function () {
       const run = buildRecordedRun(
         {
           name: `trial-${bench.namespace}`,
-          report: {
-            ...{ id: "a-run", operator: "recorded", kind: kind(), name: "", event: "reconcile", attempt: 1 },
-            ...{ result: "succeeded", changes: [], log: "", durationMs: 1 },
-          } as ReconcileReport,
+          report: reconcileReport({ operator: "recorded", kind: kind(), name: "" }),
           finishedAt: new Date(),
         },
         place(),

@@ -6,9 +6,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type ControlPlane, startControlPlane } from "../../cli/controlPlane";
 import { steps } from "../../cli/scene/steps";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
+import { microTimeOf } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
-import { microTimeOf } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import { CommandProcess, processesNaming } from "./cliProcess";
 

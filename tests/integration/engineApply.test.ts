@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace, job, namespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
@@ -8,11 +8,7 @@ describe("the engine applies children", function () {
   this.timeout(60_000);
   const bench = useOperator({
     name: "apply-test",
-    children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "v1", kind: "Namespace" },
-      { apiVersion: "apps/v1", kind: "Deployment" },
-    ],
+    children: ["v1/ConfigMap", "v1/Namespace", "apps/v1/Deployment"],
   });
   const here = (name: string) => inNamespace(configMap(name), bench.namespace);
   const dataOf = async (name: string) => (await bench.api.get(here(name)))["data"];
@@ -174,6 +170,7 @@ describe("the engine applies children", function () {
     await bench.api.get(here("pruned-b"));
     assert.deepEqual(changesOf("pruned").at(-1), {
       verb: "deleted",
+      apiVersion: "v1",
       kind: "ConfigMap",
       namespace: bench.namespace,
       name: "pruned-a",

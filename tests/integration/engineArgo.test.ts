@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
-import { Replay } from "../../runtime/argo/replay";
-import { RunRecorder } from "../../runtime/argo/runRecorder";
-import type { NodeResult } from "../../runtime/argo/taskSet";
-import { WORKFLOWS } from "../../runtime/argo/workflows";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { Replay } from "../../runtime/programs/resident/replay";
+import type { NodeResult } from "../../runtime/programs/workflows/taskSet";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { RunRecorder } from "../../runtime/report/runRecorder";
+import { WORKFLOWS } from "../../runtime/report/workflows";
 import { always, eventually, inOneOf } from "../support/eventually";
 import type { Api } from "./support/api";
 import {

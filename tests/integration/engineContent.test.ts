@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { readJson, writeJson } from "../../runtime/json/json";
-import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { readJson, writeJson } from "../../runtime/base/json";
+import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { answering, statusOf, useOperator } from "./support/useOperator";
@@ -19,7 +19,7 @@ const TEXTS = [
 
 describe("whatever an object holds", function () {
   this.timeout(60_000);
-  const bench = useOperator({ name: "content-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] });
+  const bench = useOperator({ name: "content-test" });
 
   it("reaches the handler, and what it answers its children and its status, character by character", async () => {
     const data = Object.fromEntries(TEXTS.map((text, index) => [`text-${index}`, text]));

@@ -5,7 +5,7 @@ import { answering, useOperator } from "./support/useOperator";
 
 describe("where somebody changes a child back each time", function () {
   this.timeout(120_000);
-  const bench = useOperator({ name: "contest-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] });
+  const bench = useOperator({ name: "contest-test" });
   const contested = () => bench.engine.metric("argosy_objects_contested");
 
   /** Another controller that wants the child's data otherwise, until it is stopped. */

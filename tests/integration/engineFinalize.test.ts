@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ownerMark } from "../../runtime/observe/ownership";
 import { always, eventually } from "../support/eventually";
 import {
   CLUSTER_ROLE_GRANTS,
@@ -15,7 +16,6 @@ describe("the engine, when an object is deleted", function () {
   const bench = useOperator({
     name: "finalize-test",
     finalize: true,
-    children: [{ apiVersion: "v1", kind: "ConfigMap" }],
   });
   const finalizer = "argosy.dev/argosy.finalize-test";
   const finalizersOf = async (name: string) =>
@@ -121,10 +121,10 @@ describe("the engine, when an object with children elsewhere is deleted", functi
   const bench = useOperator({
     name: "elsewhere-test",
     children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "v1", kind: "Namespace" },
-      { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
-      { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass" },
+      "v1/ConfigMap",
+      "v1/Namespace",
+      "rbac.authorization.k8s.io/v1/ClusterRole",
+      "scheduling.k8s.io/v1/PriorityClass",
     ],
     grants: CLUSTER_ROLE_GRANTS,
   });
@@ -185,7 +185,7 @@ describe("the engine, when an object with children elsewhere is deleted", functi
       "argosy.dev/child-of": "argosy.elsewhere-test",
       "argosy.dev/owner-uid": object.metadata.uid,
     };
-    const annotations = { "argosy.dev/owner": `${bench.namespace}/spoofed` };
+    const annotations = { "argosy.dev/owner": ownerMark(object, object.metadata) };
     const spoofed = await bench.api.create({ ...clusterRole(name), metadata: { name, labels, annotations } });
     await bench.api.delete(object);
     await eventually(() => bench.api.assertGone(object));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { renewGarbageCollector, stopGarbageCollector } from "../../cli/garbageCollector";
+import { renewGarbageCollector, stopGarbageCollector } from "../../cli/cluster/garbageCollector";
 import { always, eventually } from "../support/eventually";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { configMap, inNamespace } from "./support/manifests";
@@ -10,14 +10,10 @@ describe("an object that was deleted while nobody collected garbage", function (
   this.timeout(120_000);
   // Its own: no other suite should find the garbage collector stopped.
   let cluster: OwnCluster;
-  const bench = useOperator(
-    { name: "former-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] },
-    {},
-    async () => {
-      cluster = await startTestCluster();
-      return cluster;
-    },
-  );
+  const bench = useOperator({ name: "former-test" }, {}, async () => {
+    cluster = await startTestCluster();
+    return cluster;
+  });
   after(() => cluster?.close());
   const here = (name: string, data = {}) => inNamespace(configMap(name, data), bench.namespace);
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../runtime/base/objects";
 import { inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
@@ -22,10 +22,7 @@ describe("the engine applies children in order", function () {
   this.timeout(60_000);
   const bench = useOperator({
     name: "order-test",
-    children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "batch/v1", kind: "Job" },
-    ],
+    children: ["v1/ConfigMap", "batch/v1/Job"],
   });
   const plan = (...children: Manifest[]): ObjectPlan => answering(...children);
   const there = (manifest: Manifest) => bench.api.get(inNamespace(manifest, bench.namespace));
@@ -143,7 +140,7 @@ describe("the engine applies children in order", function () {
 
 describe("the engine refuses an order that cannot be kept", function () {
   this.timeout(60_000);
-  const bench = useOperator({ name: "disorder-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] });
+  const bench = useOperator({ name: "disorder-test" });
 
   it("and applies nothing of the answer", async () => {
     const round = [following("ConfigMap/b", "a"), following("ConfigMap/a", "b")];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { eventually } from "../support/eventually";
 import { killApiServer, startApiServer } from "./support/apiServer";
 import {

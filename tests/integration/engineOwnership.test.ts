@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { ownerMark } from "../../runtime/observe/ownership";
 import { always, eventually } from "../support/eventually";
 import { CLUSTER_ROLE_GRANTS, clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
@@ -8,10 +9,7 @@ describe("the engine owns children", function () {
   this.timeout(60_000);
   const bench = useOperator({
     name: "ownership-test",
-    children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
-    ],
+    children: ["v1/ConfigMap", "rbac.authorization.k8s.io/v1/ClusterRole"],
     grants: CLUSTER_ROLE_GRANTS,
   });
   const here = (name: string) => inNamespace(configMap(name), bench.namespace);
@@ -40,11 +38,12 @@ describe("the engine owns children", function () {
     const elsewhere = await bench.api.newNamespace("elsewhere");
     const role = clusterRole(`${bench.namespace}-labelled`);
     const far = inNamespace(configMap("labelled"), elsewhere);
-    const { metadata } = await bench.applied("labelled", answering(role, far));
+    const object = await bench.applied("labelled", answering(role, far));
+    const { metadata } = object;
     for (const child of [role, far]) {
       const { labels, annotations, ownerReferences } = (await bench.api.get(child)).metadata;
       assert.equal(labels?.["argosy.dev/owner-uid"], metadata.uid);
-      assert.equal(annotations?.["argosy.dev/owner"], `${bench.namespace}/labelled`);
+      assert.equal(annotations?.["argosy.dev/owner"], ownerMark(object, metadata));
       assert.equal(ownerReferences, undefined);
     }
     await bench.api.delete(far);
@@ -174,7 +173,7 @@ describe("the engine owns children", function () {
     const { apiVersion, kind } = object;
     const reference = { apiVersion, kind, name: "prunes", uid };
     const labels = { "argosy.dev/child-of": "argosy.ownership-test", "argosy.dev/owner-uid": uid };
-    const annotations = { "argosy.dev/owner": `${bench.namespace}/prunes` };
+    const annotations = { "argosy.dev/owner": ownerMark(object, object.metadata) };
     const bystanders = await Promise.all(
       [
         configMap("bystander"),

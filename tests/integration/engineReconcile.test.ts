@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
@@ -8,10 +8,7 @@ describe("the engine reconciles an object", function () {
   this.timeout(60_000);
   const bench = useOperator({
     name: "reconcile-test",
-    children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "apps/v1", kind: "Deployment" },
-    ],
+    children: ["v1/ConfigMap", "apps/v1/Deployment"],
   });
   const here = (name: string) => inNamespace(configMap(name), bench.namespace);
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
@@ -16,7 +16,6 @@ describe("the engine reports what a handler says of its object", function () {
   this.timeout(60_000);
   const bench = useOperator({
     name: "reports-test",
-    children: [{ apiVersion: "v1", kind: "ConfigMap" }],
     finalize: true,
   });
   const typesOf = (object: Parameters<typeof statusOf>[0]) =>

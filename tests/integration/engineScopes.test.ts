@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { PolicyRule } from "../../runtime/definition/definition";
+import type { PolicyRule } from "../../runtime/operator/definition";
 import { always, eventually } from "../support/eventually";
 import { CLUSTER_ROLE_GRANTS, clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
@@ -58,10 +58,7 @@ describe("the engine of an operator whose custom resource is cluster-scoped", fu
   const bench = useOperator({
     name: "global-test",
     scope: "Cluster",
-    children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
-    ],
+    children: ["v1/ConfigMap", "rbac.authorization.k8s.io/v1/ClusterRole"],
     grants: CLUSTER_ROLE_GRANTS,
   });
   const applyGlobal = (name: string, ...children: object[]) =>

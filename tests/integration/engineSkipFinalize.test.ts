@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import { runOnce } from "../../runtime/pod/run/runOnce";
+import { runOnce } from "../../runtime/programs/run/runOnce";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
 import { allowRunner, announceArgo, submit } from "./support/argo";
@@ -17,10 +17,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
   const bench = useOperator({
     name: "skip-test",
     finalize: true,
-    children: [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
-    ],
+    children: ["v1/ConfigMap", "rbac.authorization.k8s.io/v1/ClusterRole"],
     grants: CLUSTER_ROLE_GRANTS,
   });
   const finalizeCalls = (name: string) =>

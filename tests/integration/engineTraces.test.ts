@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { Tracing } from "../../runtime/traces/tracing";
 import { attributeOf, Collector, type ReceivedSpan } from "../support/collector";
 import { eventually } from "../support/eventually";
 import { submit } from "./support/argo";
@@ -43,7 +41,7 @@ describe("traces of a resident engine", function () {
     this.timeout(0);
     collector = await Collector.start();
     operator = await TestOperator.install(await sharedCluster(), OPTIONS);
-    engine = await operator.start({ traces: new Tracing(collector.exporter(), 1) });
+    engine = await operator.start({ traces: collector.exporter() });
     await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
     namespace = await operator.cluster.api.newNamespace("traces");
     // An object that is there when the term begins is handled because of that, and not because a watch reported it.
@@ -129,7 +127,7 @@ describe("traces of a resident engine", function () {
     try {
       await hanging.grant();
       const exporter = other.exporter({ mostWaiting: 8, timeoutMs: 600_000 });
-      const second = await hanging.start({ traces: new Tracing(exporter, 1), identity: "two" });
+      const second = await hanging.start({ traces: exporter, identity: "two" });
       await eventually(() => assert.ok(second.controller.isLeading));
       for (let at = 0; at < 5; at++) await apply(`many-${at}`, answering());
       for (let at = 0; at < 5; at++) await ready(`many-${at}`);
@@ -150,13 +148,9 @@ describe("traces of a resident engine", function () {
 describe("the trace of a run in a pod of its own", () => {
   let bench: PodBench;
   let collector: Collector;
-  usePods(
-    { name: "traced-pods" },
-    () => RUN_WORKFLOW_RULES,
-    (begun) => {
-      bench = begun;
-    },
-  );
+  usePods({ name: "traced-pods" }, (begun) => {
+    bench = begun;
+  });
   before(async () => {
     collector = await Collector.start();
   });
@@ -168,7 +162,7 @@ describe("the trace of a run in a pod of its own", () => {
     await bench.api.apply(bench.object("demo", answering(configMap("settings", { key: CONTENT }))));
     await submit(bench.operator, "traced", { namespace: bench.namespace, name: "demo" });
     const { exitCode } = await bench.run("traced", {
-      traces: new Tracing(exporter, 1),
+      traces: exporter,
       onReport: (report) => void reports.push(report),
     });
     assert.equal(exitCode, 0);

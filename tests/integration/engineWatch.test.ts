@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
-import { conditionsIn, type JsonObject } from "../../runtime/kubernetes/objects";
+import { conditionsIn, type JsonObject } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";

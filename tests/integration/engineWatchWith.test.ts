@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
-import { RunRecorder } from "../../runtime/argo/runRecorder";
-import { WORKFLOWS } from "../../runtime/argo/workflows";
+import { conditionsIn, type JsonObject, type Manifest } from "../../runtime/base/objects";
 import { Engine } from "../../runtime/engine/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import { conditionsIn, type JsonObject, type Manifest } from "../../runtime/kubernetes/objects";
+import { RunRecorder } from "../../runtime/report/runRecorder";
+import { WORKFLOWS } from "../../runtime/report/workflows";
 import { always, eventually, inOneOf } from "../support/eventually";
 import { allowRunner, announceArgo, INSTANCE_ID, KEPT } from "./support/argo";
 import { configMap } from "./support/manifests";
@@ -26,6 +26,40 @@ describe("an operator that watches a kind that others own, with", function () {
   announceArgo();
 
   const usedBy = (operator: TestOperator, name: string) => operator.calls(name).at(-1)?.used;
+
+  it("a pure handler, asks nobody after a restart in which nothing changed", async () => {
+    const labels = { "example.com/by": `pure-${process.pid}` };
+    const watch = { apiVersion: "v1", kind: "ConfigMap", labels };
+    const operator = await bench.install({ watch, ask: "changed" });
+    operator.plan("web", saying([configMap("of-web")], { seen: 1 }));
+    const running = await operator.start({ program: "one", identity: "one" });
+    const object = await bench.api.apply({
+      ...bench.configMap("web"),
+      metadata: { name: "web", namespace: bench.namespace, labels },
+    });
+    await bench.settled(operator, object);
+    await eventually(async () => {
+      assert.equal(typeof (await bench.memory(operator, object)).memory["digest"], "string");
+    });
+    await running.stop();
+    const { resourceVersion } = (await bench.memory(operator, object)).metadata;
+    for (const [program, times] of [
+      ["one", 0],
+      ["two", 1],
+      ["two", 0],
+    ] as const) {
+      const before = operator.calls("web").length;
+      const next = await operator.start({ program, identity: program });
+      await eventually(() => assert.ok(next.reportsOf("web").length > 0, "not looked at"));
+      assert.equal(operator.calls("web").length - before, times, program);
+      await eventually(async () => {
+        const { annotations = {} } = (await bench.api.get(operator.lease)).metadata;
+        assert.ok(annotations["argosy.dev/asked-by"]);
+      });
+      await next.stop();
+    }
+    assert.equal((await bench.memory(operator, object)).metadata.resourceVersion, resourceVersion);
+  });
 
   describe("uses", () => {
     const settings = (name: string, value: string) => bench.api.apply(bench.configMap(name, { value }));

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { connectionAs } from "../../cli/serviceAccountToken";
+import { connectionAs } from "../../cli/local/serviceAccountToken";
 import { buildKeeper } from "../../components/manifests/eventPath/keeper";
 import { JETSTREAM_VERSION } from "../../components/manifests/platform/argoEvents";
-import { Keeper } from "../../runtime/eventPath/keeper";
+import type { Manifest } from "../../runtime/base/objects";
 import { KubernetesClient, PODS } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import { Keeper } from "../../runtime/programs/keep/keeper";
 import type { Reference } from "../../tools/objects";
 import { aSecond, eventually } from "../support/eventually";
 import { samplePlatform } from "../unit/support/platform";

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { writeExample } from "../../cli/dev/example";
-import { runOperator } from "../../cli/runOperator";
+import { runOperator } from "../../cli/local/runOperator";
 import { loadOperators } from "../../definition/loadOperators";
-import type { Operator } from "../../runtime/definition/definition";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
 import type { Engine } from "../../runtime/engine/engine";
-import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { Operator } from "../../runtime/operator/definition";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster, type TestCluster } from "./support/cluster";
 import { inNamespace } from "./support/manifests";
@@ -195,9 +195,8 @@ describe("the numbered examples, on an API server", function () {
   before(async function () {
     this.timeout(0);
     cluster = await sharedCluster();
-    scratch = mkdtempSync(path.join(tmpdir(), "argosy-examples-"));
+    scratch = temporaryFolder();
   });
-  after(() => rmSync(scratch, { recursive: true, force: true }));
   afterEach(async () => {
     await engine?.stop();
     engine = undefined;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { DryRunClient } from "../../cli/diff/dryRunClient";
-import { runOperator } from "../../cli/runOperator";
-import { connectionAs } from "../../cli/serviceAccountToken";
+import { runOperator } from "../../cli/local/runOperator";
+import { connectionAs } from "../../cli/local/serviceAccountToken";
 import { buildGuards, type GuardOptions } from "../../components/manifests/operator/guards";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { isApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import { operatorOptions } from "../unit/operatorManifests";
 import { Api } from "./support/api";
@@ -370,7 +370,7 @@ describe("the guards", function () {
 
 describe("a guard", function () {
   this.timeout(60_000);
-  const bench = useOperator({ name: "guarded-aside", children: ["v1/ConfigMap"] });
+  const bench = useOperator({ name: "guarded-aside" });
   const marked = () => configMap("marked", {}, { labels: bench.operator.childLabels });
   const guards = useGuards(bench, marked);
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { buildRunner } from "../../components/manifests/operator/runner";
 import { lookInCluster } from "../../preflight/lookInCluster";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { operatorOptions, withFiles } from "../unit/operatorManifests";
 import { samplePlatform } from "../unit/support/platform";
 import { askForCluster } from "./support/sharedCluster";

@@ -1,21 +1,20 @@
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { Agent, request as send } from "node:http";
-import { connectionAs } from "../../cli/serviceAccountToken";
+import { connectionAs } from "../../cli/local/serviceAccountToken";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
 import { buildCallerAccount, buildIntake, intakeEventOf } from "../../components/manifests/outside/intake";
 import { outsideEventsOf, outsideOptions } from "../../components/manifests/outside/options";
 import { specSchemaOf } from "../../definition/customResourceDefinition";
-import type { Operator } from "../../runtime/definition/definition";
-import { intakeManagerOf } from "../../runtime/events/eventMarks";
-import { EventWarnings } from "../../runtime/events/eventWarnings";
-import { Intake } from "../../runtime/events/intake";
-import { type IntakeEvent, SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeFile";
-import { startIntakeServer } from "../../runtime/events/intakeServer";
-import type { HttpListener } from "../../runtime/http/listen";
+import type { HttpListener } from "../../runtime/base/http/listen";
+import { EVENT_LABEL } from "../../runtime/base/names";
+import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
-import { EVENT_LABEL } from "../../runtime/names";
+import type { Operator } from "../../runtime/operator/definition";
+import { intakeManagerOf } from "../../runtime/operator/eventMarks";
+import { Intake } from "../../runtime/programs/intake/intake";
+import { type IntakeEvent, SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/programs/intake/intakeFile";
+import { startIntakeServer } from "../../runtime/programs/intake/intakeServer";
 import { eventually } from "../support/eventually";
 import {
   loadDefinition,
@@ -149,12 +148,11 @@ describe("the intake", function () {
   async function begin(port = 0, changes: Partial<IntakeEvent> = {}): Promise<HttpListener> {
     const account = { name: "argosy-outside-intake", namespace: home };
     const client = new KubernetesClient(proxy.through(connectionAs(account, cluster.connection)));
-    const warnings = new EventWarnings({ client, controller: "argosy/argosy.intake", instance: "intake-0" });
     const file = {
       installation: operator.installation,
       events: outsideEventsOf([operator]).map((event) => ({ ...intakeEventOf(event), ...changes })),
     };
-    const intake = new Intake({ file, client, warnings, onNotice: () => {} });
+    const intake = new Intake({ file, client, instance: "intake-0", onNotice: () => {} });
     const listener = await startIntakeServer({ host: "127.0.0.1", port, intake, token: () => token });
     closing.push(async () => {
       await listener.close();

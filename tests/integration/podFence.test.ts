@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import type { RunOnceOptions } from "../../runtime/pod/run/runOnce";
-import type { RunOutcome } from "../../runtime/pod/run/runOutcome";
+import type { Manifest } from "../../runtime/base/objects";
+import type { RunOnceOptions } from "../../runtime/programs/run/runOnce";
+import type { RunOutcome } from "../../runtime/programs/run/runOutcome";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
 import { submit } from "./support/argo";
@@ -20,13 +19,9 @@ describe("a run in a pod of its own whose Workflow is ended", () => {
   let bench: PodBench;
   let runs = 0;
 
-  usePods(
-    OPTIONS,
-    () => RUN_WORKFLOW_RULES,
-    (begun) => {
-      bench = begun;
-    },
-  );
+  usePods(OPTIONS, (begun) => {
+    bench = begun;
+  });
 
   const settings = (of: string) => configMap("settings", { of });
   const child = () => inNamespace(settings(""), bench.namespace) as Reference & Manifest;

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import type { RunOnceOptions } from "../../runtime/pod/run/runOnce";
-import { aSecond, eventually } from "../support/eventually";
+import type { RunOnceOptions } from "../../runtime/programs/run/runOnce";
+import { eventually } from "../support/eventually";
 import type { Api } from "./support/api";
-import { submit } from "./support/argo";
 import { configMap, deployment } from "./support/manifests";
 import { Meddler, type Meddling, once } from "./support/meddler";
 import { type RunBench, useRuns } from "./support/runs";
@@ -86,86 +85,5 @@ describe("the engine in a pod of its own", () => {
     const { exitCode } = await bench.submitted({ namespace, name: "demo" }, more);
     assert.equal(exitCode, 0);
     assert.ok(bench.reports.length > 1, `${bench.reports.length} reconciles`);
-  });
-
-  it("makes others of its object needless that wait for its lock, but for the last, and no other Workflow", async () => {
-    const { metadata } = await api.apply(object("hot", answering(configMap("settings"))));
-    const { uid } = metadata;
-    const hot = { namespace, name: "hot", uid };
-    const labels = { "argosy.dev/object-uid": uid };
-    const waits = (name: string) => submit(operator, `${namespace}-${name}`, hot, labels);
-    for (const name of ["old", "pending", "running", "ended"]) await waits(name);
-    await submit(operator, `${namespace}-nightly`, { ...hot, schedule: "nightly" }, labels);
-    // It says what the resync has found, and no other run does.
-    await submit(operator, `${namespace}-former`, hot, labels);
-    const annotations = { "argosy.dev/predecessor-uids": "00000000-0000-4000-8000-000000000000" };
-    await api.patch(bench.workflow(`${namespace}-former`), { metadata: { annotations } });
-    // Of another operator that watches the same object.
-    await submit(operator, `${namespace}-watching`, hot, labels, "watching");
-    await aSecond();
-    for (const name of ["newest", "stopped"]) await waits(name);
-    await submit(operator, `${namespace}-by-hand`, hot);
-    await submit(operator, `${namespace}-other`, { namespace, name: "other", uid }, labels);
-    await submit(operator, `${namespace}-trial`, { ...hot, object: "{}" }, labels);
-    const workflow = (name: string) => bench.workflow(`${namespace}-${name}`);
-    await api.patch(workflow("pending"), { status: { phase: "Pending", message: "Waiting for a lock" } });
-    await api.patch(workflow("stopped"), { spec: { shutdown: "Stop" } });
-    await api.patch(workflow("running"), { status: { phase: "Running" } });
-    const completed = { "workflows.argoproj.io/completed": "true" };
-    await api.patch(workflow("ended"), { metadata: { labels: completed }, status: { phase: "Succeeded" } });
-    const change = async () => {
-      await aSecond();
-      await api.apply(object("hot", answering(configMap("settings"), configMap("more"))));
-    };
-    const nightly = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };
-    const scheduled = { ...operator.operator, schedules: { nightly } };
-    const { exitCode, message } = await bench.submitted(hot, {
-      ...impatient({ before: once(change) }),
-      operator: scheduled,
-    });
-    assert.deepStrictEqual(
-      [exitCode, message],
-      [0, "created ConfigMap more; 2 further runs were not needed any more"],
-    );
-    const left = [
-      "nightly",
-      "former",
-      "watching",
-      "old",
-      "pending",
-      "newest",
-      "stopped",
-      "running",
-      "ended",
-      "by-hand",
-      "other",
-      "trial",
-    ];
-    const there = await Promise.all(left.map((name) => api.find(workflow(name))));
-    assert.deepStrictEqual(
-      left.filter((_, index) => there[index]),
-      ["nightly", "former", "watching", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
-    );
-  });
-
-  it("makes others of its object needless while its handler takes long, so that they do not become hundreds", async () => {
-    const { metadata } = await api.apply(
-      object("busy", { ...answering(configMap("settings")), delayMs: 10_000 }),
-    );
-    const busy = { namespace, name: "busy", uid: metadata.uid };
-    const labels = { "argosy.dev/object-uid": metadata.uid };
-    const names = ["first", "second", "third"].map((name) => `${namespace}-${name}`);
-    let isOver = false;
-    const running = bench.submitted(busy, { lookMs: 500 }).finally(() => {
-      isOver = true;
-    });
-    await eventually(() => assert.ok(operator.calls("busy").length > 0));
-    for (const name of names) await submit(operator, name, busy, labels);
-    await eventually(async () => {
-      const there = await Promise.all(names.map((name) => api.find(bench.workflow(name))));
-      assert.equal(there.filter((each) => each !== undefined).length, 1);
-    });
-    assert.ok(!isOver);
-    assert.equal((await running).exitCode, 0);
   });
 });

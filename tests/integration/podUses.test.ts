@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
-import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
-import { submit } from "./support/argo";
+import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
-import { type PodBench, usePods } from "./support/podRun";
+import { type PodBench, useDispatching } from "./support/podRun";
 import { answering } from "./support/useOperator";
 
 const OPTIONS = {
   name: "pod-uses",
+  resyncSeconds: 86_400,
   uses: {
     settings: { apiVersion: "v1", kind: "ConfigMap", name: "spec.settings" },
     team: { apiVersion: "v1", kind: "ConfigMap", labels: { team: "metadata.name" } },
@@ -16,42 +15,14 @@ const OPTIONS = {
   },
 };
 
-describe("what an object uses, in the form pod", function () {
-  this.timeout(60_000);
+describe("what an object uses, if runs have pods of their own", function () {
+  this.timeout(120_000);
   let bench: PodBench;
-  usePods(
-    OPTIONS,
-    (operator) => [...RUN_WORKFLOW_RULES, ...resyncWorkflowRules(operator)],
-    (begun) => {
-      bench = begun;
-    },
-  );
-  let runs = 0;
-
-  async function run(name: string): Promise<void> {
-    const { operator, namespace } = bench;
-    const workflow = `${namespace}-${name}-${++runs}`;
-    await submit(operator, workflow, { namespace, name });
-    const { exitCode, message } = await bench.run(workflow);
-    assert.equal(exitCode, 0, message);
-  }
+  useDispatching(OPTIONS, (begun) => {
+    bench = begun;
+  });
 
   const usedBy = (name: string) => bench.operator.calls(name).at(-1)?.used as Record<string, unknown>;
-
-  /** What a resync thinks of an object, when no object has its turn. */
-  async function needOf(name: string): Promise<string | undefined> {
-    const { operator, client } = bench;
-    const looked = await lookAtObjects({
-      operator: { ...operator.operator, resyncSeconds: Number.NaN },
-      client,
-      namespace: "argosy",
-      program: undefined,
-      now: Date.now(),
-      onError: (what, error) => assert.fail(`${what}: ${error.message}`),
-    });
-    return looked.find((each) => each.name === name)?.need;
-  }
-
   const settings = (value: string, labels = {}) =>
     inNamespace(configMap("settings", { value }, { labels }), bench.namespace);
   const secret = (value: string) => ({
@@ -61,28 +32,38 @@ describe("what an object uses, in the form pod", function () {
     data: { password: Buffer.from(value).toString("base64") },
   });
 
-  it("is read by the run, and its change gives the object a run at the next resync", async () => {
+  it("is read by the run, and its change gives the object another run", async () => {
     const { api } = bench;
     await api.apply(bench.object("wakes", { ...answering(), settings: "settings", secret: "db" } as never));
-    await run("wakes");
+    const ran = (runs: number) =>
+      eventually(async () => {
+        const workflows = await bench.workflowsOf("wakes");
+        assert.equal(workflows.length, runs);
+        for (const { metadata } of workflows)
+          assert.equal(metadata.labels?.["workflows.argoproj.io/completed"], "true");
+      });
+    await ran(1);
     assert.deepEqual(usedBy("wakes"), { settings: null, team: [], secret: null, gadget: null });
-    assert.equal(await needOf("wakes"), undefined);
     const changes = [
       () => api.apply(settings("one")),
       () => api.apply(settings("two")),
       () => api.apply(settings("two", { team: "wakes" })),
-      () => api.apply(secret("first")),
-      () => api.apply(secret("second")),
       () => api.delete(settings("")),
     ];
-    for (const change of changes) {
+    for (const [index, change] of changes.entries()) {
       await change();
-      assert.equal(await needOf("wakes"), "routine", String(change));
-      await run("wakes");
-      assert.equal(await needOf("wakes"), undefined, String(change));
+      await ran(index + 2);
     }
-    const { settings: none, secret: given } = usedBy("wakes");
-    assert.equal(none, null);
-    assert.equal((given as { data: { password: string } }).data.password, "c2Vjb25k");
+    assert.equal(usedBy("wakes")["settings"], null);
+    await always(async () => assert.equal((await bench.workflowsOf("wakes")).length, changes.length + 1), {
+      forMs: 3_000,
+    });
+    await api.apply(secret("first"));
+    // It is read by its name now and then, since no Secrets may be listed.
+    await api.annotate(bench.object("wakes"), { "argosy.dev/reconcile-at": "now" });
+    await eventually(() => {
+      const { secret: given } = usedBy("wakes");
+      assert.equal((given as { data: { password: string } } | null)?.data.password, "Zmlyc3Q=");
+    });
   });
 });

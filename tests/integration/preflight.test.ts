@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { buildWorkflowConfiguration } from "../../components/manifests/platform/workflowController";
 import { lookInCluster } from "../../preflight/lookInCluster";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { platformOptions } from "../unit/support/platform";
 import { configMap, inNamespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { Collector } from "../support/collector";
-import { always, eventually } from "../support/eventually";
+import { eventually } from "../support/eventually";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { configMap, inNamespace } from "./support/manifests";
 import { ResidentOperator } from "./support/residentOperator";
 import type { ResidentPod } from "./support/residentPod";
 import { answering, conditionOf } from "./support/useOperator";
 
-/** So long a change may be without a hint before it would count. */
-const HINTED_WITHIN_MS = 1_000;
 const PATIENT = { timeoutMs: 150_000 };
 
 /** In a cluster that has none of Argo's kinds. */
@@ -30,7 +28,6 @@ describe("a resident runner without Argo", function () {
       { name: "alone" },
       {
         leaseSeconds: 6,
-        hintedWithinMs: HINTED_WITHIN_MS,
         without: ["events", "workflows"],
         traces: collector.endpoint,
       },
@@ -45,7 +42,7 @@ describe("a resident runner without Argo", function () {
     await collector?.stop();
   });
 
-  it("reconciles by its own watch, counts no change as one without a hint, and asks for no kind of Argo's", async () => {
+  it("reconciles by its own watch, takes no event path for silent, and asks for no kind of Argo's", async () => {
     const manifest = operator.object("first", answering(configMap("first")), namespace);
     await eventually(() => cluster.api.apply(manifest), PATIENT);
     const isReady = (object: KubernetesObject) => assert.equal(conditionOf(object, "Ready")?.status, "True");
@@ -55,9 +52,7 @@ describe("a resident runner without Argo", function () {
     await eventually(async () =>
       assert.ok(await cluster.api.find(inNamespace(configMap("second"), namespace))),
     );
-    await always(async () => assert.equal(await pod.metric("argosy_changes_without_hint_total"), 0), {
-      forMs: 3 * HINTED_WITHIN_MS,
-    });
+    assert.equal(await pod.metric("argosy_event_silence_seconds"), 0);
     assert.doesNotMatch(pod.messages.join("\n"), /argoproj|Workflow|recorded|TaskSet/i);
   });
 

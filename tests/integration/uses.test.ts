@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
 import { ApiProxy } from "./support/apiProxy";
 import { answering, useOperator } from "./support/useOperator";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
-import { addFiles, removeFolder } from "../unit/operatorFolder";
+import { addFiles } from "../unit/operatorFolder";
 import { copyProject } from "../unit/support/projectCopy";
 
 const REMOVED = "is removed";
@@ -39,7 +39,6 @@ describe("a repository whose handlers/", function () {
     copy = copyProject();
     execFileSync("git", ["init", "--quiet"], { cwd: copy });
   });
-  after(() => removeFolder(copy));
 
   function runNode(...args: string[]): string {
     const options = { cwd: copy, encoding: "utf8", maxBuffer: 2 ** 26 } as const;
@@ -52,7 +51,7 @@ describe("a repository whose handlers/", function () {
     describe(state, () => {
       before(() => edit(path.join(copy, "handlers")));
 
-      // Without the folder there is nothing of it to lint. The other files are linted before the tests: one stands for all.
+      // Without the folder there is nothing of it to lint. tests/unit/lint.test.ts lints the other files: one stands for all.
       if (state !== REMOVED)
         it("passes the lint", () => {
           runNode("node_modules/@biomejs/biome/bin/biome", "check", "handlers", "index.ts");
@@ -85,7 +84,7 @@ describe("a repository whose handlers/", function () {
       });
 
       it("has the Memcached that npm start plays with", () => {
-        const script = `require("./cli/memcachedOperator").memcachedOperator().folder`;
+        const script = `require("./cli/scene/memcachedOperator").memcachedOperator().folder`;
         const folder = runNode("--require", "tsx/cjs", "--print", script).trim();
         assert.equal(folder, path.join(copy, "examples/memcached"));
       });

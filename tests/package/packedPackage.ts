@@ -14,7 +14,7 @@ import {
 import path from "node:path";
 import { promisify } from "node:util";
 import { withLock } from "../../cli/controlPlane/lock";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/base/objects";
 import { addFiles, removeFolder, writeFolder } from "../unit/operatorFolder";
 import { copyProject, PROJECT, projectFiles } from "../unit/support/projectCopy";
 

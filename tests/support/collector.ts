@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { TraceExporter, type TraceExporterOptions } from "../../runtime/traces/exporter";
-import { readTraceSettings } from "../../runtime/traces/settings";
+import { TraceExporter, type TraceExporterOptions } from "../../runtime/report/traces/exporter";
+import { readTraceSettings } from "../../runtime/report/traces/settings";
 
 /** A span as a collector gets it. */
 export interface ReceivedSpan {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../../cli/until";
+import { until } from "../../cli/common/until";
 
 const POLL_MS = 50;
 const FIRST_POLL_MS = 5;

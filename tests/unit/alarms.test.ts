@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
-import { Alarms } from "../../runtime/work/alarms";
+import { Alarms } from "../../runtime/when/dueTimes";
 
 const HOUR_MS = 3_600_000;
 
@@ -12,10 +12,13 @@ describe("Alarms", () => {
   beforeEach(() => {
     mock.timers.enable({ apis: ["setTimeout"] });
     [now, due] = [Date.parse("2026-01-05T02:00:00Z"), []];
-    alarms = new Alarms({ onDue: (key) => void due.push(key), now: () => now });
+    alarms = new Alarms(
+      (key) => void due.push(key),
+      () => now,
+    );
   });
   afterEach(() => {
-    alarms.clear();
+    alarms.end();
     mock.timers.reset();
   });
 
@@ -56,23 +59,14 @@ describe("Alarms", () => {
     assert.deepEqual(due, ["a"]);
   });
 
-  it("delay a key for which nothing else is to be done, and no other", () => {
-    alarms.set("a", now + HOUR_MS);
-    const idle = { state: "idle", attempt: 1 } as const;
-    assert.deepEqual(alarms.withAlarm("a", idle), { state: "delayed", attempt: 1, dueInMs: HOUR_MS });
-    assert.equal(alarms.withAlarm("b", idle), idle);
-    const ready = { state: "ready", attempt: 2 } as const;
-    assert.equal(alarms.withAlarm("a", ready), ready);
-  });
-
   it("may be set again by what is due", () => {
-    alarms = new Alarms({
-      now: () => now,
-      onDue: (key) => {
+    alarms = new Alarms(
+      (key) => {
         due.push(key);
         if (due.length < 3) alarms.set(key, now + 1_000);
       },
-    });
+      () => now,
+    );
     alarms.set("a", now);
     pass(10_000);
     assert.deepEqual(due, ["a", "a", "a"]);

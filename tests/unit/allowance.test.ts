@@ -1,25 +1,25 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Allowance } from "../../runtime/limits/allowance";
+import { Allowance } from "../../runtime/base/limits";
 
 describe("Allowance", () => {
   it("lets go of what was taken longest ago, and of no more than it must", () => {
     const gone: string[] = [];
     const allowance = new Allowance<string>(10, (holder) => gone.push(holder));
-    for (const holder of ["a", "b", "c"]) allowance.take(holder, 3);
-    allowance.take("a", 3);
+    for (const holder of ["a", "b", "c"]) allowance.hold(holder, 3);
+    allowance.hold("a", 3);
     assert.deepEqual(gone, []);
-    allowance.take("d", 3);
+    allowance.hold("d", 3);
     assert.deepEqual(gone, ["b"]);
   });
 
   it("keeps the newest, however long it is", () => {
     const gone: string[] = [];
     const allowance = new Allowance<string>(10, (holder) => gone.push(holder));
-    allowance.take("a", 5);
-    allowance.take("b", 50);
+    allowance.hold("a", 5);
+    allowance.hold("b", 50);
     assert.deepEqual(gone, ["a"]);
-    allowance.take("c", 10);
+    allowance.hold("c", 10);
     assert.deepEqual(gone, ["a", "b"]);
   });
 
@@ -34,7 +34,7 @@ describe("Allowance", () => {
           if (length === null) allowance.release(holder);
           else {
             held.set(holder, length);
-            allowance.take(holder, length);
+            allowance.hold(holder, length);
           }
           const total = [...held.values()].reduce((sum, each) => sum + each, 0);
           assert.ok(total <= 100 || held.size === 1, `${total} of ${held.size}`);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { appliedMarks, checkMarks } from "../../runtime/children/answeredMarks";
-import { desiredChildren } from "../../runtime/children/desiredChildren";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { ownerRangeOf } from "../../runtime/base/names";
+import { appliedMarks, checkMarks } from "../../runtime/observe/marks";
+import { desiredChildren } from "../../runtime/write/desiredChildren";
 import { CONFIG_MAPS, configMap, operator, widget } from "./support/objects";
 
 const CHILDREN = { children: [{ ...CONFIG_MAPS, update: "apply" as const }] };
@@ -69,6 +70,7 @@ describe("Argosy's labels and annotations in an answer", () => {
     assert.deepEqual(child?.manifest.metadata.labels, {
       app: "a",
       "argosy.dev/child-of": "argosy.shop",
+      "argosy.dev/owner-range": ownerRangeOf("widget-uid"),
       "argosy.dev/owner-uid": "widget-uid",
     });
     assert.deepEqual(child?.manifest.metadata.annotations, { note: "a", "argosy.dev/level": "2" });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { appliesNothing } from "../../runtime/kubernetes/appliesNothing";
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../runtime/base/objects";
+import { appliesNothing } from "../../runtime/fields/managedFields";
 import { withinCpuTime } from "../support/cpuTime";
 
 /** A Deployment as a handler answers it. */

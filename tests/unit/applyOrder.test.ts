@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { inApplyOrder } from "../../runtime/children/applyOrder";
+import { inApplyOrder } from "../../runtime/write/desiredChildren";
 
 describe("inApplyOrder", () => {
   const kindsIn = (...kinds: string[]) =>

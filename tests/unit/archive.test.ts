@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
 import type { ArchiveOptions } from "../../components/manifests/platform/archive";
-import type { PolicyRule } from "../../runtime/definition/definition";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
+import type { PolicyRule } from "../../runtime/operator/definition";
 import { deploymentsOf, everyManifest, platformOptions, podOf } from "./support/platform";
 import { runStack } from "./support/program";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { askHandler } from "../../runtime/handler/askHandler";
 import type { ReconcileAnswer } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
+import { askHandler } from "../../runtime/reconcile/ask";
 import { failureOf } from "./support/failures";
 import { question, SHELL, shellHandler } from "./support/handlers";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { awaitKind } from "../../runtime/kubernetes/awaitKind";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { awaitKind } from "../../runtime/kubernetes/discovery";
 import { eventually } from "../support/eventually";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import path from "node:path";
 import type { ArgoMode } from "../../components/manifests/platform/options";
 import { Operators } from "../../components/operators";
 import { checkPlatform } from "../../preflight/checkPlatform";
 import type { Found } from "../../preflight/lookInCluster";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
 import { fakeLook, found, SHOP } from "./support/fakeLook";
 import { type Run, run, runStack } from "./support/program";
 
@@ -25,7 +23,6 @@ describe("bad input is refused before anything is registered:", () => {
       "widget/operator.yaml": OPERATOR,
     });
   });
-  afterEach(() => removeFolder(root));
 
   /** What the program of the folder says, and how much it had registered by then. */
   async function refusal(): Promise<string> {
@@ -54,50 +51,12 @@ describe("bad input is refused before anything is registered:", () => {
     );
   });
 
-  it("a folder of more than 8 MiB", async () => {
-    for (let part = 0; part < 8; part++) {
-      addFiles(root, { [`widget/part${part}.txt`]: "x".repeat(1024 * 1024) });
-    }
-    assert.match(
-      await refusal(),
-      /widget: the handler's files have 8388616 bytes, more than the 8388608 of 8 ConfigMaps; the largest: part0\.txt .*Remove what/,
-    );
-  });
-
-  it("a name of more than 40 characters, or with a dot", async () => {
-    edit("children:", `name: ${"a".repeat(41)}\nchildren:`);
-    assert.match(
-      await refusal(),
-      /operator\.yaml:3:1: name is "a{41}", not a DNS label of at most 40 characters/,
-    );
-    edit("children:", "name: a.b\nchildren:");
-    assert.match(await refusal(), /operator\.yaml:3:1: name is "a\.b", not a DNS label/);
-  });
-
   it("an unknown key in a definition", async () => {
     edit("children:", "concurency: 3\nchildren:");
     assert.match(
       await refusal(),
       /operator\.yaml:3:1: concurency is not a known field\. Did you mean concurrency\?/,
     );
-  });
-
-  it("two operators that claim one CRD", async () => {
-    mkdirSync(path.join(root, "gadget"));
-    addFiles(root, {
-      "gadget/crd.yaml": widgetCrd(),
-      "gadget/main.py": "print()\n",
-      "gadget/operator.yaml": OPERATOR,
-    });
-    assert.match(
-      await refusal(),
-      /widget\/operator\.yaml:1:1: crd defines widgets\.shop\.example\.com, as does .*gadget\/operator\.yaml/,
-    );
-  });
-
-  it("options of pod and resident mixed", async () => {
-    edit("children:", "execution: pod\nrecord: all\nchildren:");
-    assert.match(await refusal(), /operator\.yaml:4:1: record .*pod/);
   });
 
   it("a Sensor that outgrows its limit", async () => {
@@ -121,7 +80,7 @@ describe("bad input is refused before anything is registered:", () => {
     );
     await refuse(
       { runnerReplica: "2" },
-      /argosy:runnerReplica is not a known field\. Did you mean runnerReplicas\?/,
+      /argosy:runnerReplica is set, and nothing reads it\. Did you mean runnerReplicas\?/,
     );
     await refuse({ nodeSelector: "disk" }, /argosy:nodeSelector must be an object/);
     await refuse(
@@ -143,6 +102,7 @@ describe("bad input is refused before anything is registered:", () => {
       instanceId: "argosy",
       namespaces: [],
       needed: [],
+      coming: [],
       ...SHOP,
     };
     const problemsOf = async (argoEvents: ArgoMode, argoWorkflows: ArgoMode, there = crds) => {
@@ -153,7 +113,7 @@ describe("bad input is refused before anything is registered:", () => {
     it("adopted or shared but absent", async () => {
       for (const mode of ["adopt", "share"] as const) {
         assert.deepEqual(await problemsOf(mode, "share"), [
-          `argoEvents is "${mode}", but Argo Events is not in the cluster (no eventsources.argoproj.io). Set argoEvents to "install" (for Operators: platform: { argoEvents: "install" }), or install Argo Events first.`,
+          `argoEvents is "${mode}", but Argo Events is not in the cluster (no eventsources.argoproj.io). Set argoEvents to "install" (for Operators: platform: { argoEvents: "install" }), or install Argo Events first. If this program installs it, name it in the option dependsOn of this component.`,
         ]);
       }
     });
@@ -234,18 +194,20 @@ describe("bad input is refused before anything is registered:", () => {
       assert.deepEqual(
         await problemsOf("install", "install", { ...crds, "workflows.argoproj.io": givenUp }),
         [
-          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true. Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
+          'argoWorkflows is "install", but Argo Workflows is already in the cluster (workflows.argoproj.io). If this stack should own it: run kubectl annotate crd workflows.argoproj.io argosy.dev/program=acme/shop/dev, and then pulumi up with data "keep". Otherwise, set argoWorkflows to "share" (for Operators: platform: { argoWorkflows: "share" }) to install a controller of our own beside the other one, or to "adopt" to use the existing one.',
         ],
       );
     });
 
-    it("installed by another platform of the same program", async () => {
+    it("that another component of the program installs, or may install", async () => {
       const absent = { "eventsources.argoproj.io": "absent", "workflows.argoproj.io": "absent" } as const;
       const platform = { ...named, argoEvents: "share", argoWorkflows: "adopt" } as const;
-      const makes = async ({ kind }: { kind: string }) => kind === "CustomResourceDefinition";
       const look = fakeLook({ crds: absent });
-      assert.deepEqual((await checkPlatform(look, { ...platform, makes })).problems, []);
-      assert.equal((await checkPlatform(look, platform)).problems.length, 2);
+      const counts = [[], ["argoEvents"], ["argoEvents", "argoWorkflows"]] as const;
+      const problems = counts.map(
+        async (coming) => (await checkPlatform(look, { ...platform, coming })).problems.length,
+      );
+      assert.deepEqual(await Promise.all(problems), [2, 1, 0]);
     });
 
     it("that is being deleted", async () => {
@@ -255,7 +217,7 @@ describe("bad input is refused before anything is registered:", () => {
       });
       const there = { ...crds, "workflows.argoproj.io": going(foreign) };
       assert.deepEqual(await problemsOf("install", "share", there), [
-        'argoWorkflows is "share", but Argo Workflows is being deleted (workflows.argoproj.io). Set argoWorkflows to "install" (for Operators: platform: { argoWorkflows: "install" }), or install Argo Workflows first.',
+        'argoWorkflows is "share", but Argo Workflows is being deleted (workflows.argoproj.io). Set argoWorkflows to "install" (for Operators: platform: { argoWorkflows: "install" }), or install Argo Workflows first. If this program installs it, name it in the option dependsOn of this component.',
       ]);
       const look = fakeLook({ crds: { "workflows.argoproj.io": going(by("acme/shop/dev")) } });
       const ours = await checkPlatform(look, { ...named, argoEvents: "none", argoWorkflows: "install" });
@@ -263,7 +225,7 @@ describe("bad input is refused before anything is registered:", () => {
       assert.match(ours.warnings?.join("") ?? "", /^the CRD it is being deleted\. .* pulumi up --refresh /);
       const namespaces = { argosy: going(by("acme/shop/dev")) };
       assert.deepEqual(await namespaceProblems(namespaces), [
-        "the namespace argosy is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#if-somebody-deleted-the-controllers-first",
+        "the namespace argosy is being deleted. Wait until it is gone, and run pulumi up --refresh. If it stays: https://github.com/argosy-dev/argosy/blob/main/docs/tasks/uninstall.md#if-the-controllers-were-deleted-first",
       ]);
     });
 
@@ -279,7 +241,7 @@ describe("bad input is refused before anything is registered:", () => {
         [],
       );
       assert.deepEqual(await namespaceProblems({ argosy: found(), "argosy-system": by("acme/shop/prod") }), [
-        "createNamespaces is true, but the namespace argosy exists already. If this stack should own it, because the stack gave it up earlier or takes it over now: run kubectl annotate namespace argosy argosy.dev/program=acme/shop/dev, and then pulumi up once with PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true. Otherwise, set createNamespaces to false, or name another namespace.",
+        'createNamespaces is true, but the namespace argosy exists already. If this stack should own it: run kubectl annotate namespace argosy argosy.dev/program=acme/shop/dev, and then pulumi up with data "keep". Otherwise, set createNamespaces to false, or name another namespace.',
         "createNamespaces is true, but the namespace argosy-system exists already, from the stack acme/shop/prod. If acme/shop/prod is the former name of this stack: kubectl annotate --overwrite namespace argosy-system argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise, set createNamespaces to false, or name another namespace.",
       ]);
     });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { parseLedger } from "../../tools/chaos/effects";
 import { Model } from "../../tools/chaos/model";
 import { findDifferences } from "../../tools/chaos/oracle";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Fault } from "../../tools/chaos/fault";
 import { History } from "../../tools/chaos/history";
-import type { Resync } from "../../tools/chaos/patience";
 import { type Outcome, type Performance, perform } from "../../tools/chaos/perform";
 import type { Change, Plan, PlannedFault } from "../../tools/chaos/plan";
 
@@ -89,7 +88,7 @@ describe("a chaos run", () => {
 
   it("is patient after a fault, and not after a round without one", async () => {
     const wrong = { object: "o-1", what: "it is not there" };
-    // Wrong at the first look of each round, right from the second on, as what a resync mends.
+    // Wrong at the first look of each round, right from the second on.
     const lookTwice = () => {
       let looks = 0;
       return async () => (looks++ === 0 ? [wrong] : []);
@@ -103,52 +102,6 @@ describe("a chaos run", () => {
     const troubled = await run(planOf(["a"]), { patience, differences: lookTwice() });
     assert.deepEqual(troubled.lost, []);
     assert.equal(troubled.convergence.length, 1);
-  });
-
-  describe("where a resync can be held back", () => {
-    const resync: Resync = {
-      hold: async () => {
-        happened.push("held");
-        return async () => void happened.push("goes on");
-      },
-    };
-    const patience = { calmMs: 0, troubledMs: 60_000 };
-    const wrong = { object: "o-1", what: "it is not there" };
-    /** As long as the resync is held back. */
-    const wrongWithout = async () => (happened.includes("goes on") ? [] : [wrong]);
-
-    it("takes for lost what a round without a fault leaves to it", async () => {
-      const outcome = await run(planOf([]), { patience, resync, differences: wrongWithout });
-      assert.deepEqual(
-        outcome.lost.map(({ object }) => object),
-        ["o-1"],
-      );
-      assert.deepEqual(happened, ["held", "play o-1", "goes on"]);
-    });
-
-    it("leaves to it what somebody else did to children, and nothing of other objects", async () => {
-      const drift: Change = { verb: "editChild", object: "o-1", pick: 0 };
-      const plan: Plan = { seed: 1, rounds: [{ changes: [drift], faults: [] }] };
-      const right = await run(plan, { patience, resync, differences: wrongWithout });
-      assert.deepEqual([right.lost, right.convergence.length], [[], 1]);
-      happened = [];
-      const other = { object: "o-2", what: "it is not there" };
-      const lost = await run(plan, { patience, resync, differences: async () => [wrong, other] });
-      assert.deepEqual(
-        lost.lost.map(({ object }) => object),
-        ["o-2"],
-      );
-    });
-
-    it("holds none back in a round with a fault, and lets it go on when the run is stopped", async () => {
-      await run(planOf(["a"]), { patience, resync });
-      assert.ok(!happened.includes("held"));
-      const stopping = new AbortController();
-      const player = { play: () => stopping.abort(new Error("stopped")), settled: async () => {} };
-      const { brokenOff } = await run(planOf([]), { resync, player, signal: stopping.signal });
-      assert.equal(brokenOff?.message, "stopped");
-      assert.deepEqual(happened.slice(-2), ["held", "goes on"]);
-    });
   });
 
   it("tells a fault that cannot be had, and counts no time for it", async () => {

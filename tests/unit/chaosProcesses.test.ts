@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync } from "node:fs";
 import path from "node:path";
 import {
   type ControlPlaneProgram,
@@ -11,6 +10,7 @@ import {
   signal,
 } from "../../tools/chaos/inCluster/processes";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 /** Notes how it was started, and stays. */
 const PROGRAM =
@@ -25,7 +25,7 @@ describe("a process of a control plane", () => {
   const starts = () => readFileSync(path.join(folder, "starts"), "utf8").trim().split("\n");
 
   beforeEach(async () => {
-    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-victim-")));
+    folder = temporaryFolder();
     appendFileSync(path.join(folder, "starts"), "");
     victim = spawn(process.execPath, ["-e", PROGRAM, "--", "an argument", `${option}=6443`], {
       argv0: name,
@@ -42,7 +42,6 @@ describe("a process of a control plane", () => {
     } catch {
       // It was not started again.
     }
-    rmSync(folder, { recursive: true });
   });
 
   it("is found by its program's name", () => {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { PACKAGE_NAME } from "../../components/package";
 import { loadOperators } from "../../definition/loadOperators";
 import { installVersions, Program } from "../../tools/chaos/inCluster/program";
-import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import { addFiles, writeFolder } from "./operatorFolder";
 
 /** Stands in for a version of the program that npm has installed. */
 function fakeVersion(folder: string, name: string): string {
@@ -16,7 +16,7 @@ function fakeVersion(folder: string, name: string): string {
     "package-lock.json": "{}",
     ".gitignore": "node_modules\n",
     "Pulumi.yaml": "name: argosy\n",
-    "Pulumi.dev.yaml": "config:\n  argosy:protect: false\n",
+    "Pulumi.dev.yaml": "config:\n  argosy:data: keep\n",
     "Pulumi.prod.yaml": "config: {}\n",
     [`node_modules/${PACKAGE_NAME}/dist/engine.js`]: `// the engine of ${name}\n`,
   });
@@ -118,26 +118,22 @@ describe("the program of a chaos run that begins with an older commit", () => {
       git("add", ".");
       git("-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "--message", "older");
       const folders: string[] = [];
-      try {
-        const install = (folder: string) => {
-          folders.push(folder);
-          return installVersions(project, folder, commit);
-        };
-        assert.throws(
-          () => new Program({ ...OPTIONS, install }),
-          (error: Error) => {
-            assert.match(error.message, /option '--from <commit>'.*Name a commit/s);
-            assert.match(error.message, reason);
-            return true;
-          },
-        );
-        assert.deepEqual(
-          folders.map((folder) => existsSync(folder)),
-          [false],
-        );
-      } finally {
-        removeFolder(project);
-      }
+      const install = (folder: string) => {
+        folders.push(folder);
+        return installVersions(project, folder, commit);
+      };
+      assert.throws(
+        () => new Program({ ...OPTIONS, install }),
+        (error: Error) => {
+          assert.match(error.message, /option '--from <commit>'.*Name a commit/s);
+          assert.match(error.message, reason);
+          return true;
+        },
+      );
+      assert.deepEqual(
+        folders.map((folder) => existsSync(folder)),
+        [false],
+      );
     });
   }
 });

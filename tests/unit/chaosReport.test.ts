@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { InterruptedError } from "../../cli/interruption";
+import { InterruptedError } from "../../cli/common/interruption";
 import type { Outcome } from "../../tools/chaos/perform";
 import { figuresByKind, formatJson, formatText } from "../../tools/chaos/report";
 

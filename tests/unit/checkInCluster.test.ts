@@ -1,21 +1,19 @@
 import assert from "node:assert/strict";
-import { mock } from "node:test";
 import * as k8s from "@pulumi/kubernetes";
 import type { ComponentResourceOptions } from "@pulumi/pulumi";
 import { resetOptions } from "@pulumi/pulumi/runtime/settings";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { OperatorsArgs } from "../../components/arguments";
-import { checkInCluster } from "../../components/checkInCluster";
-import type { Cluster } from "../../components/cluster";
+import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments/arguments";
+import { checkInCluster } from "../../components/inCluster/checkInCluster";
+import type { Cluster } from "../../components/inCluster/cluster";
 import { Operators } from "../../components/operators";
 import { NOTHING } from "../../preflight/lookInCluster";
 import { rememberVariables } from "../environment";
-import { removeFolder } from "./operatorFolder";
 import { logged, refused } from "./support/componentRuns";
 import { found } from "./support/fakeLook";
 import { run } from "./support/program";
-import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
-import { type Answer, json, refuse, TestApiServer } from "./support/testApiServer";
+import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 const NAMESPACES = "/api/v1/namespaces";
 
@@ -26,58 +24,37 @@ describe("the check of a component in its cluster", function () {
     api = await TestApiServer.start();
   });
   beforeEach(() => api.calls.splice(0));
-  afterEach(() => mock.timers.reset());
   after(() => api.stop());
 
-  const clusterOf = (identity: string): Cluster => ({
+  const cluster = (): Cluster => ({
     provider: undefined,
-    identity,
+    known: { values: [], providers: new Set(), claims: new Map() },
     connection: Promise.resolve({ kubeconfig: api.kubeconfig() }),
   });
-  const check = () => checkInCluster("It", clusterOf("here"), async () => NOTHING);
-  /** The cluster has a namespace of this program. It says so when no component that makes the namespace comes any more. */
-  const withNamespace =
-    (program: string): Answer =>
-    ({ path }, response) => {
-      const items = [{ metadata: { name: "argosy", annotations: { "argosy.dev/program": program } } }];
-      if (path !== NAMESPACES) return json(response, { metadata: {}, items: [] });
-      mock.timers.enable({ apis: ["Date"], now: Date.now() + 5_000 });
-      json(response, { metadata: {}, items });
-    };
+  const check = () =>
+    checkInCluster("It", cluster(), async (look) => {
+      await look.namespace("argosy");
+      return NOTHING;
+    });
 
   describe("in a plugin, which creates one component after another for a program elsewhere", () => {
     it("asks a busy cluster again in an up, as everywhere, and not in a preview", async () => {
       api.answer = ({ path }, response) => {
-        const asked = api.calls.filter((call) => call.path === path).length;
-        if (path === NAMESPACES && asked === 1) refuse(response, 503);
-        else json(response, { metadata: {}, items: [] });
+        if (api.calls.filter((call) => call.path === path).length === 1) refuse(response, 503);
+        else json(response, found());
       };
       const asked = async (isPreview: boolean) => {
         api.calls.splice(0);
         await logged(() => inPlugin(check, isPreview));
-        return api.calls.filter(({ path }) => path === NAMESPACES).length;
+        return api.calls.length;
       };
       assert.deepEqual([await asked(false), await asked(true)], [2, 1]);
     });
-
-    it("warns of a loss, since a component that waits for this one may follow", async () => {
-      api.answer = withNamespace("acme/shop/dev");
-      const lines = await logged(() => inPlugin(check));
-      assert.match(lines, /^It: pulumi up deletes the namespace argosy that this stack created, /);
-    });
-  });
-
-  it("refuses a loss in a program, all of whose components are here", async () => {
-    api.answer = withNamespace("organization/argosy/test");
-    await assert.rejects(
-      run(check, { cluster: true }),
-      /It: pulumi up would delete the namespace argosy that this stack created, /,
-    );
   });
 
   it("warns once of what is deleted after a component was renamed, if Pulumi may take over what exists", async () => {
     const putBack = rememberVariables("PULUMI_K8S_UPSERT_EXISTING_OBJECTS");
-    api.answer = (_, response) => json(response, { metadata: {}, items: [] });
+    api.answer = (_, response) => json(response, found());
     const both = async () => void (await Promise.all([check(), check()]));
     const lines = () => logged(() => run(both, { cluster: true }));
     try {
@@ -94,15 +71,14 @@ describe("the check of a component in its cluster", function () {
   });
 
   it("refuses a platform with one error, of which Pulumi shows no stack when the program has ended", async () => {
+    const theirs = found({ annotations: { "argosy.dev/program": "acme/shop/prod" } });
     api.answer = ({ path }, response) =>
-      path.endsWith("/secrets") ? json(response, { metadata: {}, items: [] }) : refuse(response, 404);
-    const archive = { host: "db.example.com", database: "runs", secret: "archive" };
-    const program = () =>
-      void new ArgoPlatform("argo", { archive, cluster: { kubeconfig: api.kubeconfig() } });
+      path === `${NAMESPACES}/argosy` ? json(response, theirs) : refuse(response, 404);
+    const program = () => void new ArgoPlatform("argo", { cluster: { kubeconfig: api.kubeconfig() } });
     const refusal = (error: Error) => {
       assert.match(
         error.message,
-        /^ArgoPlatform "argo": archive names the Secret "archive", which is not in argosy-system\. /,
+        /^ArgoPlatform "argo": createNamespaces is true, but the namespace argosy exists already, from /,
       );
       // What Pulumi shows (sdk/nodejs/cmd/run/index.ts, uncaughtHandler).
       assert.equal(error.stack, error.message);
@@ -111,12 +87,54 @@ describe("the check of a component in its cluster", function () {
     assert.equal(await logged(() => assert.rejects(run(program, { cluster: true }), refusal)), "");
   });
 
+  it("counts what is missing as coming if the platform comes after others, or if another component installs it", async () => {
+    api.answer = (_, response) => refuse(response, 404);
+    const cluster = { kubeconfig: api.kubeconfig() };
+    const needs: ArgoPlatformArgs = {
+      cluster,
+      argoEvents: "share",
+      argoWorkflows: "adopt",
+      createNamespaces: false,
+      monitoring: { podMonitor: true, alertRules: true },
+    };
+    const platform = (opts: ComponentResourceOptions = {}, args = needs) =>
+      void new ArgoPlatform("argo", args, opts);
+    await assert.rejects(
+      run(() => platform({ dependsOn: [] }), { cluster: true }),
+      /If this program installs it, name it in the option dependsOn/,
+    );
+    const chart = () => new k8s.helm.v3.Release("argo", { chart: "argo-cd" });
+    const lines = await logged(() => run(() => platform({ dependsOn: chart() }), { cluster: true }));
+    assert.doesNotMatch(lines, /not in the cluster/);
+    const earlier = () => {
+      new ArgoPlatform("first", { cluster, namespace: "one", controllerNamespace: "two" });
+      platform({}, { cluster, argoEvents: "share", argoWorkflows: "share" });
+    };
+    await run(earlier, { cluster: true });
+  });
+
+  it("warns of an archive whose Secret is missing, as the program may create it in the namespace of the component", async () => {
+    api.answer = ({ path }, response) =>
+      path.endsWith("/secrets") ? json(response, { metadata: {}, items: [] }) : refuse(response, 404);
+    const lines = await logged(() =>
+      run(
+        () => {
+          const archive = { host: "db.example.com", database: "runs", secret: "archive" };
+          const argo = new ArgoPlatform("argo", { archive, cluster: { kubeconfig: api.kubeconfig() } });
+          const namespace = argo.controllerNamespace?.metadata.name ?? "";
+          new k8s.core.v1.Secret("archive", { metadata: { name: "archive", namespace } });
+        },
+        { cluster: true },
+      ),
+    );
+    assert.match(
+      lines,
+      /^ArgoPlatform "argo": archive names the Secret "archive", .* in the same program too\.$/m,
+    );
+  });
+
   describe("of operators", () => {
-    let sample: SampleProgram;
-    before(() => {
-      sample = sampleProgram(EVERY_FORM);
-    });
-    after(() => removeFolder(sample.root));
+    const sample = sampleProgram(EVERY_FORM);
 
     const operators = (options: ComponentResourceOptions = {}, args: Partial<OperatorsArgs> = {}) => {
       const cluster = { kubeconfig: api.kubeconfig() };

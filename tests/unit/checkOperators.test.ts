@@ -2,16 +2,9 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { checkOperators } from "../../definition/checkOperators";
 import { displayPath, OperatorError } from "../../definition/problems";
-import type { Operator } from "../../runtime/definition/definition";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
-import {
-  addFiles,
-  loadDefinition,
-  removeFolder,
-  widgetCrd,
-  widgetDefinition,
-  writeFolder,
-} from "./operatorFolder";
+import type { JsonObject } from "../../runtime/base/objects";
+import type { Operator } from "../../runtime/operator/definition";
+import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("checkOperators", () => {
   let root: string;
@@ -19,7 +12,6 @@ describe("checkOperators", () => {
   beforeEach(() => {
     root = writeFolder({});
   });
-  afterEach(() => removeFolder(root));
 
   const operator = (
     name: string,
@@ -52,12 +44,6 @@ describe("checkOperators", () => {
     assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("b", "Pot")), []);
   });
 
-  it("refuses a name given twice", () => {
-    assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("a2", "Pot")), [
-      'a2/operator.yaml: name "a" is also the name of a/operator.yaml. Give each operator a name of its own.',
-    ]);
-  });
-
   it("refuses a former name that another operator has", () => {
     const renamed = { ...operator("a", "Cup"), formerNames: ["b"] };
     const expected = [
@@ -74,20 +60,6 @@ describe("checkOperators", () => {
     const two = { ...operator("b", "Pot"), formerNames: ["d", "argosy.c"] };
     assert.deepStrictEqual(clashes(one, two), [
       'b/operator.yaml: formerNames[1] is "argosy.c", which a/operator.yaml also gives. Keep it in one of the two.',
-    ]);
-  });
-
-  it("refuses the name of another's resync", () => {
-    const pod = { ...operator("a", "Cup"), execution: "pod" as const };
-    assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), pod), [
-      'a-resync/operator.yaml: name "a-resync" is also the name of the resync of a/operator.yaml. Give it another name.',
-    ]);
-    assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), operator("a", "Cup")), []);
-  });
-
-  it("refuses two operators of one CRD", () => {
-    assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("b", "Cup")), [
-      "b/operator.yaml: crd defines cups.shop.example.com, as does a/operator.yaml. Let one operator own it.",
     ]);
   });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/base/objects";
 import {
   loadDefinition,
   problemsOf,
@@ -33,7 +33,6 @@ describe("what a definition says that its objects use", () => {
     folder = path.join(root, "widget");
   };
   beforeEach(() => write());
-  afterEach(() => removeFolder(root));
   const problems = (uses: object, more: object = {}) =>
     problemsOf(folder, { ...widgetDefinition, uses, ...more });
   const secret = (more: object) => ({ creds: { apiVersion: "v1", kind: "Secret", ...more } });

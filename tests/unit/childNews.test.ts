@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { newsOf } from "../../runtime/children/childNews";
-import type { Owner } from "../../runtime/children/ownership";
-import type { ManagedFieldsEntry } from "../../runtime/kubernetes/objects";
-import type { Change } from "../../runtime/watch/store";
-import { newStored, type StoredObject } from "../../runtime/watch/storedObject";
+import type { ManagedFieldsEntry } from "../../runtime/base/objects";
+import { newsOf } from "../../runtime/observe/childNews";
+import type { Owner } from "../../runtime/observe/ownership";
+import type { Change } from "../../runtime/observe/store";
+import type { StoredObject } from "../../runtime/observe/storedObject";
 import { CONFIG_MAPS, MANAGER, observed } from "./support/objects";
 
 interface Facts {
@@ -27,15 +27,20 @@ function child(
 ): StoredObject<Facts> {
   const { uid = "child-uid", deleting = false } = more;
   const all = { owner: OURS, owned: "1", isReady: true, ...facts };
-  return { ...newStored(CONFIG_MAPS, observed("ConfigMap", {}, { uid }), all), deleting };
+  const { name, namespace, resourceVersion } = observed("ConfigMap", {}, { uid }).metadata;
+  return {
+    ...{ resource: CONFIG_MAPS, name, namespace, uid, resourceVersion, observedVersion: resourceVersion },
+    ...{ facts: all, deleting, json: undefined, parsed: undefined, length: undefined },
+    ...{ invalidatedAt: 0, isInvalid: false },
+  };
 }
 
 describe("what a change of a child means", () => {
   function told(before: Change<Facts>["before"], after: Change<Facts>["after"], isByUs = false): string[] {
     const change = { source: "watch", before, after, object: OBJECT } as const;
-    return newsOf(change, isByUs, [MANAGER]).map(([{ uid }, news]) => {
+    return newsOf(change, isByUs, [MANAGER]).map((news) => {
       const by = "child" in news && news.child.by !== undefined ? ` by ${news.child.by}` : "";
-      return `${uid}: ${news.kind}${by}`;
+      return `${news.owner.uid}: ${news.kind.replace("child ", "")}${by}`;
     });
   }
 
@@ -47,9 +52,9 @@ describe("what a change of a child means", () => {
     [
       "has another owner",
       () => told(child(), child({ owner: OTHER })),
-      ["ours: drifted by kubectl", "other: report"],
+      ["ours: drifted by kubectl", "other: reports"],
     ],
-    ["is new and goes", () => told(undefined, child({}, { deleting: true })), ["ours: report"]],
+    ["is new and goes", () => told(undefined, child({}, { deleting: true })), ["ours: reports"]],
     ["is new", () => told(undefined, child()), ["ours: drifted by kubectl"]],
     [
       "is another one of the name",
@@ -57,15 +62,24 @@ describe("what a change of a child means", () => {
       ["ours: drifted by kubectl"],
     ],
     ["has other values of ours", () => told(child(), child({ owned: "2" })), ["ours: drifted by kubectl"]],
-    ["was not ready and is not", () => told(child(unready), child(unready)), ["ours: progress"]],
-    ["becomes ready", () => told(child(unready), child()), ["ours: report"]],
-    ["is not ready any more", () => told(child(), child(unready)), ["ours: report"]],
+    ["was not ready and is not", () => told(child(unready), child(unready)), ["ours: progresses"]],
+    ["becomes ready", () => told(child(unready), child()), ["ours: reports"]],
+    ["is not ready any more", () => told(child(), child(unready)), ["ours: reports"]],
     [
       "is deleted by somebody, and waits",
       () => told(child(), child({}, { deleting: true })),
-      ["ours: report"],
+      ["ours: reports"],
     ],
   ];
+  it("says of a Job that is gone whether Kubernetes may have deleted it after its end", () => {
+    const expiring = (spec: object) => {
+      const object = observed("Job", { spec });
+      const [news] = newsOf({ source: "watch", before: child(), after: undefined, object }, false, []);
+      return news?.kind === "child drifted" && news.child.isExpiring;
+    };
+    assert.deepEqual([expiring({ ttlSecondsAfterFinished: 0 }), expiring({})], [true, undefined]);
+  });
+
   for (const [what, news, expected] of table)
     it(`follows from the table if it ${what}`, () => assert.deepEqual(news(), expected));
 });

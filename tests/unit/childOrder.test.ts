@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { childKey, contentOf, orderOf, shortName } from "../../runtime/children/childOrder";
-import { ReconcileFailure } from "../../runtime/failure";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { Manifest } from "../../runtime/base/objects";
+import { childKey, contentOf, orderOf, shortName } from "../../runtime/write/desiredChildren";
 
 /** A child of an answer, by "Kind.group/namespace/name", and what it comes after. */
 function child(path: string, after?: string, more: Record<string, string> = {}): Manifest {

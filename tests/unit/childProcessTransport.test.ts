@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { devNull, tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
+import { devNull } from "node:os";
 import path from "node:path";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtime/handler/handlerTransport";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { ECHO, isAlive, shellHandler } from "./support/handlers";
 
 /** A process that was started, and all that it has told. */
@@ -35,9 +36,8 @@ class Listened {
 describe("ChildProcessTransport", () => {
   let folder: string;
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "argosy-handler-"));
+    folder = temporaryFolder();
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
 
   it("carries lines in and out, and ends the process by the end of its input", async () => {
     const handler = new Listened(shellHandler(ECHO));

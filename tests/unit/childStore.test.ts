@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { DesiredChild } from "../../runtime/children/desiredChildren";
-import { ReadyWhenGone } from "../../runtime/children/readyWhenGone";
-import { readJson } from "../../runtime/json/json";
-import type { ObjectMeta } from "../../runtime/kubernetes/objects";
-import { OWNER_UID_LABEL } from "../../runtime/names";
+import { readJson } from "../../runtime/base/json";
+import { OWNER_UID_LABEL } from "../../runtime/base/names";
+import type { ObjectMeta } from "../../runtime/base/objects";
+import { ReadyWhenGone } from "../../runtime/observe/childRecords";
+import type { DesiredChild } from "../../runtime/write/desiredChildren";
 import { ChildStoreBench, child, LATER, manifest, NAME, taken } from "./support/childStoreBench";
 import { CONFIG_MAPS, configMap, MANAGER, widget } from "./support/objects";
 
@@ -129,6 +129,29 @@ describe("ChildStore", () => {
     assert.equal(bench.store.isUnsure(CONFIG_MAPS, NAME), true);
   });
 
+  it("stays unsure of a child if the answer to a write is lost", async () => {
+    bench.store.becomeUnsure(CONFIG_MAPS, NAME);
+    const lost = () => Promise.reject(new Error("lost"));
+    await assert.rejects(bench.store.write(CONFIG_MAPS, NAME, manifest(), lost));
+    assert.equal(bench.store.isUnsure(CONFIG_MAPS, NAME), true);
+    await bench.apply(child(5));
+    assert.equal(bench.store.isUnsure(CONFIG_MAPS, NAME), false);
+  });
+
+  it("loses neither the answer to a write nor a later report by a report that it cannot take in", async () => {
+    bench.list(1);
+    await bench.apply(child(5), () => {
+      bench.isFaulty = true;
+      bench.watched(taken(6, "kubectl"));
+      bench.sink.remove(taken(7, "kubectl"));
+    });
+    assert.deepEqual(bench.refused, [
+      "ConfigMap shop/settings was left out: a fault",
+      "ConfigMap shop/settings was left out: a fault",
+    ]);
+    assert.equal(bench.find(), undefined);
+  });
+
   describe("a child that is gone", () => {
     const status =
       (Ready: string, metadata: Partial<ObjectMeta> = {}) =>
@@ -163,7 +186,7 @@ describe("ChildStore", () => {
         assert.equal(wasReady(), true);
         assert.equal(wasReady({ manifest: manifest({ key: "2" }), update: "never" }), true);
         assert.equal(wasReady({ ownerUid: "another", update: "never" }), false);
-        bench.store.forgetGone([{ ...wanted, update: "apply" }]);
+        bench.store.forgetGone([{ ...wanted, update: "apply" }], wanted.ownerUid);
         assert.equal(wasReady(), false);
       }
     });
@@ -242,7 +265,7 @@ describe("ChildStore", () => {
       const known = bench.find();
       assert.ok(known);
       const { managedFields: _, ...metadata } = child(1).metadata;
-      assert.deepEqual(await bench.store.read(known), { ...child(1), metadata });
+      assert.deepEqual(await bench.store.readChild(known), { ...child(1), metadata });
       assert.equal(bench.reads, 0);
     });
 
@@ -251,7 +274,7 @@ describe("ChildStore", () => {
       bench.list(9, child(1), child(2, manifest({}, widget(), "newer")));
       const known = bench.find();
       assert.ok(known);
-      assert.deepEqual([await bench.store.read(known), bench.reads], [undefined, 1]);
+      assert.deepEqual([await bench.store.readChild(known), bench.reads], [undefined, 1]);
     });
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject, ManagedFieldsEntry, Manifest } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject, ManagedFieldsEntry, Manifest } from "../../runtime/base/objects";
 import {
   ChildStoreBench,
   child,
@@ -11,6 +11,7 @@ import {
   taken,
   withOthers,
 } from "./support/childStoreBench";
+import { retain } from "./support/fakeChildren";
 import { CONFIG_MAPS, entryOf, MANAGER, widget } from "./support/objects";
 
 describe("ChildStore", () => {
@@ -182,7 +183,7 @@ describe("ChildStore", () => {
       const known = bench.find();
       assert.ok(known);
       bench.server = taken(6, "kubectl");
-      await bench.store.read(known);
+      await bench.store.readChild(known);
       bench.watched(taken(6, "kubectl"));
       assert.deepEqual(bench.told, ["widget-uid ConfigMap settings drifted by kubectl"]);
     });
@@ -217,7 +218,7 @@ describe("ChildStore", () => {
         child(4, manifest({ key: "2" })),
         child(4, manifest({}, widget(), "more")),
       ]);
-      bench.store.retain(new Set(["more-uid"]));
+      retain(bench.store, ["more-uid"]);
       assert.deepEqual(bench.told, []);
       assert.deepEqual(
         bench.store.of("widget-uid").map(({ name }) => name),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { ChildWatches } from "../../runtime/children/childWatches";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ChildWatches } from "../../runtime/observe/childWatches";
 import { eventually } from "../support/eventually";
 import { operator, WIDGETS } from "./support/objects";
 import { json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
@@ -48,15 +48,13 @@ describe("ChildWatches", () => {
       }),
       ownerKind: WIDGETS,
       answersOthers: async () => true,
-      onChange: () => {},
-      onSynced: () => {},
-      onUnserved: () => {},
+      emit: () => {},
       onInterruption: () => {},
     });
-    await watches.start();
+    await watches.startWatching();
   });
   afterEach(async () => {
-    await watches.stop();
+    await watches.stopWatching();
     client.close();
     await api.stop();
   });
@@ -66,7 +64,7 @@ describe("ChildWatches", () => {
   it("follows a kind to another path once, even if two looks that were held up find it there together", async () => {
     assert.deepEqual(known(), ["firsts", "seconds"]);
     plurals["First"] = "others";
-    await Promise.all([watches.relist(), watches.relist()]);
+    await Promise.all([watches.resync(), watches.resync()]);
     assert.deepEqual(known(), ["others", "seconds"]);
   });
 

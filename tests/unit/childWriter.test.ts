@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { managersOf, markManagerOf } from "../../runtime/children/marks";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
-import { bearsOurMark, provenOwner } from "../../runtime/children/ownership";
-import type { UpdatePolicy } from "../../runtime/definition/definition";
-import { isRace } from "../../runtime/kubernetes/conflicts";
-import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { CHILD_OF_LABEL, OWNER_UID_LABEL } from "../../runtime/names";
-import { ObjectGoneError } from "../../runtime/reconcile/errors";
+import { ObjectGoneError } from "../../runtime/base/failure";
+import { CHILD_OF_LABEL, OWNER_UID_LABEL } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { ApiError, isRace } from "../../runtime/kubernetes/errors";
+import { managersOf, markManagerOf, ownedManifest } from "../../runtime/observe/marks";
+import { bearsOurMark, provenOwner } from "../../runtime/observe/ownership";
+import type { UpdatePolicy } from "../../runtime/operator/definition";
 import {
   applied,
   CONFIG_MAPS,
@@ -47,7 +45,12 @@ describe("ChildWriter", () => {
 
   describe("applies", () => {
     it("a child that is not there, and then nothing as long as it is as applied", async () => {
-      assert.deepEqual(await bench.apply(), { verb: "created", kind: "ConfigMap", ...NAME });
+      assert.deepEqual(await bench.apply(), {
+        verb: "created",
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        ...NAME,
+      });
       assert.equal(await bench.apply(), undefined);
       assert.deepEqual(bench.cluster.steps, [APPLY]);
       assert.equal(
@@ -97,6 +100,50 @@ describe("ChildWriter", () => {
       await bench.apply();
       assert.equal(verbOf(await bench.apply(desired({ key: "2" }))), "patched");
       assert.deepEqual([bench.there()?.["data"], bench.confirmed], [{ key: "2" }, 0]);
+    });
+
+    it("a change without a dry run, unless it leaves out what was applied before", async () => {
+      await bench.apply();
+      await bench.apply(desired({ key: "2", more: "1" }));
+      assert.deepEqual(bench.cluster.steps, [APPLY, APPLY]);
+      await bench.apply(desired({ key: "2" }));
+      assert.deepEqual(bench.cluster.steps.slice(2), [`try to ${APPLY}`, APPLY]);
+    });
+
+    it("nothing if a field stays that is left out, and says so each time, or creates the child again", async () => {
+      const { manifest, ...child } = desired();
+      await bench.apply({ ...child, manifest: { ...manifest, immutable: true } });
+      const { uid } = bench.there()?.metadata ?? {};
+      for (const isRestarted of [false, true]) {
+        if (isRestarted) bench.begin();
+        if (isRestarted) bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
+        const { reason, message } = await failureOf(bench.apply(desired({ key: "2" })));
+        assert.equal(reason, "ChildRefused");
+        assert.match(message, /it keeps immutable, which the handler no longer returns.* Declare update/);
+        assert.deepEqual([bench.there()?.metadata.uid, bench.there()?.["data"]], [uid, { key: "1" }]);
+      }
+      const change = await bench.apply(desired({ key: "2" }, { update: "recreate" }));
+      assert.deepEqual([verbOf(change), bench.there()?.["immutable"]], ["recreated", undefined]);
+    });
+
+    it("nothing more if a field stays that is ours, though a webhook changes the child at each write", async () => {
+      const { data: _, ...manifest } = desired().manifest;
+      const scope = bench.scope();
+      const apply = scope.client.apply.bind(scope.client);
+      let writes = 0;
+      scope.client.apply = async (resource, wanted, options) => {
+        const answer = await apply(resource, wanted, options);
+        if (options.dryRun) return answer;
+        assert.ok(++writes < 10, "it writes without end");
+        const { managedFields = [] } = answer.object.metadata;
+        const entries = managedFields.map((entry) => ({ ...entry, apiVersion: "v1" }));
+        bench.change({ managedFields: entries, annotations: { writes: String(writes) } });
+        return { ...answer, object: bench.there() as KubernetesObject };
+      };
+      await bench.writer.apply(desired(), scope);
+      const refused = await failureOf(bench.writer.apply({ ...desired(), manifest }, scope));
+      assert.match(refused.message, /it keeps data\.key/);
+      assert.equal(writes, 1);
     });
 
     it("a change after another look, if somebody else wrote meanwhile", async () => {
@@ -199,7 +246,17 @@ describe("ChildWriter", () => {
       bench.cluster.put(
         foreign({ ownerReferences: [reference], annotations: { "argosy.dev/adopt": "true" } }),
       );
-      assert.match((await failureOf(bench.apply())).message, /it belongs to Deployment web/);
+      assert.match((await failureOf(bench.apply())).message, /it belongs to Deployment.apps web/);
+    });
+
+    it("a Secret's texts become its data, and what is no text is refused by the name that the handler gave it", () => {
+      const metadata = { name: "keys", namespace: "shop" };
+      const stringData = { a: "x", port: 8080, none: null };
+      const secret = { apiVersion: "v1", kind: "Secret", metadata, data: { b: "eA==" }, stringData };
+      const resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
+      const manifest = ownedManifest(secret, widget({ uid: "x" }), resource, "argosy.store");
+      assert.deepEqual(manifest["data"], { b: "eA==", a: "eA==", none: null });
+      assert.deepEqual(manifest["stringData"], { port: 8080 });
     });
 
     it("never if another object has left it elsewhere, and says how to take it over from one that is gone", async () => {

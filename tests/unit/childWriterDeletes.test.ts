@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { ApiError, ApiUnreachableError, isBusy } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { applied, CONFIG_MAPS, MANAGER } from "./support/objects";
 import {
   APPLY,
@@ -255,6 +255,9 @@ describe("ChildWriter, which lets go of a child", () => {
     it("releases that also if it did not get so far at first: nothing of an earlier answer stays", async () => {
       const lost = new ApiUnreachableError("PATCH", new Error("cut"));
       bench.cluster.lost.set(APPLY, lost);
+      // It is applied under the former name first.
+      await assert.rejects(bench.apply(), lost);
+      bench.store.learn(CONFIG_MAPS, [bench.there() as KubernetesObject]);
       await assert.rejects(bench.apply(), lost);
       bench.cluster.lost.clear();
       assert.deepEqual(managers(), [FORMER, MANAGER]);
@@ -268,10 +271,11 @@ describe("ChildWriter, which lets go of a child", () => {
       let requests = 0;
       bench.cluster.meanwhile = () => {
         // Between our apply and the release, the old program applies once more.
-        if (++requests === 2) bench.change({ annotations: { touched: "1" } });
+        if (++requests === 4) bench.change({ annotations: { touched: "1" } });
       };
       assert.equal(verbOf(await bench.apply()), "patched");
-      assert.deepEqual([bench.cluster.steps.length, managers()], [3, [MANAGER]]);
+      // A dry run, the apply under the former name, the apply, and two releases.
+      assert.deepEqual([bench.cluster.steps.length, managers()], [5, [MANAGER]]);
     });
   });
 });

@@ -71,11 +71,17 @@ describe("ChildWriter, when the API server refuses", () => {
     });
 
     it("that the kind may be at another path, where nothing is at its path, and when it is found there", async () => {
-      const { message } = await refused(404, "404 page not found");
-      assert.match(
-        message,
-        /no longer serves ConfigMap \(v1\) where it did.*another scope or plural, the next resync/,
-      );
+      for (const [said, status] of [
+        ["404 page not found", {}],
+        [
+          "the server could not find the requested resource",
+          { kind: "Status", reason: "NotFound", details: {} },
+        ],
+      ] as const) {
+        const { reason, message } = await refused(404, said, status);
+        assert.equal(reason, "KindMissing");
+        assert.match(message, /serves no kind ConfigMap \(v1\), .*another scope or plural, the next resync/);
+      }
     });
 
     it("that a field needs a text, such as each value in the data of a ConfigMap", async () => {
@@ -202,7 +208,7 @@ describe("ChildWriter, when the API server refuses", () => {
         assert.equal(failure.reason, "ChildRefused");
         assert.match(
           failure.message,
-          / because it is being terminated\. The namespace away is being deleted: create it again when it is gone, or return the child in another namespace\.$/,
+          / because it is being terminated\. The namespace away is being deleted: leave out namespaces with a metadata\.deletionTimestamp\.$/,
         );
       });
     });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { parse } from "yaml";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -9,7 +10,6 @@ const COMMIT = "0123456789abcdef0123456789abcdef01234567";
 
 describe("the scripts of CI", () => {
   let folder: string;
-  afterEach(() => removeFolder(folder));
 
   /** Runs a script of the repository, with nothing of this process's environment but PATH. */
   function run(
@@ -166,7 +166,7 @@ describe("the scripts of CI", () => {
     it("is a comment that can be found again, with what the command says", () => {
       const { status, text } = verdict(0, "false");
       assert.equal(status, 0);
-      assert.match(text, /^<!-- argosy: CRD verdict -->\n/);
+      assert.match(text, /^<!-- argosy: verdict -->\n/);
       assert.match(
         text,
         /\n~~~~~~text\nthe verdict\nasked for: run --silent verdict -- HEAD\^1\n~~~~~~\nNothing breaks/,
@@ -240,14 +240,17 @@ describe("the scripts of CI", () => {
   describe(".ci/release.mjs", () => {
     const NOTES =
       "# Changelog\n\n## 1.2.3 (2026-11-30)\n\n- New: all of it.\n\n## 1.2.2 (2026-11-01)\n\n- Old.\n";
+    const NAMING = {
+      "package.json": '{ "name": "@a/b",\n"version": "1.2.3" }',
+      "plugin/package.json": '{ "version": "1.2.3",\n"dependencies": { "@a/b": "1.2.3" } }',
+      "plugin/schema.json": '{ "version": "1.2.3" }',
+      "plugin/README.md": "pulumi package add argosy@1.2.3 --server\n",
+      "templates/typescript/package.json": '{ "name": "shop",\n"dependencies": { "@a/b": "1.2.3" } }',
+      "templates/python/Pulumi.yaml": "packages:\n  version: 1.2.3\n",
+      "templates/yaml/Pulumi.yaml": "packages:\n  version: 1.2.3\n",
+    };
     function release(tag: string, more: Record<string, string> = {}) {
-      const version = { version: "1.2.3" };
-      folder = writeFolder({
-        "package.json": JSON.stringify({ name: "@a/b", ...version }),
-        "plugin/package.json": JSON.stringify({ ...version, dependencies: { "@a/b": "1.2.3" } }),
-        "plugin/schema.json": JSON.stringify(version),
-        "CHANGELOG.md": NOTES,
-      });
+      folder = writeFolder({ ...NAMING, "CHANGELOG.md": NOTES });
       for (const [file, text] of Object.entries(more)) writeFileSync(path.join(folder, file), text);
       return run(".ci/release.mjs", [tag, folder], {});
     }
@@ -262,19 +265,13 @@ describe("the scripts of CI", () => {
         "another tag",
         "v1.2.4",
         {},
-        /^package\.json is 1\.2\.3, not 1\.2\.4\.\nplugin\/package\.json is 1\.2\.3/,
+        /^package\.json:2 names 1\.2\.3, not 1\.2\.4\.\nplugin\/package\.json:1 names/,
       ],
       [
-        "a plugin with another package",
+        "a file without a version",
         "v1.2.3",
-        { "plugin/package.json": '{ "version": "1.2.3", "dependencies": { "@a/b": "1.2.2" } }' },
-        /^plugin\/package\.json's dependency @a\/b is 1\.2\.2, not 1\.2\.3\.\n$/,
-      ],
-      [
-        "another schema",
-        "v1.2.3",
-        { "plugin/schema.json": '{ "version": "1.2.2" }' },
-        /plugin\/schema\.json is 1\.2\.2/,
+        { "plugin/README.md": "" },
+        /^plugin\/README\.md names no version\.\n$/,
       ],
       [
         "no changelog",
@@ -295,5 +292,98 @@ describe("the scripts of CI", () => {
         assert.match(stderr, message);
       });
     }
+
+    for (const [file, text] of Object.entries(NAMING)) {
+      it(`refuses another version in ${file}`, () => {
+        const { status, stderr } = release("v1.2.3", {
+          [file]: text.replace("1.2.3", "1.2.2"),
+        });
+        assert.equal(status, 1);
+        assert.match(stderr, new RegExp(`^${file}:\\d names 1\\.2\\.2, not 1\\.2\\.3\\.\\n$`));
+      });
+    }
+  });
+
+  describe("what is published", () => {
+    it("is the rest of it, if a run was interrupted", () => {
+      const { publish } = parse(readFileSync(path.join(ROOT, ".github/workflows/release.yml"), "utf8")).jobs;
+      const script = publish?.steps?.at(-1)?.run ?? "";
+      folder = writeFolder({
+        "a/package/package.json": '{ "name": "@a/b", "version": "1.2.3" }',
+        "b/package/package.json": '{ "name": "@a/plugin", "version": "1.2.3" }',
+        published: "",
+        "packed/notes.md": "",
+        // As npm: a version that there is not is an error, and one that there is cannot be published again.
+        "bin/npm": `#!/bin/sh
+if [ "$1" = view ]; then grep -x "$2" published || { echo E404 >&2; exit 1; }; exit; fi
+case "$2:$BROKEN" in *package.tgz:*) echo @a/b@1.2.3 ;; *:yes) exit 1 ;; *) echo @a/plugin@1.2.3 ;; esac >> published
+`,
+      });
+      chmodSync(path.join(folder, "bin/npm"), 0o755);
+      for (const [name, file] of [
+        ["a", "package"],
+        ["b", "plugin"],
+      ] as const)
+        spawnSync("tar", [
+          "-czf",
+          path.join(folder, `packed/${file}.tgz`),
+          "-C",
+          path.join(folder, name),
+          "package",
+        ]);
+      const published = (broken: string) => {
+        const { status } = spawnSync("bash", ["-e", "-c", script], {
+          cwd: folder,
+          env: {
+            PATH: `${path.join(folder, "bin")}:${process.env["PATH"]}`,
+            GITHUB_REF_NAME: "v1.2.3",
+            BROKEN: broken,
+          },
+        });
+        return { status, lines: readFileSync(path.join(folder, "published"), "utf8") };
+      };
+      assert.deepEqual(published("yes"), { status: 1, lines: "@a/b@1.2.3\n" });
+      assert.deepEqual(published("no"), { status: 0, lines: "@a/b@1.2.3\n@a/plugin@1.2.3\n" });
+    });
+  });
+
+  describe(".ci/newer", () => {
+    /** Whether the first commit may be deployed if the stack's last update came from this one. */
+    function mayDeploy(deployed: (commits: { first: string; second: string }) => string) {
+      folder = writeFolder({ "clone/.ci/x": "" });
+      const clone = path.join(folder, "clone");
+      const git = (...args: string[]) =>
+        spawnSync("git", ["-C", clone, "-c", "user.name=a", "-c", "user.email=a@b", ...args], {
+          encoding: "utf8",
+        }).stdout.trim();
+      for (const file of ["newer", "deployedCommit.mjs"])
+        copyFileSync(path.join(ROOT, ".ci", file), path.join(clone, ".ci", file));
+      git("init", "--quiet");
+      git("commit", "--quiet", "--allow-empty", "--message", "first");
+      const first = git("rev-parse", "HEAD");
+      git("commit", "--quiet", "--allow-empty", "--message", "second");
+      const second = git("rev-parse", "HEAD");
+      git("checkout", "--quiet", first);
+      const history = [{ kind: "update", environment: { "git.head": deployed({ first, second }) } }];
+      mkdirSync(path.join(folder, "bin"));
+      writeFileSync(path.join(folder, "bin/pulumi"), `#!/bin/sh\necho '${JSON.stringify(history)}'\n`, {
+        mode: 0o755,
+      });
+      const PATH = `${path.join(folder, "bin")}:${process.env["PATH"]}`;
+      return run(path.join(clone, ".ci/newer"), ["acme/dev"], { env: { PATH } });
+    }
+
+    it("refuses a commit that is older than what is deployed", () => {
+      const { status, stdout } = mayDeploy(({ second }) => second);
+      assert.equal(status, 1);
+      assert.match(stdout, /^::error::acme\/dev is deployed from [0-9a-f]{40}, which is newer\./);
+    });
+
+    it("lets the same commit be deployed, and one after an update of no known commit", () => {
+      for (const deployed of [({ first }: { first: string }) => first, () => COMMIT, () => "none"]) {
+        assert.equal(mayDeploy(deployed).status, 0);
+        removeFolder(folder);
+      }
+    });
   });
 });

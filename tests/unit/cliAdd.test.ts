@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse, stringify } from "yaml";
-import { onlyDocument, withEntry } from "../../cli/add/yamlEntry";
+import { onlyDocument, withEntry, withoutEntry } from "../../cli/add/yamlEntry";
 import { main } from "../../cli/argosy";
-import { keepingLineEnds } from "../../cli/lineEnds";
-import type { Json } from "../../runtime/kubernetes/objects";
-import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import { keepingLineEnds } from "../../cli/common/lineEnds";
+import type { Json } from "../../runtime/base/objects";
+import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 const DEFINITION = `# The first line.
@@ -26,9 +26,10 @@ describe("argosy add", () => {
       "handlers/widget/operator.yaml": DEFINITION,
     });
   });
-  afterEach(() => removeFolder(root));
-  const run = (...args: string[]) =>
-    captured(() => main(["add", ...args, "--handlers", path.join(root, "handlers")]));
+  const call = (...args: string[]) =>
+    captured(() => main([...args, "--handlers", path.join(root, "handlers")]));
+  const run = (...args: string[]) => call("add", ...args);
+  const remove = (...args: string[]) => call("remove", ...args);
   const read = () => readFileSync(path.join(root, "handlers/widget/operator.yaml"), "utf8");
 
   it("adds a kind of children, keeps every comment, and says which rights are gained", async () => {
@@ -37,7 +38,7 @@ describe("argosy add", () => {
     assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[v1/ConfigMap, apps/v1/StatefulSet]"));
     assert.match(
       stdout,
-      /operator\.yaml: Added apps\/v1\/StatefulSet to children\.\nThe operator.s account gains:\n/,
+      /operator\.yaml: Added apps\/v1\/StatefulSet to children\.\nThe operator.s accounts gain:\n/,
     );
     assert.match(stdout, /create.* apps\/statefulsets everywhere/);
     assert.doesNotMatch(stdout, /configmaps/);
@@ -61,7 +62,7 @@ describe("argosy add", () => {
       /uses\.other\.name is spec\.missing, and the CRD's schema has no spec\.missing/,
     );
     assert.equal(read(), added);
-    assert.match(stdout, /Added settings to uses\.\nThe operator.s account gains:\n.*configmaps.*shared/);
+    assert.match(stdout, /Added settings to uses\.\nThe operator.s accounts gain:\n.*configmaps.*shared/);
   });
 
   it("adds an event from outside, which makes objects of what the CRD's spec has", async () => {
@@ -97,6 +98,120 @@ describe("argosy add", () => {
     assert.equal((await run("event", "widget", "order-placed")).result, 1);
   });
 
+  it("adds a rule in the words of kubectl, and removes it", async () => {
+    const { result, stdout, stderr } = await run("rule", "widget", "get,list", "jobs.batch,pods/log");
+    assert.deepEqual([result, stderr], [0, ""]);
+    assert.deepEqual(parse(read()).rules, [
+      { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list"] },
+      { apiGroups: [""], resources: ["pods/log"], verbs: ["get", "list"] },
+    ]);
+    assert.match(stdout, /gain:\n[\s\S]*get, list batch\/jobs everywhere\n[\s\S]*get, list pods\/log/);
+    assert.equal((await run("rule", "widget", "list,get", "jobs.batch")).result, 1);
+    const removed = await remove("rule", "widget", "get,list", "jobs.batch");
+    assert.deepEqual([removed.result, removed.stderr], [0, ""]);
+    assert.match(
+      removed.stdout,
+      /Removed .*from rules\.\nThe operator.s accounts lose:\n {2}get, list batch\/jobs/,
+    );
+    await remove("rule", "widget", "get,list", "pods/log");
+    assert.equal(read(), DEFINITION);
+    const scale = await run("rule", "widget", "get", "deployments.apps/scale");
+    assert.equal(scale.result, 0);
+    assert.deepEqual(parse(read()).rules[0].resources, ["deployments/scale"]);
+  });
+
+  it("adds a child that grants rights only with them, and says the command", async () => {
+    const binding = "rbac.authorization.k8s.io/v1/RoleBinding";
+    const refused = await run("child", "widget", binding);
+    assert.deepEqual([refused.result, refused.stdout], [2, ""]);
+    assert.match(
+      refused.stderr,
+      /which rights a RoleBinding may grant: argosy add child widget rbac\S+RoleBinding --grants ClusterRole\/view\n$/,
+    );
+    const { result, stderr } = await run("child", "widget", binding, "--grants", "ClusterRole/view");
+    assert.deepEqual([result, stderr], [0, ""]);
+    assert.deepEqual(parse(read()).grants, ["ClusterRole/view"]);
+    await run("grant", "widget", "get", "configmaps");
+    await run("child", "widget", "rbac.authorization.k8s.io/v1/Role", "--grants", "list secrets");
+    assert.deepEqual(
+      parse(read()).grants.map((grant: { verbs?: string[] } | string) =>
+        typeof grant === "string" ? grant : grant.verbs,
+      ),
+      ["ClusterRole/view", ["get"], ["list"]],
+    );
+    const removed = await remove("grant", "widget", "ClusterRole/view");
+    assert.deepEqual([removed.result, removed.stderr], [0, ""]);
+    assert.equal(parse(read()).grants.length, 2);
+    // Neither is valid without the other.
+    await remove("child", "widget", binding);
+    assert.equal(parse(read()).grants.length, 2);
+    const last = await remove("child", "widget", "rbac.authorization.k8s.io/v1/Role");
+    assert.deepEqual([last.result, last.stderr], [0, ""]);
+    assert.match(last.stdout, /Retired rbac\S+Role and removed grants: the objects/);
+    assert.equal(parse(read()).grants, undefined);
+  });
+
+  it("does not remove what an alias refers to", async () => {
+    const definition = `${DEFINITION}schedules:\n  a: &daily { cron: "0 3 * * *" }\n  b: *daily\n`;
+    addFiles(root, { "handlers/widget/operator.yaml": definition });
+    const refused = await remove("schedule", "widget", "a");
+    assert.deepEqual([refused.result, refused.stdout], [1, ""]);
+    assert.match(refused.stderr, /operator\.yaml: an alias refers to a in schedules\. Write it out/);
+    assert.equal(read(), definition);
+  });
+
+  it("adds variables, and removes them", async () => {
+    assert.equal((await run("env", "widget", "LOG_LEVEL=info=1")).result, 0);
+    assert.deepEqual(parse(read()).env, { LOG_LEVEL: "info=1" });
+    const secret = await run("secretEnv", "widget", "TOKEN", "api", "token");
+    assert.match(secret.stdout, /kubectl -n argosy create secret generic api --from-literal token=/);
+    assert.deepEqual(parse(read()).secretEnv, { TOKEN: { secret: "api", key: "token" } });
+    for (const [what, name] of [
+      ["env", "LOG_LEVEL"],
+      ["secretEnv", "TOKEN"],
+    ] as const)
+      assert.equal((await remove(what, "widget", name)).result, 0);
+    assert.equal(read(), DEFINITION);
+  });
+
+  it("removes a schedule, what objects use and an event, with the comments of nothing else", async () => {
+    const block = `${DEFINITION}schedules:
+  # nightly
+  nightly: { cron: "0 3 * * *" }
+  # weekly
+  weekly: # at the end
+    cron: "0 3 * * 0"
+    timeZone: UTC
+# end
+`;
+    addFiles(root, { "handlers/widget/operator.yaml": block });
+    assert.equal((await remove("schedule", "widget", "weekly")).result, 0);
+    assert.equal(read(), block.replace(/ {2}weekly:[\s\S]*UTC\n/, ""));
+    await run("event", "widget", "order-placed");
+    await run("uses", "widget", "settings", "v1/ConfigMap", "'settings'");
+    assert.match((await remove("uses", "widget", "settings")).stdout, /lose:\n.*configmaps/);
+    assert.equal((await remove("event", "widget", "order-placed")).result, 0);
+    assert.equal(read(), block.replace(/ {2}weekly:[\s\S]*UTC\n/, ""));
+    const missing = await remove("schedule", "widget", "nighty");
+    assert.deepEqual([missing.result, missing.stdout], [1, ""]);
+    assert.match(missing.stderr, /schedules has no nighty\. Did you mean nightly\?\n$/);
+  });
+
+  it("retires a kind of children first, so that none stays, and removes it then", async () => {
+    const first = await remove("child", "widget", "v1/ConfigMap");
+    assert.deepEqual([first.result, first.stderr], [0, ""]);
+    assert.deepEqual(parse(read()).children, [{ apiVersion: "v1", kind: "ConfigMap", retired: true }]);
+    assert.match(first.stdout, /Retired v1\/ConfigMap[\s\S]*argosy remove child widget v1\/ConfigMap/);
+    assert.equal((await remove("child", "widget", "v1/ConfigMap")).result, 0);
+    assert.equal(read(), DEFINITION.replace("[v1/ConfigMap]", "[]"));
+  });
+
+  it("says that a program needs storage for events from outside, and how to give it", async () => {
+    const { stdout } = await run("event", "widget", "order-placed");
+    assert.match(stdout, /pulumi config set outsideEventsStorage 1Gi/);
+    assert.match(stdout, /outsideEvents: \{ storage: "1Gi" \}/);
+  });
+
   it("adds to a definition before an empty document, and refuses an alias", async () => {
     addFiles(root, { "handlers/widget/operator.yaml": `${DEFINITION}---\n` });
     const { result, stderr } = await run("schedule", "widget", "nightly", "0 3 * * *");
@@ -125,7 +240,7 @@ describe("argosy add", () => {
       [["child", "widget", "v1/ConfigMap"], 1, /children already has v1\/ConfigMap\.\n$/],
       [["child", "widget"], 2, /^Write: argosy add child OPERATOR apps\/v1\/Deployment/],
       [["child", "widgt", "v1/Secret"], 2, /^There is no operator widgt\. Did you mean widget\?/],
-      [["chidl", "widget", "v1/Secret"], 2, /nothing with this name can be added\. Did you mean child\?/],
+      [["chidl", "widget", "v1/Secret"], 2, /there is nothing with this name\. Did you mean child\?/],
       [["schedule", "widget", "nightly"], 2, /^Write: argosy add schedule/],
       [["uses", "widget", "settings", "v1/ConfigMap"], 2, /^Write: argosy add uses/],
       [
@@ -134,6 +249,11 @@ describe("argosy add", () => {
         /^argosy add child has no option --namespace\. Write: argosy add child/,
       ],
       [["event", "widget", "a", "--time-zone", "UTC"], 2, /^argosy add event has no option --time-zone\./],
+      [["env", "widget", "LOG_LEVEL"], 2, /^Write: argosy add env OPERATOR LOG_LEVEL=info\n$/],
+      [["env", "widget", "9=info"], 1, /operator\.yaml.*env/],
+      [["rule", "widget", "get"], 2, /^Write: argosy add rule OPERATOR get,list jobs\.batch\n$/],
+      [["rule", "widget", "get", "*"], 1, /a wildcard/],
+      [["grant", "widget", "ClusterRole/view"], 1, /grants is given, and no kind of children is one of/],
     ] as const) {
       const { result, stdout, stderr } = await run(...args);
       assert.deepEqual([result, stdout], [code, ""], args.join(" "));
@@ -159,6 +279,7 @@ describe("an entry more in a YAML file", () => {
     ["before an empty document", "b: 1\n# end\n---\n# none\n", "b: 1\n# end\na: [new]\n---\n# none\n"],
     ["before the marker of the end", "---\nb: 1\n...\n", "---\nb: 1\na: [new]\n...\n"],
     ["in a list before an empty document", "a:\n  - x\n---\n", "a:\n  - x\n  - new\n---\n"],
+    ["in a file that is one map between braces", "{ b: 1 }\n", "{ b: 1, a: [ new ] }\n"],
   ];
   for (const [what, before, after] of cases) {
     it(what, () => assert.equal(added(before, "a", undefined, "new"), after));
@@ -166,8 +287,49 @@ describe("an entry more in a YAML file", () => {
 
   it("with the line ends of the file", () => {
     const before = "crd: crd.yaml\r\nb: # why\r\n  - x\r\n";
-    assert.equal(added(before, "b", undefined, "y"), `${before}  - y\r\n`);
+    assert.equal(added(before, "b", undefined, "z"), `${before}  - z\r\n`);
     assert.equal(added(before, "a", "c", 5), `${before}a:\r\n  c: 5\r\n`);
+  });
+
+  it("in quotes if kubectl would read it otherwise, whatever the form of the file", () => {
+    for (const trap of ["yes", "0644", "a\u2028b"]) {
+      const quoted = JSON.stringify(trap).replace("\u2028", "\\u2028");
+      for (const before of ["b: 1\n", "a: [x]\n", "{ b: 1 }\n"]) {
+        const after = added(before, "a", undefined, trap);
+        assert.ok(after.includes(quoted), after);
+        assert.equal(parse(after).a.at(-1), trap);
+      }
+    }
+  });
+
+  it("goes again, and leaves the text as it was", () => {
+    const gone = (text: string, field: string, place: string | number) =>
+      withoutEntry(text, onlyDocument(text), field, place);
+    for (const before of [
+      "a:\n  - x # one\n  # two\n  - y\nb: 1\n",
+      "a: [x, y] # all\nb: 1\n",
+      "a: [\n  x, # one\n  y\n]\n",
+    ]) {
+      const after = withEntry(before, onlyDocument(before), { field: "a", value: "new" });
+      assert.equal(gone(after, "a", 2), before);
+    }
+    assert.equal(gone("a: [x, y]\n", "a", 0), "a: [y]\n");
+    assert.equal(gone("a: [x]\nb: 1\n", "a", 0), "b: 1\n");
+    assert.equal(gone("{ a: [x], b: 1 }\n", "a", 0), "{ b: 1 }\n");
+    assert.equal(gone("children:\n  - x # one\nb: 1\n", "children", 0), "children: []\nb: 1\n");
+  });
+
+  it("goes again, and nothing else is changed, for any content", () => {
+    const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean());
+    const list = fc.array(scalar, { minLength: 2, maxLength: 4 });
+    fc.assert(
+      fc.property(list, fc.nat(3), fc.constantFrom("block", "flow"), (items, nth, collectionStyle) => {
+        const at = nth % items.length;
+        const text = stringify({ b: 1, a: items, z: [...items] }, { collectionStyle });
+        const left = parse(withoutEntry(text, onlyDocument(text), "a", at) ?? "");
+        assert.deepEqual(left, { b: 1, a: items.toSpliced(at, 1), z: items });
+      }),
+    );
   });
 
   it("in a map, whatever its form", () => {

@@ -166,17 +166,17 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
   });
 
   it("a port that is none", async () => {
-    assert.match(await complaint(2, "dev", "--metrics-port", "x"), /It must be a port, 0 to 65535\.\n$/);
+    assert.match(await complaint(2, "dev", "--port", "x"), /It must be a port, 0 to 65535\.\n$/);
   });
 
   it("a port that another program has", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const taken = ["--metrics-port", String(port), "--handlers", within("handlers")];
+    const taken = ["--port", String(port), "--handlers", within("handlers")];
     assert.equal(
       await complaint(2, "dev", ...taken),
-      `Another program uses port ${port}. Choose another one with --metrics-port.\n`,
+      `Another program uses port ${port}. Choose another one with --port.\n`,
     );
     server.close();
   });

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { text } from "node:stream/consumers";
-import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import { addFiles, writeFolder } from "./operatorFolder";
 
 const PROJECT = path.join(__dirname, "..", "..");
 const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version: "1.0.0" } } });
@@ -33,7 +33,6 @@ describe("cli: bootstrap", () => {
     for (const file of ["tools/bootstrap.mjs", "cli/typescript.cjs"])
       copyFileSync(path.join(PROJECT, file), path.join(root, file));
   });
-  afterEach(() => removeFolder(root));
 
   const options = () => ({
     cwd: root,

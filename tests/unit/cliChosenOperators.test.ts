@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { main } from "../../cli/argosy";
-import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 describe("a command for one operator, beside a broken one", () => {
@@ -15,7 +15,6 @@ describe("a command for one operator, beside a broken one", () => {
       "handlers/widget/fixtures/a.yaml": "object: { metadata: { name: a } }\nanswer: { children: [] }\n",
     });
   });
-  afterEach(() => removeFolder(root));
 
   const run = (...args: string[]) =>
     captured(() => main([...args, "--handlers", path.join(root, "handlers")]));

@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
+import { plain, print, printAbove, type Style } from "../../cli/common/terminal";
 import { Footer } from "../../cli/dev/footer";
 import { canShowTable } from "../../cli/dev/liveTable";
 import { ObjectRows } from "../../cli/dev/objectRows";
 import { formatAge, type ObjectRow, renderTable } from "../../cli/dev/objectTable";
-import { plain, print, printAbove, type Style } from "../../cli/terminal";
+import { ReconcileFailure } from "../../runtime/base/failure";
 import type { ObjectState } from "../../runtime/engine/engine";
-import { ReconcileFailure } from "../../runtime/failure";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";
+import { reconcileReport } from "./support/objects";
 import { TerminalScreen } from "./support/terminalScreen";
 
+/** A run that ended before it could judge the children. */
+const UNJUDGED = { ready: undefined, children: undefined } as unknown as Partial<ReconcileReport>;
 const row = (name: string, changes: Partial<ObjectRow> = {}): ObjectRow => ({
   kind: "Memcached",
   namespace: "default",
@@ -113,23 +116,18 @@ describe("the table of argosy dev", () => {
 describe("what the table says of an object", () => {
   let now: number;
   let rows: ObjectRows;
-  const report = (changes: Partial<ReconcileReport> = {}): ReconcileReport => ({
-    id: "a-run",
-    operator: "memcached",
-    kind: "Memcached",
-    namespace: "default",
-    name: "sessions",
-    uid: "1",
-    event: "reconcile",
-    attempt: 1,
-    result: "succeeded",
-    ready: true,
-    children: { ready: 2, total: 2 },
-    changes: [],
-    log: "",
-    durationMs: 12,
-    ...changes,
-  });
+  const report = (changes: Partial<ReconcileReport> = {}) =>
+    reconcileReport({
+      operator: "memcached",
+      kind: "Memcached",
+      namespace: "default",
+      name: "sessions",
+      uid: "1",
+      ready: true,
+      children: { ready: 2, total: 2 },
+      durationMs: 12,
+      ...changes,
+    });
   const state = (changes: Partial<ObjectState> = {}): ObjectState => ({
     namespace: "default",
     name: "sessions",
@@ -171,7 +169,7 @@ describe("what the table says of an object", () => {
   it("is the reason of a failure and never its message, with the children as they were", () => {
     rows.report(report({ ready: false, children: { ready: 1, total: 2 } }));
     assert.equal(rowOf()?.reason, "ChildrenNotReady");
-    rows.report(report({ result: "failed", failure, ready: undefined, children: undefined }));
+    rows.report(report({ result: "failed", failure, ...UNJUDGED }));
     const failed = rowOf(state({ state: "delayed", attempt: 4, dueInMs: 8_200 }));
     assert.deepEqual(
       [failed?.ready, failed?.reason, failed?.next, failed?.children],
@@ -189,6 +187,7 @@ describe("what the table says of an object", () => {
     assert.equal(next({ state: "ready" }), "waits");
     assert.equal(next({ state: "delayed", dueInMs: 30_000 }), "in 30 s");
     assert.equal(next({ state: "delayed", dueInMs: 600_000 }), "in 10 min");
+    assert.equal(next({ state: "delayed", dueInMs: 77_225_000 }), "in 21 h");
     rows.report(report({ result: "failed", failure }));
     assert.equal(next({ attempt: 2 }), "on change");
   });
@@ -199,7 +198,7 @@ describe("what the table says of an object", () => {
     assert.equal(rowOf()?.reason, "Reconciled");
     rows.report(report({ result: "skipped", skipped: "paused" }));
     assert.deepEqual([rowOf()?.ready, rowOf()?.reason], ["Unknown", "paused"]);
-    rows.report(report({ event: "finalize", ready: undefined }));
+    rows.report(report({ event: "finalize", ...UNJUDGED }));
     assert.equal(rowOf()?.reason, "Finalizing");
   });
 });

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { ClusterNotReadyError } from "../../cli/awaitedKind";
+import { InterruptedError } from "../../cli/common/interruption";
 import { RepeatedFailures } from "../../cli/dev/repeatedFailures";
-import { type Silence, untilAnswered } from "../../cli/dev/silence";
 import { stableKubeconfig } from "../../cli/dev/stableKubeconfig";
 import { Workshop } from "../../cli/dev/workshop";
-import { InterruptedError } from "../../cli/interruption";
-import { ObservedTransport } from "../../cli/observedTransport";
+import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
+import { ClusterNotReadyError } from "../../cli/local/awaitedKind";
+import { ObservedTransport } from "../../cli/local/observedTransport";
+import { type Silence, untilAnswered } from "../../cli/local/silence";
 import { loadOperatorsInOrder } from "../../definition/loadOperators";
-import type { Operator } from "../../runtime/definition/definition";
+import { type FailureReason, ReconcileFailure } from "../../runtime/base/failure";
 import type { Engine } from "../../runtime/engine/engine";
-import { type FailureReason, ReconcileFailure } from "../../runtime/failure";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { ApiError } from "../../runtime/kubernetes/errors";
+import type { Operator } from "../../runtime/operator/definition";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../support/eventually";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
@@ -350,7 +350,6 @@ describe("argosy dev, its kubeconfig", () => {
   beforeEach(() => {
     root = writeFolder({ "first/kubeconfig": "one", "second/kubeconfig": "two" });
   });
-  afterEach(() => removeFolder(root));
 
   const of = (start: string, operators = "/shop/handlers") =>
     stableKubeconfig(path.join(root, start, "kubeconfig"), operators, path.join(root, "cache"));

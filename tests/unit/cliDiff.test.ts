@@ -1,23 +1,26 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import fc from "fast-check";
+import { plain } from "../../cli/common/terminal";
 import { inPlaceOfDeployed } from "../../cli/dev/inPlaceOf";
+import { changedFields, commonPart } from "../../cli/diff/changedFields";
 import { asDeployed, whyLeftOut } from "../../cli/diff/deployed";
 import { asDryRun } from "../../cli/diff/dryRunClient";
 import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPreview";
 import { liveObject } from "../../cli/diff/liveObject";
 import type { ObjectPreview } from "../../cli/diff/preview";
-import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
+import { SecretMade } from "../../cli/diff/secretMade";
+import { fakeOf, otherFakeOf, SecretMask } from "../../cli/diff/secretMask";
 import type {
   InstalledOperator,
   InstalledOperators,
   UnreadableOperator,
 } from "../../cli/inspect/readInstalled";
-import { plain } from "../../cli/terminal";
-import { changedFields, commonPart } from "../../runtime/kubernetes/changedFields";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import type { DesiredChild } from "../../runtime/write/desiredChildren";
+import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { CONFIG_MAPS } from "./support/objects";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
@@ -183,14 +186,50 @@ describe("SecretMask", () => {
       metadata: { name: "m" },
       stringData: { p: "further-value" },
     });
-    const fields = mask.fields([{ path: ".data.pin", live: base64("1234"), wanted: base64("5678") }], true);
+    const fields = mask.fields(
+      [{ path: ".data.pin", live: base64("1234"), wanted: base64("5678") }],
+      () => true,
+    );
     assert.deepEqual(fields, [{ path: ".data.pin", live: "***", wanted: "***" }]);
     const copied = mask.fields(
       [{ path: ".data.copy", live: "url first-value", wanted: { deep: "answered-value" } }],
-      false,
+      () => false,
     );
     assert.deepEqual(copied, [{ path: ".data.copy", live: "url ***", wanted: { deep: "***" } }]);
     assert.equal(mask.text(`first-value ${base64("answered-value")} further-value`), "*** *** ***");
+  });
+});
+
+describe("a field that is made of Secrets", () => {
+  const child = (name: string, content: object): DesiredChild => ({
+    resource: CONFIG_MAPS,
+    manifest: { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, ...content },
+    update: "apply",
+    ownerUid: "u",
+  });
+  const data = { url: "a", kept: "b" };
+  const list = [{ host: "x" }, { key: "1" }];
+
+  it("is one in which two answers differ, with all that is in it and around it", () => {
+    const one = child("a", { data, list });
+    const other = child("a", { data: { ...data, url: "c" }, list: [list[0], { key: "2" }] });
+    const isMade = new SecretMade([other]).fieldsOf(one);
+    // Somebody else may have put an entry before it.
+    for (const path of [".data.url", ".data.url.deeper", ".data", ".list", ".list[7].key"])
+      assert.ok(isMade(path), path);
+    for (const path of [".data.kept", ".data.urls", ".list[1].host", ".metadata"])
+      assert.ok(!isMade(path), path);
+  });
+
+  it("is each if the other answer has no such child, or if there is none", () => {
+    for (const other of [[child("b", { data })], undefined])
+      assert.ok(new SecretMade(other).fieldsOf(child("a", { data }))(".data.kept"));
+  });
+
+  it("has nothing in common in the two answers, not even a character", () => {
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" } };
+    const [one, other] = [fakeOf(secret, "key"), otherFakeOf(secret, "key")];
+    assert.ok(one.length !== other.length && ![...one].some((character) => other.includes(character)));
   });
 });
 
@@ -215,7 +254,6 @@ describe("a dry run", () => {
 describe("the operator that a preview is made of", () => {
   const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
   const folder = path.join(root, "widget");
-  after(() => removeFolder(root));
   const load = (more: object = {}) => loadDefinition(folder, { ...widgetDefinition, ...more });
   const installed = (installation: string, more: object = {}): InstalledOperator => ({
     ...load(),
@@ -338,11 +376,9 @@ describe("the operator that a preview is made of", () => {
       assert.equal(note(known), undefined);
   });
 
-  it("is not run by argosy dev beside pods that do not wait for it", () => {
+  it("is run by argosy dev in the place of a deployed one whose runs have pods, but not of one that it cannot read", () => {
     const pods = installed("argosy", { execution: "pod" });
-    const says =
-      /widget is deployed to this cluster in the namespace argosy-home, with "execution": "pod"\..*argosy diff widget/;
-    assert.throws(() => inPlaceOfDeployed(load(), seen([pods]), false), says);
+    assert.equal(inPlaceOfDeployed(load(), seen([pods]), false).namespace, "argosy-home");
     const unread = { name: "widget", home: "team", complaint: "unreadable", remedy: "Deploy it." };
     assert.throws(
       () => inPlaceOfDeployed(load(), seen([], [unread]), false),

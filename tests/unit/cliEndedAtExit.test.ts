@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { isRunning } from "../../cli/isRunning";
+import { isRunning } from "../../cli/common/isRunning";
 import { eventually } from "../support/eventually";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 
 const ROOT = path.resolve(__dirname, "../..");
 
@@ -13,7 +13,6 @@ describe("cli: what a process leaves when it exits", () => {
   beforeEach(() => {
     folder = writeFolder({});
   });
-  afterEach(() => removeFolder(folder));
 
   /** Runs a program that has the command line's sources, to its end. */
   function run(program: string): void {
@@ -32,7 +31,7 @@ describe("cli: what a process leaves when it exits", () => {
       command: ["sh", "-c", `echo $$ > ${pid}.next; mv ${pid}.next ${pid}; exec sleep 300`],
     };
     run(`
-      const { localHandler } = require("./cli/localHandler.ts");
+      const { localHandler } = require("./cli/handler/localHandler.ts");
       const operator = ${JSON.stringify({ handler, folder, include: [] })};
       localHandler(operator, {}).start({ output() {}, log() {}, exited() {} });
       setInterval(() => require("node:fs").existsSync(${JSON.stringify(pid)}) && process.exit(7), 10);`);
@@ -42,7 +41,7 @@ describe("cli: what a process leaves when it exits", () => {
 
   it("is no folder of temporary files", () => {
     run(`
-      const { scratchFolder } = require("./cli/scratchFolder.ts");
+      const { scratchFolder } = require("./cli/common/scratchFolder.ts");
       require("node:fs").writeFileSync(scratchFolder("argosy-test").path + "/a", "a");
       process.exit(7);`);
     assert.deepEqual(

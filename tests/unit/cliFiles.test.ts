@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
-import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 describe("argosy files", () => {
@@ -24,7 +24,6 @@ describe("argosy files", () => {
       "handlers/shared/text.txt": "text",
     });
   });
-  afterEach(() => removeFolder(root));
   const handlers = () => path.join(root, "handlers");
   const run = (...args: string[]) =>
     captured(() => main(["files", ...args, "--handlers", handlers(), "--out", path.join(root, "out")]));

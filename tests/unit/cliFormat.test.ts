@@ -1,28 +1,23 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
+import { formatDuration, indent, lastLines, plain, styleFor } from "../../cli/common/terminal";
 import { isIgnored } from "../../cli/dev/folderWatch";
-import { formatReconcile } from "../../cli/reconcileLine";
-import { formatDuration, indent, lastLines, plain, styleFor } from "../../cli/terminal";
-import { ReconcileFailure } from "../../runtime/failure";
+import { formatGone, formatReconcile } from "../../cli/local/reconcileLine";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { Operator } from "../../runtime/operator/definition";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { operator, reconcileReport } from "./support/objects";
 
 const at = new Date(2026, 0, 31, 12, 3, 4);
 
-const report: ReconcileReport = {
-  id: "a-run",
+const report = reconcileReport({
   operator: "memcached",
-  kind: "Memcached",
   namespace: "shop",
   name: "sessions",
   uid: "u",
   generation: 3,
-  event: "reconcile",
-  attempt: 1,
-  result: "succeeded",
-  changes: [],
-  log: "",
   durationMs: 12.4,
-};
+});
 
 describe("cli: a reconcile in a line", () => {
   const line = (changed: Partial<ReconcileReport>) => formatReconcile({ ...report, ...changed }, plain, at);
@@ -33,8 +28,8 @@ describe("cli: a reconcile in a line", () => {
 
   it("names what changed, a child elsewhere with its namespace", () => {
     const changes = [
-      { verb: "created", kind: "Deployment", namespace: "shop", name: "sessions" },
-      { verb: "deleted", kind: "Service", namespace: "other", name: "old" },
+      { verb: "created", apiVersion: "apps/v1", kind: "Deployment", namespace: "shop", name: "sessions" },
+      { verb: "deleted", apiVersion: "v1", kind: "Service", namespace: "other", name: "old" },
     ] as const;
     assert.match(
       line({ changes }) ?? "",
@@ -62,6 +57,13 @@ describe("cli: a reconcile in a line", () => {
     assert.match(line({ result: "skipped", skipped: "paused" }) ?? "", /paused/);
   });
 
+  it("says that an object is gone, and of an object of others that it may only be selected no more", () => {
+    const gone = (more: Partial<Operator>) =>
+      formatGone(operator(more), { namespace: "shop", name: "a" }, plain, at);
+    assert.equal(gone({}), "12:03:04  shop  shop/a  deleted");
+    assert.match(gone({ watch: { labels: {}, on: [] } }), /shop\/a {2}gone: deleted, or no longer selected$/);
+  });
+
   it("says that it finalizes", () => {
     assert.match(line({ event: "finalize" }) ?? "", /finalize: {2}nothing to change/);
   });
@@ -69,12 +71,13 @@ describe("cli: a reconcile in a line", () => {
 
 describe("cli: text for a terminal", () => {
   it("has durations that people can read", () => {
-    assert.deepEqual([0.4, 999, 1_250, 59_900, 125_000].map(formatDuration), [
+    assert.deepEqual([0.4, 999, 1_250, 59_900, 125_000, 77_225_000].map(formatDuration), [
       "0 ms",
       "999 ms",
       "1.3 s",
       "59.9 s",
       "2 min 5 s",
+      "21 h 27 min",
     ]);
   });
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
-import { addressOf, type HandlerAccount, openHandlerAccount } from "../../cli/handlerAccount";
+import { addressOf, type HandlerAccount, openHandlerAccount } from "../../cli/handler/handlerAccount";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/operator/definition";
 import { eventually } from "../support/eventually";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 

@@ -1,19 +1,28 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import ts from "typescript";
 import { parse } from "yaml";
 import { main } from "../../cli/argosy";
 import { name as packageName, version } from "../../package.json";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+import { codeBlocksOf } from "./support/codeBlocks";
 import { filesIn } from "./support/filesIn";
+import { PROJECT } from "./support/projectCopy";
+
+/** The commands of a page with which a clone makes a program. */
+function installationOn(page: string): string | undefined {
+  const block = codeBlocksOf(page).find(({ code }) => code.includes("npm run argosy -- init"));
+  return /^[\s\S]*?\.tgz\n/.exec(block?.code ?? "")?.[0];
+}
 
 describe("argosy init", () => {
   let folder: string;
   beforeEach(() => {
     folder = writeFolder({ "full/index.ts": "mine", "full/note.txt": "mine", "Fancy Shop/.git/config": "" });
   });
-  afterEach(() => removeFolder(folder));
 
   const init = (...args: string[]) => captured(() => main(["init", ...args]));
   const within = (...names: string[]) => path.join(folder, ...names);
@@ -40,7 +49,75 @@ describe("argosy init", () => {
     }
     assert.ok(files.every((file) => !file.includes("__pycache__")));
     assert.match(stdout, /^written {2}index\.ts$/m);
-    assert.match(stdout, /npm install\n.*npm test/);
+    assert.match(stdout, /npm install .*\n.*npm test/);
+  });
+
+  it("says in a clone how the program carries the package that no registry has, as the pages do", async () => {
+    const [readme, tutorial] = ["README.md", "docs/first-operator.md"].map(installationOn);
+    assert.ok(readme);
+    assert.equal(readme, tutorial);
+    const { stdout } = await init(within("shop"));
+    const said = stdout.replaceAll(within("shop"), "../shop");
+    const [, ...commands] = readme.split("npm run argosy -- init ../shop\n");
+    for (const line of commands.join().trim().split("\n")) assert.ok(said.includes(`\n  ${line}`), line);
+  });
+
+  it("makes a program that npm ci installs elsewhere, with the tarball in its folder", async function () {
+    this.timeout(60_000);
+    await init(within("shop"));
+    // The package without the packages that it needs: nothing is fetched.
+    const { dependencies, devDependencies: _, ...program } = JSON.parse(read("shop", "package.json"));
+    addFiles(folder, {
+      "packed/package/package.json": JSON.stringify({ name: packageName, version }),
+      "shop/package.json": JSON.stringify({
+        ...program,
+        dependencies: { [packageName]: dependencies[packageName] },
+      }),
+    });
+    const tarball = /\S+\.tgz/.exec(installationOn("README.md") ?? "")?.[0];
+    assert.ok(tarball);
+    execFileSync("tar", ["-czf", within("shop", tarball), "-C", within("packed"), "package"]);
+    const npm = (cwd: string, ...args: string[]) =>
+      execFileSync("npm", [...args, "--offline"], { cwd, stdio: "pipe" });
+    npm(within("shop"), "install", tarball);
+    cpSync(within("shop"), within("elsewhere"), {
+      recursive: true,
+      filter: (file) => !file.includes("node_modules"),
+    });
+    removeFolder(within("shop"));
+    npm(within("elsewhere"), "ci");
+    assert.ok(existsSync(within("elsewhere/node_modules", packageName, "package.json")));
+  });
+
+  it("has a tsc that checks the handlers in TypeScript, each against the types of its operator", async function () {
+    this.timeout(60_000);
+    await init(within("shop"));
+    addFiles(folder, {
+      "web.yaml":
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: 2, paused: false }\n",
+    });
+    const make = async (...args: string[]) => {
+      const place = ["--language", "typescript", "--project", within("shop")];
+      return (await captured(() => main(["new", ...args, ...place]))).stdout;
+    };
+    const made = await make("example.com/Cache", "size:int", "plan:string:enum=a,b:default=a");
+    assert.match(made, /^written {2}.*cache\/cache-types\.d\.ts$/m);
+    assert.match(await make("example.com/Web", "--from", within("web.yaml")), /web\/web-types/);
+    assert.match(await make("v1/Service", "--watch"), /service\/service-types/);
+    symlinkSync(path.join(PROJECT, "node_modules"), within("shop", "node_modules"));
+    const complaints = () => {
+      const { config } = ts.readConfigFile(within("shop", "tsconfig.json"), ts.sys.readFile);
+      const { options, fileNames } = ts.parseJsonConfigFileContent(config, ts.sys, within("shop"));
+      const program = ts.createProgram(fileNames, options);
+      return fileNames
+        .filter((file) => file.includes("/handlers/"))
+        .flatMap((file) => ts.getPreEmitDiagnostics(program, program.getSourceFile(file)))
+        .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
+    };
+    assert.deepEqual(complaints(), []);
+    const handler = within("shop", "handlers/cache/main.ts");
+    writeFileSync(handler, readFileSync(handler, "utf8").replace("object.spec", "object.spek"));
+    assert.match(complaints().join(), /Property 'spek' does not exist on type 'Cache'/);
   });
 
   it("has a program of at most ten lines, which asks for this very version of the package", async () => {

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { installOperator } from "../../cli/installOperator";
+import { installOperator } from "../../cli/local/installOperator";
 import { displayPath } from "../../definition/problems";
+import type { Manifest } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { Manifest } from "../../runtime/kubernetes/objects";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("the installation of an operator", () => {
   for (const [code, what] of [
+    [409, "the object has been modified"],
     [422, "is invalid"],
     [500, "has an unknown field"],
   ] as const) {
@@ -33,10 +34,12 @@ describe("the installation of an operator", () => {
     const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
     const operator = loadDefinition(path.join(root, "widget"), widgetDefinition);
     const refusal = 'Apply failed with 1 conflict: conflict with "them"';
+    const details = { causes: [{ reason: "FieldManagerConflict" }] };
     const saidOf = async (annotations: Record<string, string>) => {
       const client = {
         apply: async (_: unknown, { kind }: Manifest) => {
-          if (kind === "CustomResourceDefinition") throw new ApiError(409, { message: refusal }, "PATCH");
+          if (kind === "CustomResourceDefinition")
+            throw new ApiError(409, { message: refusal, details }, "PATCH");
         },
         get: async () => ({ metadata: { annotations } }),
       } as unknown as KubernetesClient;

@@ -3,11 +3,10 @@ import { spawnSync } from "node:child_process";
 import { chmodSync } from "node:fs";
 import path from "node:path";
 import { instructions } from "../../cli/dev/instructions";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 
 describe("the commands that argosy dev prints for another terminal", () => {
   let root: string;
-  afterEach(() => removeFolder(root));
 
   /** What a kubectl gets that tells its kubeconfig and its arguments, if a shell runs the commands. */
   function told(folder: string): string {
@@ -18,6 +17,7 @@ describe("the commands that argosy dev prints for another terminal", () => {
       kubeconfig: at("kubeconfig"),
       kubectl: at("kubectl"),
       examples: [at("cache.yaml")],
+      events: [],
       metricsUrl: "http://127.0.0.1:1/metrics",
     });
     const typed = lines.filter((line) => !line.startsWith("curl"));
@@ -36,9 +36,10 @@ describe("the commands that argosy dev prints for another terminal", () => {
     const own = {
       kubectl: "/c/kubectl",
       examples: ["/tmp/a.yaml"],
+      events: ["curl --data {} http://127.0.0.1:1/events/cache/flush"],
       metricsUrl: "http://127.0.0.1:1/metrics",
     };
-    const rest = ["kubectl apply -f /tmp/a.yaml", "curl http://127.0.0.1:1/metrics"];
+    const rest = ["kubectl apply -f /tmp/a.yaml", ...own.events, "curl http://127.0.0.1:1/metrics"];
     assert.deepEqual(instructions({ ...own, kubeconfig: undefined }), rest);
     assert.deepEqual(instructions({ ...own, kubeconfig: "/c/k.kubeconfig" }), [
       "export KUBECONFIG=/c/k.kubeconfig",

@@ -1,12 +1,93 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import fc from "fast-check";
 import { parse } from "yaml";
 import { main } from "../../cli/argosy";
 import { LANGUAGES } from "../../cli/new/languages";
 import { loadOperators } from "../../definition/loadOperators";
-import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import type { JsonObject } from "../../runtime/base/objects";
+import { addFiles, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
+
+const SHOP = `# As kubectl prints an object.
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shop
+  namespace: shop
+  uid: 0a1b
+  labels: { app: shop, tier: "it's \\\\(1) \\"x\\"" }
+spec:
+  replicas: 2
+  paused: false
+  selector: { matchLabels: { app: shop } }
+  template:
+    metadata: { labels: { app: shop } }
+    spec:
+      containers:
+        - name: shop
+          image: shop
+          envFrom: [{ configMapRef: { name: shop-settings } }]
+      volumes: [{ name: shop, configMap: { name: shop-settings, optional: true } }]
+status: { replicas: 2 }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: shop }
+spec: { selector: { app: shop }, ports: [{ port: 80 }] }
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: shop-settings }
+data: { "true": "null", motd: "a\\nb\u2028\${name}" }
+---
+apiVersion: example.org/v1
+kind: Thing
+metadata: { name: shop-thing }
+nothing: null
+ratio: 0.5
+`;
+const SHOP_CHILDREN = [
+  {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "shop-example", labels: { app: "shop-example", tier: `it's \\(1) "x"` } },
+    spec: {
+      replicas: 2,
+      paused: false,
+      selector: { matchLabels: { app: "shop-example" } },
+      template: {
+        metadata: { labels: { app: "shop-example" } },
+        spec: {
+          containers: [
+            { name: "shop", image: "shop", envFrom: [{ configMapRef: { name: "shop-example-settings" } }] },
+          ],
+          volumes: [{ name: "shop", configMap: { name: "shop-example-settings", optional: true } }],
+        },
+      },
+    },
+  },
+  {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "shop-example" },
+    spec: { selector: { app: "shop-example" }, ports: [{ port: 80 }] },
+  },
+  {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "shop-example-settings" },
+    data: { true: "null", motd: `a\nb\u2028$\{name}` },
+  },
+  {
+    apiVersion: "example.org/v1",
+    kind: "Thing",
+    metadata: { name: "shop-example-thing" },
+    nothing: null,
+    ratio: 0.5,
+  },
+];
 
 describe("argosy new", function () {
   this.timeout(30_000);
@@ -14,10 +95,16 @@ describe("argosy new", function () {
   beforeEach(() => {
     root = writeFolder({ "Pulumi.yaml": "name: shop\nruntime: nodejs\n" });
   });
-  afterEach(() => removeFolder(root));
   const within = (file: string) => path.join(root, "handlers", file);
   const run = (...args: string[]) => captured(() => main([...args, "--project", root]));
-  const FIELDS = ["size:int", "plan:string?", "ratio:number", "on:bool", "hosts:list", "labels:map?"];
+  const FIELDS = [
+    "size:int",
+    "plan:string:optional",
+    "ratio:number",
+    "on:bool",
+    "hosts:list",
+    "labels:map:optional",
+  ];
 
   for (const language of Object.keys(LANGUAGES)) {
     it(`in ${language} writes an operator whose own test passes at once`, async () => {
@@ -53,6 +140,130 @@ describe("argosy new", function () {
         failing.stdout,
         /fixtures\/created\.yaml: ConfigMap cache-example: \.data\.size: expected "1", got "2"/,
       );
+    });
+  }
+
+  for (const language of Object.keys(LANGUAGES)) {
+    it(`in ${language} returns the manifests of a file, and those of an object that it watches`, async () => {
+      addFiles(root, { "shop.yaml": SHOP });
+      const from = ["--from", path.join(root, "shop.yaml"), "--language", language];
+      const made = await run("new", "shop.example.com/Shop", "size:int", ...from);
+      assert.deepEqual([made.result, made.stderr], [0, ""]);
+      const { children } = parse(readFileSync(within("shop/operator.yaml"), "utf8"));
+      assert.deepEqual(children, [
+        "apps/v1/Deployment",
+        "v1/Service",
+        "v1/ConfigMap",
+        "example.org/v1/Thing",
+      ]);
+      const { object, answer } = parse(readFileSync(within("shop/fixtures/created.yaml"), "utf8"));
+      assert.deepEqual(object.spec, { size: 1 });
+      assert.deepEqual(answer.children, SHOP_CHILDREN);
+      await run("new", "shop.example.com/Zone", "--cluster", ...from);
+      await run("new", "apps/v1/Deployment", "report=true", "--watch", "--language", language);
+      await run("new", "v1/Namespace", "--watch", ...from);
+      const tested = await run("test");
+      assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);
+      assert.match(tested.stdout, /^4 passed, 0 failed$/m);
+      const zone = parse(readFileSync(within("zone/fixtures/created.yaml"), "utf8"));
+      assert.equal(zone.answer.children[0].metadata.namespace, "shop");
+      const watching = loadOperators(within("")).find(({ name }) => name === "deployment");
+      assert.deepEqual(watching?.watch?.labels, { report: "true" });
+      assert.ok(!existsSync(within("deployment/crd.yaml")));
+    });
+  }
+
+  it("writes any content as code that says the same", () => {
+    const written = (child: JsonObject) => {
+      const source = LANGUAGES.javascript?.returning("Shop", [child]).replace("export ", "");
+      return new Function(
+        `${source}; return reconcile({ object: { metadata: { name: "n" } } }).children[0];`,
+      )();
+    };
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }), (data) => {
+        const content = JSON.parse(JSON.stringify(data));
+        assert.deepEqual(written({ data: content }), { data: content });
+      }),
+    );
+    const hidden = JSON.parse('{ "data": { "__proto__": "a" } }');
+    assert.deepEqual(Object.keys(written(hidden).data), ["__proto__"]);
+  });
+
+  it("names children after the object and their own name if the names in the file have nothing in common", async () => {
+    const document = (name: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\n`;
+    addFiles(root, { "two.yaml": `${document("web")}---\n${document("db")}` });
+    await run("new", "shop.example.com/Shop", "--from", path.join(root, "two.yaml"));
+    const { answer } = parse(readFileSync(within("shop/fixtures/created.yaml"), "utf8"));
+    assert.deepEqual(
+      answer.children.map(({ metadata }: { metadata: { name: string } }) => metadata.name),
+      ["shop-example-web", "shop-example-db"],
+    );
+  });
+
+  for (const [what, document, complaint] of [
+    ["no manifest", "a: 1", /shop\.yaml:5:1: the document has no apiVersion and kind\. Give manifests/],
+    [
+      "a list",
+      "apiVersion: v1\nkind: List\nitems: []",
+      /shop\.yaml:6:1: kind is List, a list of objects\. Make each/,
+    ],
+    [
+      "no name",
+      "apiVersion: v1\nkind: Pod\nmetadata: { generateName: a- }",
+      /:7:1: metadata\.name is missing/,
+    ],
+    [
+      "a Secret",
+      "apiVersion: v1\nkind: Secret\nmetadata: { name: a }",
+      /:6:1: kind is Secret.*argosy add uses/,
+    ],
+    [
+      "a role",
+      "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: { name: a }",
+      /:6:1: kind is Role, which grants rights\..* argosy add child OPERATOR rbac\S+\/Role --grants/,
+    ],
+    [
+      "a kind in two versions",
+      "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: { name: a }\n---\n" +
+        "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: { name: b }",
+      /:10:1: kind is the same kind as an earlier manifest: HorizontalPodAutoscaler/,
+    ],
+    [
+      "half of a character",
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata: { a: "\\uDC00" }',
+      /:8:9: data\.a has half of a character/,
+    ],
+    [
+      "its own kind",
+      "apiVersion: shop.example.com/v1\nkind: Shop\nmetadata: { name: a }",
+      /:6:1: kind is Shop, the operator's own/,
+    ],
+    [
+      "a kind that is none",
+      "apiVersion: v1\nkind: Deployment\nmetadata: { name: a }",
+      /:5:1: apiVersion is "v1", which has no Deployment/,
+    ],
+    [
+      "an object twice",
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: first }",
+      /:7:13: metadata\.name is first, as of another/,
+    ],
+    [
+      "another namespace",
+      "apiVersion: v1\nkind: Service\nmetadata: { name: a, namespace: other }",
+      /:7:22: metadata\.namespace is other, and not that/,
+    ],
+  ] as const) {
+    it(`refuses a file that has ${what}, with its line, and writes nothing`, async () => {
+      const first = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: first, namespace: one }\n";
+      addFiles(root, { "shop.yaml": `${first}---\n${document}\n` });
+      const file = path.join(root, "shop.yaml");
+      const { result, stderr, stdout } = await run("new", "shop.example.com/Shop", "--from", file);
+      assert.deepEqual([result, stdout], [1, ""]);
+      assert.match(stderr, complaint);
+      assert.equal(stderr.trim().split("\n").length, 1);
+      assert.ok(!existsSync(within("")));
     });
   }
 
@@ -97,6 +308,33 @@ describe("argosy new", function () {
     });
   });
 
+  it("gives fields limits, choices and defaults, in words that no shell changes", async () => {
+    const fields = [
+      "size:int:min=2:max=9",
+      "plan:string:enum=small,large:default=large",
+      "image:string:default=redis:8.2",
+      "ratio:number:min=0.5:optional",
+      "on:bool:default=false",
+    ];
+    for (const field of fields) assert.doesNotMatch(field, /[^\w:=,.]/);
+    const made = await run("new", "shop.example.com/Cache", ...fields);
+    assert.deepEqual([made.result, made.stderr], [0, ""]);
+    const crd = parse(readFileSync(within("cache/crd.yaml"), "utf8"));
+    const { required, properties } = crd.spec.versions[0].schema.openAPIV3Schema.properties.spec;
+    assert.deepEqual(required, ["size"]);
+    assert.deepEqual(properties, {
+      size: { type: "integer", minimum: 2, maximum: 9 },
+      plan: { type: "string", enum: ["small", "large"], default: "large" },
+      image: { type: "string", default: "redis:8.2" },
+      ratio: { type: "number", minimum: 0.5 },
+      on: { type: "boolean", default: false },
+    });
+    const { object } = parse(readFileSync(within("cache/fixtures/created.yaml"), "utf8"));
+    assert.deepEqual(object.spec, { size: 2, plan: "large", image: "redis:8.2", ratio: 0.5, on: false });
+    const tested = await run("test", "cache");
+    assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);
+  });
+
   it("names the schema of the package that is installed above", async () => {
     addFiles(root, { "node_modules/@argosy-dev/argosy/operator.schema.json": "{}" });
     await run("new", "shop.example.com/Cache");
@@ -139,6 +377,23 @@ describe("argosy new", function () {
     ],
     [["shop.example.com/Cache", "size:itn"], /there is no type itn\. Did you mean size:int\?/],
     [["shop.example.com/Cache", "size:quaternion"], /Types are: string, int, number, bool, list, map\./],
+    [["shop.example.com/Cache", "size:int?"], /there is no type int\?\. Did you mean size:int\?/],
+    [["shop.example.com/Cache", "size:int:mn=1"], /^size:int:mn=1: after the type follow optional, min=/],
+    [["shop.example.com/Cache", "size:int:min=a"], /^size:int:min=a: "a" is not of the type int\.\n$/],
+    [["shop.example.com/Cache", "size:int:min=2:default=1"], /the default is outside of the limits/],
+    [["shop.example.com/Cache", "size:int:min=2:max=1"], /no value is within the limits/],
+    [["shop.example.com/Cache", "plan:string:min=1"], /only an int or a number has min and max/],
+    [["shop.example.com/Cache", "hosts:list:default=a"], /Write them into crd\.yaml\.\n$/],
+    [["apps/v1/Deployment"], /^apps\/v1\/Deployment: only a kind to --watch has a version here\./],
+    [
+      ["Deployment", "--watch"],
+      /^Deployment: this is not a kind\. Write, for example, apps\/v1\/Deployment\.\n$/,
+    ],
+    [["apps/v1/Deployment", "report", "--watch"], /^report: with --watch, this is not a label/],
+    [["apps/v1/Deployment", "--cluster", "--watch"], /^--cluster and --watch are both given/],
+    [["apps/v1/Deploymet", "--watch"], /watch\.kind is "Deploymet".*Did you mean Deployment\?/],
+    [["v1/Event", "--watch"], /watch\.kind is Event, which Argosy itself writes/],
+    [["v1/ConfigMap", "--watch"], /every ConfigMap is watched: each object would create another/],
     [["shop.example.com/Cache", "Size:int"], /begins with a lower-case letter/],
     [["shop.example.com/Cache", "a:int", "a:bool"], /^a: the field is given twice\.\n$/],
     [["shop.example.com/Cache", "--language", "pyton"], /there is no such language\. Did you mean python\?/],

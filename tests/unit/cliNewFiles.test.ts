@@ -3,7 +3,7 @@ import fs, { existsSync, mkdirSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { mock } from "node:test";
 import { main } from "../../cli/argosy";
-import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { filesIn } from "./support/filesIn";
 
@@ -16,7 +16,6 @@ describe("cli: new files of a command", () => {
       "handlers/widget/operator.yaml": widgetDefinition,
     });
   });
-  afterEach(() => removeFolder(root));
 
   /** Runs a command on a disk that becomes full while the file of this name is written. */
   async function onFullDisk(name: string, ...args: string[]) {

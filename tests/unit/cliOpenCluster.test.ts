@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openUsersCluster } from "../../cli/openCluster";
+import { openUsersCluster } from "../../cli/cluster/openCluster";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 describe("cli: the user's cluster", () => {

@@ -3,8 +3,8 @@ import fs, { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkS
 import path from "node:path";
 import { mock } from "node:test";
 import { main } from "../../cli/argosy";
-import { rewriteFile } from "../../cli/rewriteFile";
-import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { rewriteFile } from "../../cli/common/rewriteFile";
+import { widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 describe("cli: a user's file that a command rewrites", () => {
@@ -16,7 +16,6 @@ describe("cli: a user's file that a command rewrites", () => {
       "widget/operator.yaml": widgetDefinition,
     });
   });
-  afterEach(() => removeFolder(root));
   const definition = () => path.join(root, "widget/operator.yaml");
 
   it("stays as it was if the disk is full, and the message names the file", async () => {

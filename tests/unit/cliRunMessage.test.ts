@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { runOf } from "../../cli/inspect/runs";
-import { WORKFLOWS } from "../../runtime/argo/workflows";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { WORKFLOWS } from "../../runtime/report/workflows";
 
 const FORBIDDEN = 'pods "press-1" is forbidden: exceeded quota: none';
 

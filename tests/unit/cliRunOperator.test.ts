@@ -1,20 +1,17 @@
 import assert from "node:assert/strict";
 import { CommanderError } from "commander";
-import { Counter, Registry } from "prom-client";
-import { asCommandError, CommandError } from "../../cli/commandError";
-import { handlerEnvironment } from "../../cli/handlerEnvironment";
-import { startMetricsServer } from "../../cli/metricsServer";
-import { ObservedTransport } from "../../cli/observedTransport";
+import { asCommandError, CommandError } from "../../cli/common/commandError";
+import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
+import { handlerEnvironment } from "../../cli/handler/handlerEnvironment";
+import { ObservedTransport } from "../../cli/local/observedTransport";
 import { OperatorError } from "../../definition/problems";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
-import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("cli: a handler's environment", () => {
   let folder: string;
   before(() => {
     folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
   });
-  after(() => removeFolder(folder));
 
   const definition = {
     ...widgetDefinition,
@@ -64,42 +61,6 @@ describe("cli: what a handler writes while nobody asks", () => {
     });
     assert.deepEqual(logged, ["during\n", "after\n"]);
     assert.deepEqual(stray, ["after\n"]);
-  });
-});
-
-describe("cli: the metrics server", () => {
-  const registry = (operator: string) => {
-    const created = new Registry();
-    created.setDefaultLabels({ operator });
-    new Counter({ name: "runs_total", help: "Runs", registers: [created] }).inc(2);
-    return created;
-  };
-
-  it("serves every engine's metrics as one text", async () => {
-    const registries = [registry("one"), registry("two")];
-    const server = await startMetricsServer(0, () => registries);
-    try {
-      const text = await (await fetch(server.url)).text();
-      assert.equal(text.match(/# HELP runs_total/g)?.length, 1);
-      assert.match(text, /^runs_total\{operator="one"\} 2$/m);
-      assert.match(text, /^runs_total\{operator="two"\} 2$/m);
-      assert.equal((await fetch(server.url.replace("metrics", "other"))).status, 404);
-    } finally {
-      server.close();
-    }
-  });
-
-  it("says that its port is taken", async () => {
-    const server = await startMetricsServer(0, () => []);
-    try {
-      const port = Number(new URL(server.url).port);
-      await assert.rejects(
-        startMetricsServer(port, () => []),
-        new CommandError(`Another program uses port ${port}. Choose another one with --metrics-port.`),
-      );
-    } finally {
-      server.close();
-    }
   });
 });
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import { plain } from "../../cli/common/terminal";
+import { until } from "../../cli/common/until";
 import { playScene, type Step, type StepResult } from "../../cli/scene/scene";
 import { expect } from "../../cli/scene/stage";
 import { exitCodeOf, formatStep, formatSummary } from "../../cli/scene/tell";
-import { plain } from "../../cli/terminal";
-import { until } from "../../cli/until";
 
 const holds: Step<string> = { title: "it holds", play: async (stage) => `seen on ${stage}` };
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { connectionAs } from "../../cli/serviceAccountToken";
+import { connectionAs } from "../../cli/local/serviceAccountToken";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { isRunning } from "../../cli/isRunning";
-import { type TestOptions, test } from "../../cli/test";
+import { type TestOptions, test } from "../../cli/commands/test";
+import { isRunning } from "../../cli/common/isRunning";
 import { eventually } from "../support/eventually";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { addFiles, widgetCrd, widgetDefinition, widgetVersion, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 const REFUSING = "export const reconcile = () => ({ error: {} });\n";
@@ -21,7 +21,6 @@ describe("argosy test", () => {
       "widget/fixtures/a.yaml": "object: { metadata: { name: a } }\n",
     });
   });
-  afterEach(() => removeFolder(root));
 
   const answering = (status: string) =>
     addFiles(root, {
@@ -50,6 +49,20 @@ describe("argosy test", () => {
     );
   });
 
+  it("says what no fixture shows: rules that only an API server checks, and a webhook that converts", async () => {
+    answering("{}");
+    const spec = { type: "object", "x-kubernetes-validations": [{ rule: "true" }] };
+    const conversion = { strategy: "Webhook" };
+    const crd = widgetCrd({ conversion, versions: [widgetVersion({}, { spec })] });
+    addFiles(root, { "widget/crd.yaml": crd });
+    const { stderr } = await run();
+    assert.match(
+      stderr,
+      /^widget: only an API server checks 1 rule in CEL of its CRD, and no fixture fails/m,
+    );
+    assert.match(stderr, /^widget: its CRD converts versions by a webhook, which Argosy does not provide/m);
+  });
+
   it("writes no answer with --update that changes each time, and fails", async () => {
     answering("{ size: ++size }");
     const before = fixture();
@@ -72,6 +85,20 @@ describe("argosy test", () => {
       assert.doesNotMatch(stdout, /--update/);
       assert.equal(fixture(), before);
     }
+  });
+
+  it("shows what the handler wrote to standard error if a fixture fails, once", async () => {
+    addFiles(root, {
+      "widget/main.js":
+        "export const reconcile = () => { console.error('asking'); return { children: [], status: { size: 3 } }; };\n",
+    });
+    const logged = async (steps: string) => {
+      addFiles(root, { "widget/fixtures/a.yaml": `object: { metadata: { name: a } }\nsteps: ${steps}\n` });
+      return (await run()).stdout.match(/^ {4}asking$/gm)?.length;
+    };
+    const [right, wrong] = ["{ expect: { status: { size: 3 } } }", "{ expect: { status: { size: 4 } } }"];
+    assert.equal(await logged(`[${right}]`), undefined);
+    assert.equal(await logged(`[${wrong}, ${wrong}]`), 1);
   });
 
   it("asks no handler if there is a mistake in any fixture, and says all mistakes", async () => {

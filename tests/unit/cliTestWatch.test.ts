@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { test } from "../../cli/test";
+import { test } from "../../cli/commands/test";
 import { eventually } from "../support/eventually";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { addFiles, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 describe("argosy test --watch", () => {
@@ -17,7 +17,6 @@ describe("argosy test --watch", () => {
       "handlers/widget/fixtures/a.yaml": fixture(1),
     });
   });
-  afterEach(() => removeFolder(root));
 
   /** Tells in a file beside the operators each time that it is asked. */
   function handler(status: number): string {

@@ -2,14 +2,16 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import fc from "fast-check";
 import ts from "typescript";
 import { main } from "../../cli/argosy";
-import { typesOf } from "../../cli/types";
 import { pythonTypes } from "../../cli/types/python";
-import { structsOf } from "../../cli/types/shapes";
+import { type Shape, structsOf } from "../../cli/types/shapes";
 import { typescriptTypes } from "../../cli/types/typescript";
+import { typesOf } from "../../cli/types/typesOf";
 import { loadOperators } from "../../definition/loadOperators";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { isJsonObject, type JsonObject } from "../../runtime/base/objects";
+import { addFiles, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 const EXAMPLES = path.resolve(__dirname, "../../examples");
@@ -55,24 +57,78 @@ describe("argosy types", function () {
     });
     for (const [name, text] of Object.entries(files)) addFiles(root, { [`handlers/widget/${name}`]: text });
   };
-  afterEach(() => removeFolder(root));
   const run = (...args: string[]) =>
     captured(() => main(["types", ...args, "--handlers", path.join(root, "handlers")]));
   const read = (name: string) => readFileSync(path.join(root, "handlers/widget", name), "utf8");
 
   it("have each name once, whatever the kind is called", () => {
     root = writeFolder({});
-    for (const kind of ["Request", "Answer", "Metadata", "KubernetesObject", "Any", "Record"]) {
+    const namesFor = (kind: string) => {
       const structs = structsOf(kind, { properties: { spec, status: {} } });
-      for (const text of [pythonTypes(kind, "a/v1", structs), typescriptTypes(kind, "a/v1", structs)]) {
-        const names = [
-          ...text.matchAll(/^(?:class|export interface|export type) (\w+)|^(\w+) = /gm),
-          ...text.matchAll(/^from typing import (\w+), (\w+), (\w+), (\w+)$/gm),
-        ].flatMap(([, ...found]) => found.filter((each) => each !== undefined));
-        assert.ok(names.includes(`${kind}Resource`), text);
+      const contract = { children: ["apps/v1/Deployment"], used: [], schedules: [] };
+      const typed = typescriptTypes(kind, "a/v1", structs, contract, () => "types.input.apps.v1.Deployment");
+      return [typed, pythonTypes(kind, "a/v1", structs, contract)].map((text) =>
+        [
+          ...text.matchAll(/^(?:class|(?:export )?(?:interface|type)) (\w+)|^(\w+) = /gm),
+          ...text.matchAll(/^from [\w.]+ import (\w+), (\w+)(?:, (\w+), (\w+))?$/gm),
+        ].flatMap(([, ...found]) => found.filter((each) => each !== undefined)),
+      );
+    };
+    const others = namesFor("Widget")
+      .flat()
+      .filter((each) => !each.startsWith("Widget"));
+    assert.ok(others.length > 20, others.join());
+    for (const kind of ["Record", "Readonly", ...others]) {
+      for (const names of namesFor(kind)) {
+        assert.ok(names.includes(`${kind}Resource`), `${kind}: ${names}`);
         assert.deepEqual(names, [...new Set(names)]);
       }
     }
+  });
+
+  it("have a struct of its own for each object, whatever the fields are called", () => {
+    const name = fc.constantFrom(
+      "foo-bar",
+      "fooBar",
+      "foo_bar",
+      "Spec",
+      "spec",
+      "foo",
+      "bar",
+      "item",
+      "fooBar2",
+    );
+    const { schema } = fc.letrec<{ schema: JsonObject }>((tie) => ({
+      schema: fc.oneof(
+        { maxDepth: 3 },
+        fc.nat().map((maximum): JsonObject => ({ type: "integer", maximum })),
+        fc
+          .dictionary(name, tie("schema"), { minKeys: 1, maxKeys: 4 })
+          .map((properties): JsonObject => ({ type: "object", properties })),
+        tie("schema").map((items): JsonObject => ({ type: "array", items })),
+      ),
+    }));
+    fc.assert(
+      fc.property(schema, (given) => {
+        const structs = structsOf("Widget", { properties: { spec: given } });
+        const names = structs.map((struct) => struct.name);
+        assert.equal(new Set(names).size, names.length, names.join());
+        const fieldsOf = (shape: Shape): unknown => {
+          if (shape.is === "list") return [fieldsOf(shape.of)];
+          if (shape.is !== "struct") return shape.is;
+          const found = structs.find((struct) => struct.name === shape.name);
+          return Object.fromEntries((found?.fields ?? []).map((each) => [each.name, fieldsOf(each.shape)]));
+        };
+        const wantedOf = (of: JsonObject): unknown => {
+          if (isJsonObject(of.items)) return [wantedOf(of.items)];
+          if (!isJsonObject(of.properties)) return of.type;
+          const fields = Object.entries(of.properties);
+          return Object.fromEntries(fields.map(([key, each]) => [key, wantedOf(each as JsonObject)]));
+        };
+        if (given.type === "object")
+          assert.deepEqual(fieldsOf({ is: "struct", name: "WidgetSpec" }), wantedOf(given));
+      }),
+    );
   });
 
   it("are current after a checkout that has changed the ends of their lines", async () => {
@@ -147,12 +203,14 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
     assert.equal(missing.result, 3);
     assert.match(
       missing.stdout,
-      /^outdated .*widget_types\.py: write it with: npm run argosy -- types widget\n$/,
+      /^missing {2}.*widget_types\.py: write it with: npm run argosy -- types widget\n$/,
     );
     await run();
     assert.match((await run("--check")).stdout, /^current {2}/);
     addFiles(root, { "handlers/widget/widget_types.py": "" });
-    assert.equal((await run("--check")).result, 3);
+    const outdated = await run("--check");
+    assert.equal(outdated.result, 3);
+    assert.match(outdated.stdout, /^outdated /);
     assert.equal(read("widget_types.py"), "");
   });
 

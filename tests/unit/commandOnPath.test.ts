@@ -2,14 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync } from "node:fs";
 import path from "node:path";
 import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
-import {
-  addFiles,
-  loadDefinition,
-  removeFolder,
-  widgetCrd,
-  widgetDefinition,
-  writeFolder,
-} from "./operatorFolder";
+import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("commandOnPath", () => {
   let root: string;
@@ -22,7 +15,6 @@ describe("commandOnPath", () => {
     chmodSync(path.join(root, "bin/tool"), 0o755);
     chmodSync(path.join(root, "late/tool"), 0o755);
   });
-  afterEach(() => removeFolder(root));
 
   const find = (command: string, ...directories: string[]) =>
     commandOnPath(

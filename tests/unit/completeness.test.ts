@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { OWNER_UID_LABEL } from "../../runtime/base/names";
 import type { HandlerEvent } from "../../runtime/handler/contract";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import { MOST_NAMESPACES, NOTHING } from "../../runtime/memory/memory";
-import { OWNER_UID_LABEL } from "../../runtime/names";
+import { type NotSynced, StillListingError } from "../../runtime/observe/kindWatch";
+import type { CycleSource } from "../../runtime/reconcile/completeness";
 import { Completeness } from "../../runtime/reconcile/completeness";
-import type { CycleSource } from "../../runtime/reconcile/watchCycle";
-import { type NotSynced, StillListingError } from "../../runtime/watch/kindWatch";
+import { MOST_NAMESPACES, NOTHING } from "../../runtime/remember/memory";
 import { CONFIG_MAPS, globalWidget, WIDGETS, widget } from "./support/objects";
 
 const THING = { apiVersion: "example.com/v1", kind: "Thing" };
@@ -112,7 +112,7 @@ describe("Completeness", () => {
   });
 
   it("follows no child of a kind that is missing, or that may not be listed where the child was", () => {
-    const child = { resource: CONFIG_MAPS, namespace: "shop" };
+    const child = { resource: CONFIG_MAPS, namespace: "shop", name: "settings" };
     const isFollowed = (...not: NotSynced[]) => {
       notSynced = not;
       return readiness().isFollowed(child);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
+import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { Operators } from "../../components/operators";
-import { removeFolder } from "./operatorFolder";
 import { type Registration, type Run, run } from "./support/program";
-import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 
 /** How Pulumi marks what is not known yet, and what is secret (sdk/nodejs/runtime/rpc.ts). */
 const UNKNOWN = "__pulumiUnknown";
@@ -22,11 +22,7 @@ class Database extends pulumi.CustomResource {
 
 describe("values that are only known later", function () {
   this.timeout(60_000);
-  let sample: SampleProgram;
-  before(() => {
-    sample = sampleProgram(EVERY_FORM);
-  });
-  after(() => removeFolder(sample.root));
+  const sample = sampleProgram(EVERY_FORM);
 
   const operators = (args: Partial<OperatorsArgs>) =>
     new Operators("shop", { handlers: sample.definitions, ...args });
@@ -107,6 +103,74 @@ describe("values that are only known later", function () {
       ".spec.template.spec.nodeSelector.zone",
     ]);
     assert.match(JSON.stringify(inputs), /topologySpreadConstraints/);
+  });
+
+  it("are refused when they are known, with the argument and the remedy, as plain ones are before", async () => {
+    const wrong: readonly (readonly [Partial<OperatorsArgs>, RegExp])[] = [
+      ...[0, 99, 1.5, "2", undefined].map(
+        (number) =>
+          [
+            { replicas: later(number as number) },
+            /Operators "shop": replicas is an Output, and its value .*: 1 or 2\.$/,
+          ] as const,
+      ),
+      [
+        { images: { engine: later(":22.20.0") } },
+        /images\.engine is an Output, and its value is ":22\.20\.0", which cannot be the name of an image\. Pin/,
+      ],
+      [
+        { placement: { imagePullSecrets: [later("")] } },
+        /placement\.imagePullSecrets\.0 is an Output, and its value is empty\. /,
+      ],
+      [
+        { placement: { nodeSelector: { disk: pulumi.secret(1 as unknown as string) } } },
+        /placement\.nodeSelector\.disk is an Output, and its value is wrong\. /,
+      ],
+    ];
+    for (const [args, message] of wrong)
+      await assert.rejects(
+        run(() => operators(args)),
+        { message },
+      );
+  });
+
+  it("may be images that the program makes, of which each is pulled as it is", async () => {
+    const [engine, own, files] = ["engine", "gear", "files"].map(
+      (name) => `eu.example.com/${name}@sha256:${"0".repeat(64)}`,
+    );
+    const folder = path.dirname(sample.definitions[0]?.folder ?? "");
+    const make = (wrap: (image: string) => pulumi.Input<string>) => () =>
+      void new Operators("shop", {
+        handlers: folder,
+        placement: { registry: "mirror.example.com" },
+        images: { engine: wrap(engine ?? "") },
+        overrides: { gear: { image: wrap(own ?? "") }, robot: { files: { image: wrap(files ?? "") } } },
+      });
+    const imagesOf = (made: Run, name: string) => {
+      const { inputs } = named(made, `shop-${name}-runner`);
+      return JSON.stringify(inputs).match(/(?<="(image|reference)":")[^"]+/g);
+    };
+    const known = await run(make(later));
+    assert.ok(imagesOf(known, "gear")?.includes(own ?? ""));
+    assert.ok(imagesOf(known, "gear")?.includes(engine ?? ""));
+    assert.ok(imagesOf(known, "robot")?.includes(files ?? ""));
+    const mirrored = imagesOf(await run(make((image) => image)), "gear");
+    assert.ok(mirrored?.includes("mirror.example.com/gear@sha256:".concat("0".repeat(64))), mirrored?.join());
+    const preview = await run(
+      make(() => new Database().host),
+      { preview: true },
+    );
+    const unknown = pathsTo(named(preview, "shop-gear-runner").inputs, UNKNOWN);
+    assert.ok(unknown.length > 1 && unknown.every((at) => at.endsWith(".image")), unknown.join());
+    await assert.rejects(
+      run(
+        () => void new Operators("shop", { handlers: folder, overrides: { gear: { image: later("a b") } } }),
+      ),
+      {
+        message:
+          /Operators "shop": overrides\.gear\.image is an Output, and its value is "a b", which cannot be/,
+      },
+    );
   });
 
   it("do not count for an operator that has its own number of runners", async () => {

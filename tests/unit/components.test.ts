@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
+import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
+import { DATA_MODES, type DataMode } from "../../components/manifests/data";
 import { Operators } from "../../components/operators";
 import { platformOfStack, versionDifference } from "../../components/platform";
-import { removeFolder } from "./operatorFolder";
 import { kinds, logged, named, refused } from "./support/componentRuns";
 import { samplePlatform } from "./support/platform";
 import { type Run, run } from "./support/program";
@@ -26,9 +27,6 @@ describe("the components", function () {
       { name: "gear", on: webhookFor("Gear") },
       { name: "warden", watch: { apiVersion: "v1", kind: "ConfigMap" } },
     ]);
-  });
-  after(() => {
-    for (const { root } of [gears, presses, everyForm, sample]) removeFolder(root);
   });
 
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
@@ -81,24 +79,82 @@ describe("the components", function () {
     });
   });
 
-  describe("protect", () => {
+  describe("data", () => {
     const guarded = ({ registrations }: Run) => [
       ...new Set(
         registrations.filter((each) => each.protect && each.custom).map(({ inputs }) => inputs.kind),
       ),
     ];
 
-    it("of the platform alone is kept", async () => {
-      const made = await run(() => operators({ platform: { protect: true } }));
+    /** What Pulumi does with each CRD and each namespace that leaves the program, by its kind as Pulumi knows it. */
+    const fates = ({ registrations }: Run) =>
+      Object.fromEntries(
+        registrations
+          .filter(({ inputs, custom }) => custom && HOLDS_DATA.includes(inputs.kind as string))
+          .map(({ type, retainOnDelete, protect }) => [type.split(":").at(-1), { retainOnDelete, protect }]),
+      );
+    const HOLDS_DATA = ["CustomResourceDefinition", "Namespace"];
+    const handlers = () => sample.definitions;
+
+    it("stays in the cluster by default, as patches that a later up makes of the same objects", async () => {
+      const outsideEvents = { storage: "1Gi" };
+      const made = await run(() => operators({ handlers: handlers(), outsideEvents }));
+      const kept = { retainOnDelete: true, protect: false };
+      assert.deepEqual(fates(made), { CustomResourceDefinitionPatch: kept, NamespacePatch: kept });
+      const others = made.registrations.filter(({ type }) => !type.endsWith("Patch"));
+      assert.ok(others.every(({ retainOnDelete }) => !retainOnDelete));
+      const patches = made.registrations.filter(({ type }) => type.endsWith("Patch"));
+      const managers = patches.map(({ inputs }) => annotationsOf(inputs)["pulumi.com/patchFieldManager"]);
+      assert.equal(new Set(managers).size, 1);
+      assert.match(String(managers[0]), /^argosy-.{22}$/);
+    });
+
+    it("is deleted, or refused to be, only if the program says so", async () => {
+      const fate = async (data: DataMode) =>
+        fates(await run(() => operators({ handlers: handlers(), outsideEvents: { storage: "1Gi" }, data })));
+      const all = (protect: boolean) => ({
+        CustomResourceDefinition: { retainOnDelete: false, protect },
+        Namespace: { retainOnDelete: false, protect },
+      });
+      assert.deepEqual(await fate("delete"), all(false));
+      assert.deepEqual(await fate("protect"), all(true));
+    });
+
+    it("takes fields from others only in a cluster that is looked into, where the objects of others are refused", async () => {
+      const forces = async (program: () => void) => {
+        const { registrations } = await run(program);
+        const patches = registrations.filter(({ type }) => type.endsWith("Patch"));
+        return new Set(patches.map(({ inputs }) => annotationsOf(inputs)["pulumi.com/patchForce"]));
+      };
+      assert.deepEqual(await forces(() => void operators()), new Set(["true"]));
+      const provider = () => new k8s.Provider("elsewhere", { kubeconfig: "{}" });
+      assert.deepEqual(await forces(() => void operators({}, { provider: provider() })), new Set(["false"]));
+    });
+
+    it("may be kept or not from one up to the next: each resource is known by both types", async () => {
+      for (const data of DATA_MODES) {
+        const { registrations } = await run(() => operators({ data }));
+        const holders = registrations.filter(
+          ({ inputs, custom }) => custom && HOLDS_DATA.includes(inputs.kind as string),
+        );
+        const types = holders.map(({ type, aliasTypes }) => [type, ...aliasTypes].map(base));
+        assert.ok(types.length > 3 && types.every(([own, other]) => own !== undefined && own === other));
+        assert.ok(holders.every(({ type, aliasTypes }) => !aliasTypes.includes(type)));
+      }
+    });
+    const base = (type: string) => type.replace(/Patch$/, "");
+
+    it("of the platform alone is the platform's", async () => {
+      const made = await run(() => operators({ platform: { data: "protect" } }));
       assert.deepEqual(guarded(made).sort(), ["CustomResourceDefinition", "Namespace"]);
       assert.ok(!named(made, "shop-gears.shop.example.com").protect);
       assert.ok(!named(made, "shop-event-bus").protect);
     });
 
     it("of the operators is the platform's as well, unless the platform says otherwise", async () => {
-      const all = await run(() => operators({ protect: true }));
+      const all = await run(() => operators({ data: "protect" }));
       assert.deepEqual(guarded(all).sort(), ["CustomResourceDefinition", "EventBus", "Namespace"]);
-      const own = await run(() => operators({ protect: true, platform: { protect: false } }));
+      const own = await run(() => operators({ data: "protect", platform: { data: "keep" } }));
       assert.ok(!named(own, "shop-platform-namespace-operators").protect);
       assert.ok(named(own, "shop-gears.shop.example.com").protect);
     });
@@ -116,7 +172,7 @@ describe("the components", function () {
         assert.deepEqual(left, namesOf(registrations.filter(({ inputs }) => inputs.immutable)));
         assert.ok(left.includes("shop-engine") && left.includes("shop-gear-handler-files"), left.join());
       };
-      for (const args of [{}, { protect: true }, { protect: false }]) await check(args);
+      for (const data of DATA_MODES) await check({ data });
     });
   });
 
@@ -256,6 +312,18 @@ describe("the components", function () {
       assert.ok(dependent.some(({ name }) => name.startsWith("shop-")));
     });
 
+    it("that is made has the options of its operators, and its placement field by field", async () => {
+      const made = await run(() =>
+        operators({
+          placement: { registry: "mirror.example.com", nodeSelector: { disk: "ssd" } },
+          platform: { placement: { nodeSelector: { disk: "none" } } },
+        }),
+      );
+      const text = JSON.stringify(named(made, "shop-platform-argo-events-controller").inputs);
+      assert.match(text, /"image":"mirror\.example\.com\/.*"nodeSelector":\{"disk":"none"\}/);
+      assert.doesNotMatch(text, /ssd/);
+    });
+
     it("of another version says which is older, and what to do", async () => {
       const older = samplePlatform({ argosyVersion: "0.0.9" });
       const lines = await logged(() => run(() => void operators({ platform: older })));
@@ -277,6 +345,14 @@ describe("the components", function () {
         run(give, stackOutputs({ argosyVersion: "0.0.1", namespace: "x" })),
         /the stack acme\/platform\/prod: the platform was deployed by Argosy 0\.0\.1, which is older/,
       );
+    });
+
+    it("of another stack is not that of this stack, which would delete it", async () => {
+      for (const stack of ["test", "organization/argosy/test"])
+        await assert.rejects(
+          run(() => platformOfStack(stack), { stackOutputs: () => ({ platform: samplePlatform() }) }),
+          /the stack .*test is this one\. Name the stack that has the platform\./,
+        );
     });
 
     it("of another stack is taken, also if that stack keeps its outputs secret", async () => {
@@ -336,6 +412,14 @@ describe("the components", function () {
     assert.doesNotMatch(lines, /operator robot gets rights in the whole cluster/);
   });
 
+  it("say whose children others can forge, once, unless a guard prevents that", async () => {
+    const linesWith = (guards: { children?: boolean }) =>
+      logged(() => run(() => void operators({ handlers: everyForm.definitions, guards })));
+    const note = /can pass objects off as children of ([^:]*): guards: \{ children: true \} prevents that/;
+    assert.match((await linesWith({})).match(note)?.[1] ?? "", /^gear/);
+    assert.doesNotMatch(await linesWith({ children: true }), note);
+  });
+
   it("have typed outputs", async () => {
     let argo: ArgoPlatform | undefined;
     const made = await run(() => {
@@ -370,7 +454,7 @@ describe("the components", function () {
       controllers: ["argo-events-controller", "workflow-controller"],
       people: ["argosy-viewer", "argosy-submitter"],
       eventBus: "shop-event-bus-id",
-      runners: ["gear-runner", undefined, "robot-runner", undefined],
+      runners: ["gear-runner", "press-runner", "robot-runner", "saw-runner"],
       accounts: [
         ["gear-runner", undefined],
         ["press-runner", undefined],
@@ -381,3 +465,7 @@ describe("the components", function () {
     });
   });
 });
+
+function annotationsOf(inputs: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return (inputs as { metadata: { annotations: Record<string, string> } }).metadata.annotations;
+}

@@ -2,29 +2,25 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
+import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments/arguments";
 import type {
-  LoadOptions,
+  LoadOperatorsOptions,
   Operator,
-  OperatorOverrides,
   OutsideEvents,
   OutsideEventsArgs,
+  OverridesArgs,
 } from "../../components/index";
 import { Operators } from "../../components/operators";
 import { loadOperators } from "../../components/operatorsPlan";
-import { addFiles, removeFolder } from "./operatorFolder";
+import { addFiles } from "./operatorFolder";
 import { refused } from "./support/componentRuns";
 import { samplePlatform } from "./support/platform";
 import { run } from "./support/program";
-import { type SampleProgram, sampleProgram } from "./support/sampleOperators";
+import { sampleProgram } from "./support/sampleOperators";
 
 describe("wrong arguments of the components", function () {
   this.timeout(60_000);
-  let gears: SampleProgram;
-  before(() => {
-    gears = sampleProgram([{ name: "gear" }]);
-  });
-  after(() => removeFolder(gears.root));
+  const gears = sampleProgram([{ name: "gear" }]);
 
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
@@ -121,17 +117,13 @@ describe("wrong arguments of the components", function () {
 describe("functions of a program", () => {
   it("can name the types of what they take and give by the package's own exports", () => {
     const sample = sampleProgram([{ name: "gear" }, { name: "press" }]);
-    try {
-      const overrides: Record<string, OperatorOverrides> = { gear: { namespaces: ["team-a"] } };
-      const load = (options: LoadOptions): readonly Operator[] => loadOperators(sample.root, options);
-      const small = (): OutsideEventsArgs => ({ storage: "1Gi" });
-      const busOf = (events: OutsideEvents) => events.eventBus;
-      const [gear] = load({ overrides, installation: "shop" });
-      assert.deepEqual(gear?.namespaces, ["team-a"]);
-      assert.equal(small().storage, "1Gi");
-      assert.equal(typeof busOf, "function");
-    } finally {
-      removeFolder(sample.root);
-    }
+    const overrides: Record<string, OverridesArgs> = { gear: { namespaces: ["team-a"] } };
+    const load = (options: LoadOperatorsOptions): readonly Operator[] => loadOperators(sample.root, options);
+    const small = (): OutsideEventsArgs => ({ storage: "1Gi" });
+    const busOf = (events: OutsideEvents) => events.eventBus;
+    const [gear] = load({ overrides, installation: "shop" });
+    assert.deepEqual(gear?.namespaces, ["team-a"]);
+    assert.equal(small().storage, "1Gi");
+    assert.equal(typeof busOf, "function");
   });
 });

@@ -2,32 +2,24 @@ import assert from "node:assert/strict";
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
-import type { ArgoPlatformArgs, ClusterArgs, OperatorsArgs } from "../../components/arguments";
-import { clusterOf } from "../../components/cluster";
+import type { ArgoPlatformArgs, ClusterArgs, OperatorsArgs } from "../../components/arguments/arguments";
+import { provideCluster } from "../../components/inCluster/cluster";
 import { Operators } from "../../components/operators";
 import { checkCustomResources } from "../../preflight/checkCustomResources";
 import { checkInstallation } from "../../preflight/checkInstallation";
 import { checkOperatorNames } from "../../preflight/checkOperatorNames";
 import type { Found } from "../../preflight/lookInCluster";
-import type { ObjectMeta } from "../../runtime/kubernetes/objects";
-import { removeFolder } from "./operatorFolder";
+import type { ObjectMeta } from "../../runtime/base/objects";
 import { anotherCopy } from "./support/anotherCopy";
 import { logged, named, refused } from "./support/componentRuns";
 import { fakeLook, found } from "./support/fakeLook";
 import { run } from "./support/program";
-import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 
 describe("the components and the cluster", function () {
   this.timeout(60_000);
-  let gears: SampleProgram;
-  let everyForm: SampleProgram;
-  before(() => {
-    gears = sampleProgram([{ name: "gear" }]);
-    everyForm = sampleProgram(EVERY_FORM);
-  });
-  after(() => {
-    for (const { root } of [gears, everyForm]) removeFolder(root);
-  });
+  const gears = sampleProgram([{ name: "gear" }]);
+  const everyForm = sampleProgram(EVERY_FORM);
 
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
@@ -63,15 +55,15 @@ describe("the components and the cluster", function () {
 
     it("is the same for two copies of this package only if the Output or the provider is", () =>
       run(() => {
-        const copy = anotherCopy<typeof import("../../components/cluster")>("cluster");
-        assert.notEqual(copy.clusterOf, clusterOf);
+        const copy = anotherCopy<typeof import("../../components/inCluster/cluster")>("inCluster/cluster");
+        assert.notEqual(copy.provideCluster, provideCluster);
         const [one, other] = [{ kubeconfig: pulumi.output("one") }, { kubeconfig: pulumi.output("other") }];
-        const { cluster } = clusterOf("one", one, {});
-        assert.notEqual(copy.clusterOf("other", other, {}).cluster.identity, cluster.identity);
-        assert.equal(copy.clusterOf("same", one, {}).cluster.identity, cluster.identity);
+        const { cluster } = provideCluster("one", one, {});
+        assert.notEqual(copy.provideCluster("other", other, {}).cluster.known, cluster.known);
+        assert.equal(copy.provideCluster("same", one, {}).cluster.known, cluster.known);
         const { provider } = cluster;
         assert.ok(provider);
-        assert.equal(copy.clusterOf("part", undefined, { provider }).cluster.identity, cluster.identity);
+        assert.equal(copy.provideCluster("part", undefined, { provider }).cluster.known, cluster.known);
       }));
 
     for (const [what, cluster, other] of same) {
@@ -238,7 +230,7 @@ describe("the components and the cluster", function () {
 
     it("refused if it is another stack's or nobody's, unless its author takes it over", async () => {
       const remedy =
-        "a kind has one operator in a cluster. Give this operator another kind, or let it take over the CRD with all its objects: https://github.com/argosy-dev/argosy/blob/main/docs/operations.md#take-over-an-existing-crd";
+        "a kind has one operator in a cluster. Give this operator another kind, or let it take over the CRD with all its objects: https://github.com/argosy-dev/argosy/blob/main/docs/tasks/take-over.md#an-existing-crd";
       assert.deepEqual((await check(mark("acme/shop/prod"))).problems, [
         `the operator gear has the CRD ${crd}, which already exists in the cluster, from the stack acme/shop/prod. If acme/shop/prod is the former name of this stack: kubectl annotate --overwrite crd ${crd} argosy.dev/program=acme/shop/dev, and change nothing in the program. Otherwise: ${remedy}`,
       ]);
@@ -253,7 +245,7 @@ describe("the components and the cluster", function () {
 
     it("warned of if its author takes it over from another stack, which may still have the operator", async () => {
       assert.deepEqual((await check(mark("acme/shop/prod"), true)).warnings, [
-        `the operator gear takes over the CRD ${crd}, with all its objects, from the stack acme/shop/prod. If that stack still has the operator, both work on these objects, and each of the stacks deletes them with its operator: remove the annotation pulumi.com/patchForce from the CRD, and give this operator another kind.`,
+        `the operator gear takes over the CRD ${crd}, with all its objects, from the stack acme/shop/prod. If that stack still has the operator, both work on these objects: remove the annotation pulumi.com/patchForce from the CRD, and give this operator another kind.`,
       ]);
       for (const metadata of [{}, mark("acme/shop/dev")]) {
         assert.deepEqual((await check(metadata, true)).warnings ?? [], []);

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type * as pulumi from "@pulumi/pulumi";
 import { Operators } from "../../components/operators";
-import type { Operator } from "../../runtime/definition/definition";
-import { removeFolder } from "./operatorFolder";
+import type { Operator } from "../../runtime/operator/definition";
 import { named } from "./support/componentRuns";
 import { type Registration, type Run, run } from "./support/program";
 import { EVERY_FORM, type SampleProgram, sampleProgram, webhookFor } from "./support/sampleOperators";
@@ -47,7 +46,6 @@ describe("the components under another name", function () {
     handlers = renamed(sample.definitions, "robot", { name: "arm" });
     before = await everything("old");
   });
-  after(() => removeFolder(sample.root));
 
   it("begin the name of each part with that of the component that it is part of: aliases are inherited so", () => {
     const byUrn = new Map(before.registrations.map((each) => [each.urn, each]));

@@ -1,23 +1,15 @@
 import assert from "node:assert/strict";
 import type * as pulumi from "@pulumi/pulumi";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { Operators } from "../../components/operators";
-import { removeFolder } from "./operatorFolder";
-import { kinds, logged, named, refused } from "./support/componentRuns";
+import { kinds, named, refused } from "./support/componentRuns";
 import { type Run, run } from "./support/program";
-import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+import { EVERY_FORM, sampleProgram } from "./support/sampleOperators";
 
 describe("the components without a half of Argo", function () {
   this.timeout(60_000);
-  let gears: SampleProgram;
-  let everyForm: SampleProgram;
-  before(() => {
-    gears = sampleProgram([{ name: "gear" }]);
-    everyForm = sampleProgram(EVERY_FORM);
-  });
-  after(() => {
-    for (const { root } of [gears, everyForm]) removeFolder(root);
-  });
+  const gears = sampleProgram([{ name: "gear" }]);
+  const everyForm = sampleProgram(EVERY_FORM);
 
   const operators = (args: Partial<OperatorsArgs> = {}, opts: pulumi.ComponentResourceOptions = {}) =>
     new Operators("shop", { handlers: gears.definitions, ...args }, opts);
@@ -72,14 +64,4 @@ describe("the components without a half of Argo", function () {
       () => operators({ handlers: everyForm.definitions, platform: { argoWorkflows: "none" } }),
       /the operator press has execution "pod", which needs Argo Workflows, and the platform has none\. Set its execution.*\n.*the operator saw has/,
     ));
-
-  it("Events has the form pod run at its resync alone, and says so", async () => {
-    const lines = await logged(() =>
-      run(() => void operators({ handlers: everyForm.definitions, platform: { argoEvents: "none" } })),
-    );
-    assert.match(
-      lines,
-      /the operator press has execution "pod", and the platform has no Argo Events: a change is seen at the next resync, up to 600 seconds later/,
-    );
-  });
 });

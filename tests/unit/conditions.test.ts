@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ReconcileFailure } from "../../runtime/failure";
-import type { Condition } from "../../runtime/kubernetes/objects";
-import { conditionsOf, type Verdict } from "../../runtime/status/conditions";
-import { clean } from "../../runtime/text/clean";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { Condition } from "../../runtime/base/objects";
+import { clean } from "../../runtime/base/text";
+import { conditionsOf, type Verdict } from "../../runtime/remember/composeStatus";
 import { anyCharacter } from "./support/anyCharacter";
 
 const NOW = "2026-01-02T03:04:05Z";
@@ -110,6 +110,36 @@ describe("conditionsOf", () => {
   it("carries the failure's own words", () => {
     const [ready] = conditionsOf({ kind: "failed", failure: failure(false) }, [], 1, NOW);
     assert.equal(ready?.message, "no such size");
+  });
+
+  it("says of a run whose pod has not begun only that, and keeps what Ready and Stalled say", () => {
+    const before = conditionsOf({ kind: "ready" }, [], 1, BEFORE, "widget-1");
+    const awaiting: Verdict = {
+      kind: "awaiting",
+      run: "widget-2",
+      message: "Insufficient memory",
+    };
+    const conditions = conditionsOf(awaiting, before, 2, NOW);
+    const kept = before.filter(({ type }) => type !== "Reconciling");
+    assert.deepEqual(
+      conditions.filter(({ type }) => type !== "Reconciling"),
+      kept,
+    );
+    const reconciling = conditions.find(({ type }) => type === "Reconciling");
+    assert.deepEqual(reconciling, {
+      type: "Reconciling",
+      status: "True",
+      reason: "AwaitingPod",
+      message: "the pod of Workflow widget-2 has not begun: Insufficient memory",
+      observedGeneration: 2,
+      lastTransitionTime: NOW,
+    });
+    assert.deepEqual(table(awaiting), ["Reconciling=True AwaitingPod"]);
+    const stopped = conditionsOf({ kind: "stopped", message: "by hand" }, conditions, 2, NOW);
+    assert.deepEqual(
+      stopped.map(({ type, status, reason }) => `${type}=${status} ${reason}`),
+      ["Ready=True Reconciled", "Stalled=False Reconciled", "Reconciling=False RunStopped"],
+    );
   });
 });
 

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse } from "yaml";
 import { readStackConfiguration } from "../../cli/render/stackConfiguration";
+import {
+  type Configuration,
+  KEYS as DECLARED,
+  readConfiguration,
+} from "../../components/arguments/configuration";
 import { ConfigurationError } from "../../components/errors";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
-import { type Configuration, KEYS as DECLARED, readConfiguration } from "../../program/configuration";
 import { operatorOptions } from "./operatorManifests";
-import { docOf, tableOfKeys, withKeys } from "./support/keyDocs";
 
 const ROOT = path.resolve(__dirname, "../..");
 
@@ -24,6 +27,8 @@ const { name: project, config: declared } = readYaml("Pulumi.yaml") as {
   readonly name: string;
   readonly config: Readonly<Record<string, Declaration>>;
 };
+/** What the program gives itself. */
+const PROGRAM = { handlers: "./handlers" };
 const KEYS = Object.keys(DECLARED);
 const { values: DEFAULTS } = readStackConfiguration(ROOT, "dev");
 
@@ -34,7 +39,7 @@ function readYaml(file: string): unknown {
 /** The defaults with other values of some keys, as Pulumi gives them: as text. */
 function read(settings: Partial<Record<string, string>>): Configuration {
   const own = Object.entries(settings).map(([key, value]) => [`${project}:${key}`, value]);
-  return readConfiguration(project, { ...DEFAULTS, ...Object.fromEntries(own) });
+  return readConfiguration(PROGRAM, project, { ...DEFAULTS, ...Object.fromEntries(own) });
 }
 
 function problemsOf(settings: Partial<Record<string, string>>): readonly string[] {
@@ -47,46 +52,10 @@ function problemsOf(settings: Partial<Record<string, string>>): readonly string[
   }
 }
 
-/** UPDATE_CONFIGURATION=1 npm test -- --grep "the keys of the configuration" writes both files. */
 describe("the keys of the configuration", () => {
-  const isUpdate = process.env.UPDATE_CONFIGURATION !== undefined;
-  const hint = 'UPDATE_CONFIGURATION=1 npm test -- --grep "the keys of the configuration" writes it.';
-
-  it("are what Pulumi.yaml declares", () => {
-    const file = path.join(ROOT, "Pulumi.yaml");
-    const written = readFileSync(file, "utf8");
-    const expected = withKeys(written);
-    if (isUpdate) writeFileSync(file, expected);
-    else assert.equal(written, expected, hint);
-  });
-
-  it("are the table of the documentation", () => {
-    const file = path.join(ROOT, "docs", "configuration.md");
-    const written = readFileSync(file, "utf8");
-    const [table] = /^\| key \|.*\n\| --- .*\n(?:\|.*\n)+/m.exec(written) ?? [];
-    assert.ok(table);
-    if (isUpdate)
-      writeFileSync(
-        file,
-        written.replace(table, () => tableOfKeys()),
-      );
-    else assert.equal(table, tableOfKeys(), hint);
-  });
-
-  for (const key of KEYS) {
-    it(`${key} has the default that its TSDoc gives`, () => {
-      const { text, default: byDefault } = docOf(key);
-      assert.match(text, /^[A-Z].{20,}\.$/);
-      const { default: value } = DECLARED[key] ?? {};
-      const isNone = value === "" || JSON.stringify(value) === "{}";
-      if (!isNone && byDefault !== undefined) assert.deepEqual(JSON.parse(byDefault), value);
-      else assert.ok(isNone || key === "parts");
-    });
-  }
-
   it("have defaults that are a configuration", () => {
     assert.deepEqual(problemsOf({}), []);
-    assert.deepEqual(readConfiguration(project, {}).parts, "all");
+    assert.deepEqual(readConfiguration(PROGRAM, project, {}).parts, "all");
   });
 });
 
@@ -107,7 +76,7 @@ describe("the stacks' files", () => {
         if (declaration) assert.equal(typeOf(value), declaration.type, key);
       }
       const { values } = readStackConfiguration(ROOT, file.split(".")[1] ?? "");
-      readConfiguration(project, values);
+      readConfiguration(PROGRAM, project, values);
     });
   }
 });
@@ -233,7 +202,7 @@ describe("the configuration", () => {
       ['[{"efect":"NoSchedule"}]', /\[0\]\.efect is not a known field\. Did you mean .*effect\?/],
       ['[{"effect":"Never"}]', /\[0\]\.effect is "Never", not one of/],
     ],
-    protect: [["1", /must be true or false, not the number 1\. The default is false/]],
+    data: [["kept", /is "kept", not one of "keep", "protect", "delete"\. The default is "keep"/]],
   };
   for (const key of KEYS) {
     for (const [value, complaint] of WRONG[key] ?? []) {
@@ -247,32 +216,88 @@ describe("the configuration", () => {
   }
 
   it("tells everything that is wrong at once", () => {
-    const problems = problemsOf({ parts: "both", runnerReplicas: "0", protect: "no" });
+    const problems = problemsOf({ parts: "both", runnerReplicas: "0", data: "no" });
     assert.deepEqual(
       problems.map((problem) => problem.split(" ")[0]),
-      ["argosy:parts", "argosy:runnerReplicas", "argosy:protect"],
+      ["argosy:parts", "argosy:runnerReplicas", "argosy:data"],
     );
+  });
+
+  it("does not show the value of a key that is a secret", () => {
+    const values = {
+      "argosy:archive": '{"host":"a b","database":"d","secret":"s"}',
+      "argosy:registry": "a b",
+    };
+    const isSecret = (key: string) => key === "argosy:archive";
+    assert.throws(
+      () => readConfiguration(PROGRAM, project, values, isSecret),
+      ({ problems }: ConfigurationError) => {
+        assert.deepEqual(problems, [
+          "argosy:archive.host is wrong. Give its name or address.",
+          'argosy:registry is "a b", not a registry. Give host and path without a scheme, for example "mirror.example.com/hub".',
+        ]);
+        return true;
+      },
+    );
+    const problems = problemsOf({ platformStack: "org/argosy/hidden" });
+    assert.ok(!String(problems).includes("hidden"), String(problems));
   });
 
   it("does not judge the keys of others", () => {
     const values = { ...DEFAULTS, "kubernetes:context": "prod", "argosy-other:parts": "both" };
-    assert.deepEqual(readConfiguration(project, values), read({}));
+    assert.deepEqual(readConfiguration(PROGRAM, project, values), read({}));
   });
 
   it("is that of a project with any name, and says so where a key has the name of another", () => {
-    const renamed = (values: Record<string, string>) => readConfiguration("shop", values);
-    assert.equal(renamed({ "shop:runsKeptSeconds": "60" }).operators.runsKeptSeconds, 60);
+    const renamed = (values: Record<string, string>) => readConfiguration(PROGRAM, "shop", values);
+    assert.equal(renamed({ "shop:runsKeptSeconds": "60" }).args.runsKeptSeconds, 60);
     assert.throws(
       () => renamed({ "argosy:runsKeptSeconds": "60" }),
       /argosy:runsKeptSeconds is set, and this project is called shop\. Write runsKeptSeconds, without a prefix\./,
     );
   });
 
+  it("refuses a key that nothing reads, and names the key that was meant and the command", () => {
+    assert.deepEqual(problemsOf({ evntBusReplicas: "3" }), [
+      "argosy:evntBusReplicas is set, and nothing reads it. Did you mean eventBusReplicas? Remove it: pulumi config rm evntBusReplicas. If the program reads it, name it in ownKeys.",
+    ]);
+    assert.match(
+      problemsOf({ token: "x" })[0] ?? "",
+      /docs\/reference\/configuration\.md has all keys\. Remove it/,
+    );
+    const values = { "argosy:token": "x" };
+    assert.deepEqual(readConfiguration({ ...PROGRAM, ownKeys: ["token"] }, project, values).args, PROGRAM);
+    assert.match(
+      problemsOf({ "nodeSelector.disk": "ssd" })[0] ?? "",
+      /nothing reads it\. Set a part of nodeSelector with --path\. Remove it: pulumi config rm nodeSelector\.disk\./,
+    );
+    assert.doesNotMatch(problemsOf({ "$(reboot)": "x" })[0] ?? "", /config rm/);
+  });
+
+  it("is laid over the program's arguments, and refuses a key for one of them", () => {
+    const given = { ...PROGRAM, replicas: 2, placement: { labels: { team: "shop" } } };
+    const values = { "argosy:registry": "mirror.example.com", "argosy:initlessPods": "true" };
+    assert.deepEqual(readConfiguration(given, project, { ...DEFAULTS, ...values }).args, {
+      ...given,
+      placement: { labels: { team: "shop" }, registry: "mirror.example.com" },
+      platform: { initlessPods: true },
+      data: "delete",
+    });
+    assert.throws(
+      () => readConfiguration(given, project, { "argosy:runnerReplicas": "3" }),
+      /argosy:runnerReplicas is set, and the program gives replicas\. Leave the argument out, or remove the key: pulumi config rm runnerReplicas\./,
+    );
+    // Then the component refuses it.
+    const wrong = { ...PROGRAM, eventBus: 3 } as unknown as typeof PROGRAM;
+    assert.deepEqual(readConfiguration(wrong, project, { "argosy:eventBusReplicas": "3" }).args, wrong);
+  });
+
   it("leaves texts as they are, whatever they look like", () => {
     const instanceIds = ["1", "2.10", "true", "null", "1e3"];
-    for (const instanceId of instanceIds) assert.equal(read({ instanceId }).platform.instanceId, instanceId);
+    for (const instanceId of instanceIds)
+      assert.equal(read({ instanceId }).args.platform?.instanceId, instanceId);
     const version = read({ argoEvents: "adopt", jetStreamVersion: "2.10" });
-    assert.equal(version.platform.jetStreamVersion, "2.10");
+    assert.equal(version.args.platform?.jetStreamVersion, "2.10");
   });
 
   it("reads lists and objects", () => {
@@ -285,16 +310,15 @@ describe("the configuration", () => {
       tolerations: JSON.stringify(tolerations),
     });
     const placement = { imagePullSecrets: ["pull"], nodeSelector: { disk: "ssd", old: "" }, tolerations };
-    assert.deepEqual(settings.operators.placement, placement);
-    assert.deepEqual(settings.platform.placement, placement);
+    assert.deepEqual(settings.args.placement, placement);
   });
 
   it("takes as small a volume as the event bus does, and none that this refuses", () => {
-    const storage = (eventBusStorage: string) => read({ eventBusStorage }).operators.eventBus;
+    const storage = (eventBusStorage: string) => read({ eventBusStorage }).args.eventBus;
     const { platform, placement } = operatorOptions();
     const build = (size: string) =>
       buildEventBus({ name: "argosy", platform, placement, eventBus: { replicas: 1, storage: size } });
-    assert.deepEqual(storage("128Mi"), { replicas: 1, storage: "128Mi" });
+    assert.deepEqual(storage("128Mi"), { storage: "128Mi" });
     assert.doesNotThrow(() => build("128Mi"));
     assert.throws(() => build("127Mi"), RangeError);
   });
@@ -306,9 +330,27 @@ describe("the configuration", () => {
       const [problem = ""] = problemsOf({ parts, platformStack: "org/argosy/platform" });
       assert.match(
         problem,
-        /^argosy:platformStack is "org.*Set parts to "operators", or remove platformStack/,
+        /^argosy:platformStack is set.*Set parts to "operators", or remove platformStack/,
       );
     }
+  });
+
+  it("refuses the keys that nothing reads in a stack with only some of the parts", () => {
+    const own = { namespace: "shops", initlessPods: "true" };
+    const common = { registry: "mirror.example.com", data: "keep" };
+    const operators = { installation: "shop", eventBusReplicas: "3", runnerReplicas: "2" };
+    const everything = { ...own, ...common, ...operators };
+    const refused = (parts: Record<string, string>) =>
+      problemsOf({ ...everything, ...parts }).map((each) => each.replace(/ is set, and parts is/, ""));
+    assert.deepEqual(refused({ parts: "all" }), []);
+    assert.deepEqual(
+      refused({ parts: "platform" }),
+      Object.keys(operators).map((key) => `argosy:${key} "platform". Set it in the operators' stacks.`),
+    );
+    assert.deepEqual(
+      refused({ parts: "operators", platformStack: "org/argosy/platform" }),
+      Object.keys(own).map((key) => `argosy:${key} "operators". Set it in the platform's stack.`),
+    );
   });
 
   it("whatever is written, either holds or is refused with keys and remedies", () => {

@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { inClusterConnection, tokenFromFile } from "../../runtime/kubernetes/connection";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 describe("connection", () => {
   let folder: string;
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "argosy-account-"));
+    folder = temporaryFolder();
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
 
   function write(name: string, content: string): string {
     const file = path.join(folder, name);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
-import { Connections } from "../../runtime/http/connections";
+import { Connections } from "../../runtime/base/http/listen";
 
 /** A connection that remembers whether it was closed. */
 class FakeSocket extends EventEmitter {

@@ -13,7 +13,6 @@ import { removeFolder, writeFolder } from "./operatorFolder";
 
 describe("cli: the engine for containers", () => {
   let folder: string;
-  afterEach(() => removeFolder(folder));
 
   /** A folder with programs of these names, as the only ones on the PATH. */
   function programs(files: Record<string, string>): NodeJS.ProcessEnv {

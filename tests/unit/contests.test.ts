@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CHILDREN_CHANGED_BACK, Contests } from "../../runtime/work/contests";
+import { CHILDREN_CHANGED_BACK, Contests } from "../../runtime/when/contests";
 
 describe("Contests", () => {
   let now: number;

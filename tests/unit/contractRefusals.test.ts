@@ -2,14 +2,22 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
-import { desiredChildren } from "../../runtime/children/desiredChildren";
-import type { Operator } from "../../runtime/definition/definition";
-import { statusChecker } from "../../runtime/definition/statusSchema";
-import { ReconcileFailure } from "../../runtime/failure";
-import { askHandler } from "../../runtime/handler/askHandler";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { MOST_LEVELS } from "../../runtime/base/json";
 import { MOST_GIVEN_BYTES, questionAbout, type ReconcileAnswer } from "../../runtime/handler/contract";
-import { LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownId } from "../../runtime/handler/parseAnswer";
-import { MOST_LEVELS } from "../../runtime/json/flaw";
+import {
+  LONGEST_ANSWER_BYTES,
+  MOST_CHILDREN,
+  readAnswerLine,
+  textOf,
+  unknownId,
+} from "../../runtime/handler/parseAnswer";
+import { statusChecker } from "../../runtime/operator/contentSchema";
+import type { Operator } from "../../runtime/operator/definition";
+import { askHandler } from "../../runtime/reconcile/ask";
+import { desiredChildren } from "../../runtime/write/desiredChildren";
+import { table } from "../../tools/reference/table";
+import { assertGolden } from "./support/goldenFile";
 import { CLUSTER_ROLES, CONFIG_MAPS, globalWidget, operator, widget } from "./support/objects";
 
 const ROOT = path.join(__dirname, "../..");
@@ -22,11 +30,11 @@ interface Place {
   readonly object?: ReturnType<typeof widget>;
 }
 
-/** A row of the contract's table, with answers which it refuses, and such as are just accepted. */
+/** A row of docs/reference/refused-answers.md, with answers which it refuses, and such as are just accepted. */
 interface Row {
   readonly part: string;
-  /** Words of the row with a limit, which the answers are at and beyond. */
-  readonly words?: readonly string[];
+  /** The answers are at and beyond the limits in it. */
+  readonly refusedIf: string;
   readonly refused: readonly (Answer | readonly [Answer, Place])[];
   readonly accepted?: readonly (Answer | readonly [Answer, Place])[];
 }
@@ -74,12 +82,28 @@ function widgetKind(): Operator["children"] {
 const ROWS: readonly Row[] = [
   {
     part: "the line",
-    words: [`${LONGEST_ANSWER_BYTES / MEBI} MiB`, `${MOST_LEVELS} levels`],
-    refused: [Buffer.from([0x7b, 0xff]), "no json", "[]", deep(501), '{"children":[],"status":{"a":1e999}}'],
-    accepted: [deep(500)],
+    refusedIf: `it is longer than ${LONGEST_ANSWER_BYTES / MEBI} MiB, or is not UTF-8, not JSON or not an object; it is nested more than ${MOST_LEVELS} levels deep; a number is not finite (\`1e999\`); an object has a key twice`,
+    refused: [
+      Buffer.from([0x7b, 0xff]),
+      "no json",
+      "[]",
+      deep(501),
+      '{"children":[],"status":{"a":1e999}}',
+      '{"children":[],"children":[]}',
+      String.raw`{"children":[],"status":{"a":{"b c":1,"x":[],"b\u0020c" : 1}}}`,
+    ],
+    accepted: [
+      deep(500),
+      [
+        String.raw`{"children":[],"state":{"a":{"a":1,"b\\":[{"a":2},{"a":3}]},"__proto__":{"a":":"},"c":"\":","d":"\":"}}`,
+        WATCH,
+      ],
+    ],
   },
   {
     part: "a key",
+    refusedIf:
+      "the contract does not name it at its place in the answer, in a condition, in an event or in `error`",
     refused: [
       also({ more: 1 }),
       conditions({ more: 1 }),
@@ -91,6 +115,8 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a string",
+    refusedIf:
+      "it is in `children`, `state` or `status` and has half of a character: a surrogate without its other half",
     refused: [
       named({ labels: { a: "\ud800" } }),
       also({ status: { "\ud800": 1 } }),
@@ -99,12 +125,14 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`children`",
-    words: ["5,000 entries"],
+    refusedIf: `it is not a list, or has more than ${MOST_CHILDREN.toLocaleString("en")} entries; an entry is not an object`,
     refused: [{}, made(...Array(5_001).fill(child())), made(1)],
     accepted: [made(...Array.from({ length: 5_000 }, (_, index) => child({}, { name: `n${index}` })))],
   },
   {
     part: "a child",
+    refusedIf:
+      "`apiVersion` or `kind` is not a string or is empty; its kind is not declared, or is `retired`; the answer contains the same child twice; with `watch`: it is the watched object itself, or has the labels by which its operator would watch it too",
     refused: [
       made(child({ apiVersion: "" })),
       made(child({ kind: 1 })),
@@ -118,7 +146,8 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a child's `metadata`",
-    words: ["253 characters"],
+    refusedIf:
+      "it is not an object; `name` is missing (`generateName` is not enough), or it or `namespace` is not a name that Kubernetes allows, of at most 253 characters; `labels` or `annotations` is not an object of strings; `finalizers` is not a list of strings, or has one of the operator's own; `ownerReferences` is not a list of objects with `kind`, `name` and `uid`, or names another object than the child's owner",
     refused: [
       made(child({ metadata: 1 })),
       named({ name: null }),
@@ -145,6 +174,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a child's namespace",
+    refusedIf: "it is missing, and the object itself has none; it is not among the operator's `namespaces`",
     refused: [
       [made(child()), { object: globalWidget() }],
       [named({ namespace: "away" }), { operator: { namespaces: ["shop"] } }],
@@ -152,6 +182,8 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a child's marks",
+    refusedIf:
+      "it has an annotation that begins with `argosy.dev/`, other than `after`, `once`, `adopt`, `paused`, `skip-finalize`, `reconcile-at`, `owner`, `level`, `event-id`, `event-content` and `program`; it has a label that begins with `argosy.dev/`, other than `used-by`, `child-of`, `owner-uid`, `owner-range`, `event`, `operator`, `object-uid` and `trace-id`",
     refused: [
       marked({ "argosy.dev/before": "ConfigMap/a" }),
       marked({ "argosy.dev/keep": "true" }),
@@ -161,12 +193,14 @@ const ROWS: readonly Row[] = [
     accepted: [
       ...["owner", "level", "program", "event-id", "event-content"].map(annotatedBy),
       ...["adopt", "paused", "skip-finalize", "reconcile-at"].map(annotatedBy),
-      ...["used-by", "child-of", "owner-uid", "event"].map(labelledBy),
+      ...["used-by", "child-of", "owner-uid", "owner-range", "event"].map(labelledBy),
       ...["operator", "object-uid", "trace-id"].map(labelledBy),
     ],
   },
   {
     part: "a child's order",
+    refusedIf:
+      '`argosy.dev/once` is neither "true" nor "false"; `argosy.dev/after` has a word of another form than `Kind/name`, `Kind.group/name` or `Kind/namespace/name`, or one that names no child of the answer or several; children wait for each other',
     refused: [
       marked({ "argosy.dev/once": "yes" }),
       marked({ "argosy.dev/after": "settings" }),
@@ -182,6 +216,8 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`status`",
+    refusedIf:
+      "it is not an object; with `watch`: it is present; it has `conditions` or `argosy`; it does not fit the schema in the CRD",
     refused: [
       also({ status: 1 }),
       [also({ status: {} }), WATCH],
@@ -193,7 +229,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`state`",
-    words: ["64 KiB"],
+    refusedIf: "it is not an object; without `watch`: it is present; it has more than 64 KiB of JSON",
     refused: [
       [also({ state: 1 }), WATCH],
       also({ state: {} }),
@@ -203,7 +239,8 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`conditions`",
-    words: ["16 entries"],
+    refusedIf:
+      "it is not a list of objects; with `watch`: it is present; it has more than 16 entries, or two of one type",
     refused: [
       also({ conditions: {} }),
       [also({ conditions: [] }), WATCH],
@@ -216,7 +253,8 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "a condition",
-    words: ["316 characters", "1,024 characters", "32,768 characters"],
+    refusedIf:
+      '`type` is not the name of a label, of at most 316 characters, or is Ready, Reconciling or Stalled; `status` is another string than "True", "False" and "Unknown"; `reason` does not begin with a letter, ends with `,` or `:`, has another character than letters, digits, `_`, `,` and `:`, or has more than 1,024 characters; `message` is not a string, or has more than 32,768 characters; it has `lastTransitionTime` or `observedGeneration`',
     refused: [
       conditions({ type: "Data Ready" }),
       conditions({ type: x(317) }),
@@ -236,13 +274,14 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`events`",
-    words: ["8 entries"],
+    refusedIf: "it is not a list of objects; it has more than 8 entries",
     refused: [also({ events: {} }), also({ events: Array(9).fill(event()) })],
     accepted: [also({ events: Array(8).fill(event()) })],
   },
   {
     part: "an event",
-    words: ["128 characters", "32,768 characters"],
+    refusedIf:
+      '`type` is another string than "Normal" and "Warning"; `reason` does not begin with a capital letter, has another character than letters and digits, or has more than 128 characters; `note` is not a string, is blank, or has more than 32,768 characters',
     refused: [
       events({ type: "Error" }),
       ...["saved", "S-1"].map((reason) => events({ reason })),
@@ -255,7 +294,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`requeueAfterSeconds`, `retryAfterSeconds`",
-    words: ["604,800"],
+    refusedIf: "it is not a number from 0 to 604,800",
     refused: [
       also({ requeueAfterSeconds: -1 }),
       also({ requeueAfterSeconds: 604_801 }),
@@ -266,6 +305,7 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`finalized`",
+    refusedIf: "it is not a boolean",
     refused: [
       [{}, FINALIZE],
       [{ finalized: "true" }, FINALIZE],
@@ -274,6 +314,8 @@ const ROWS: readonly Row[] = [
   },
   {
     part: "`error`",
+    refusedIf:
+      "it is not an object; `message` is not a string or is empty; `permanent` is not a boolean; another key stands beside `error` and `id`",
     refused: [
       { error: "x" },
       { error: { message: 1 } },
@@ -287,14 +329,19 @@ const ROWS: readonly Row[] = [
 
 /** The functions whose sentences are refusals, by their files. */
 const REFUSING: readonly (readonly [file: string, ...functions: string[]])[] = [
-  ["runtime/handler/parseAnswer.ts", "invalid"],
-  ["runtime/handler/parseReports.ts", "invalid", "wrong"],
-  ["runtime/handler/invalidAnswer.ts", "invalid"],
-  ["runtime/handler/askHandler.ts", "partWithoutPlace"],
-  ["runtime/json/flaw.ts", "flawOf"],
-  ["runtime/children/answeredMarks.ts", "invalid"],
-  ["runtime/children/childOrder.ts", "invalid"],
-  ["runtime/children/desiredChildren.ts", "refuse", "undeclared", "misnamed", "misplaced", "whyNotOurs"],
+  ["runtime/handler/parseAnswer.ts", "invalid", "wrong", "partWithoutPlace"],
+  ["runtime/base/invalidAnswer.ts", "invalid"],
+  ["runtime/base/json.ts", "flawOf"],
+  ["runtime/observe/marks.ts", "invalid"],
+  [
+    "runtime/write/desiredChildren.ts",
+    "invalid",
+    "refuse",
+    "undeclared",
+    "misnamed",
+    "misplaced",
+    "whyNotOurs",
+  ],
 ];
 
 /** How an answer is refused, or undefined: it is accepted. */
@@ -332,20 +379,16 @@ const RESOURCES = [CONFIG_MAPS, CLUSTER_ROLES];
 const asked = (each: Answer | readonly [Answer, Place]): readonly [Answer, Place?] =>
   Array.isArray(each) ? (each as unknown as readonly [Answer, Place]) : [each as Answer];
 
-describe("what the contract says is refused", () => {
-  const page = readFileSync(path.join(ROOT, "docs/contract.md"), "utf8");
-  const section = page.split("### What is refused")[1]?.split("\n## ")[0] ?? "";
-  const rows = new Map(
-    [...section.matchAll(/^\| (.+?) \| (.+) \|$/gm)]
-      .slice(2)
-      .map(([, part = "", words = ""]) => [part, words]),
-  );
+const INTRODUCTION = `# Refused answers
 
-  for (const { part, words = [], refused, accepted = [] } of ROWS) {
-    it(`${part}: is refused as the contract has it, and accepted up to its limits`, async () => {
-      const row = rows.get(part);
-      assert.ok(row !== undefined, `the contract has no row "${part}"`);
-      for (const limit of words) assert.ok(row.includes(limit), `${limit}: ${row}`);
+If an answer breaks one of these rules, the request fails with \`InvalidAnswer\`, whose message names the field. This page is generated from the tests that give such answers to the engine. [The contract](../contract.md#3-answer) defines the answer.
+`;
+
+describe("what the contract says is refused, with a golden file", () => {
+  const page = readFileSync(path.join(ROOT, "docs/reference/request-and-answer.md"), "utf8");
+
+  for (const { part, refused, accepted = [] } of ROWS) {
+    it(`${part}: is refused beyond its limits, and accepted up to them`, async () => {
       for (const each of refused) {
         const message = await refusalOf(...asked(each));
         assert.ok(message, `accepted: ${JSON.stringify(each).slice(0, 200)}`);
@@ -354,16 +397,17 @@ describe("what the contract says is refused", () => {
     });
   }
 
+  it("is a page of the reference", () => {
+    const rows = ROWS.map(({ part, refusedIf }) => [part, refusedIf]);
+    assertGolden(
+      "../../docs/reference/refused-answers.md",
+      `${INTRODUCTION}\n${table(["part", "refused if"], rows)}`,
+    );
+  });
+
   it("is not all: the parts of a request have a limit too", () => {
     const said = [...page.matchAll(/At most (\d+) MiB of JSON/g)].map(([, size]) => Number(size) * MEBI);
     assert.deepEqual(said, [MOST_GIVEN_BYTES, MOST_GIVEN_BYTES]);
-  });
-
-  it("has no other row", () => {
-    assert.deepEqual(
-      [...rows.keys()],
-      ROWS.map(({ part }) => part),
-    );
   });
 
   it("is all that the engine refuses: each of its sentences is said of one of these answers", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { clusterDirectory } from "../../cli/controlPlane/configuration";
 import { readConnection } from "../../cli/controlPlane/connection";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 
 const SERVER = "https://127.0.0.1:6443";
 
@@ -22,11 +22,7 @@ describe("the connection to an embedded control plane", () => {
     const folder = writeFolder(
       Object.fromEntries(Object.entries(files).map(([name, text]) => [`${pki}/pki/${name}`, text])),
     );
-    try {
-      return await readConnection(SERVER, folder);
-    } finally {
-      removeFolder(folder);
-    }
+    return await readConnection(SERVER, folder);
   }
 
   it("is that of the certificates that kwokctl has made", async () => {

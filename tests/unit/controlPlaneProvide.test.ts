@@ -4,10 +4,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { isRunning } from "../../cli/common/isRunning";
 import { programPaths } from "../../cli/controlPlane/cache";
 import { programNames, programs } from "../../cli/controlPlane/programs";
 import { providePrograms } from "../../cli/controlPlane/provide";
-import { isRunning } from "../../cli/isRunning";
 import { eventually } from "../support/eventually";
 
 const offline = async () => "no network";

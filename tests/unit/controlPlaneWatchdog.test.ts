@@ -5,8 +5,8 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isRunning } from "../../cli/common/isRunning";
 import { Watchdog } from "../../cli/controlPlane/watchdog";
-import { isRunning } from "../../cli/isRunning";
 import { eventually } from "../support/eventually";
 
 const forever = ["-e", "setInterval(() => {}, 1000)"];

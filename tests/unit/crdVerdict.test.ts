@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import path from "node:path";
 import fc from "fast-check";
 import { compareCrdSets, compareCustomResourceDefinitions } from "../../components/crdVerdict/compareCrds";
 import { versionsOf } from "../../definition/customResourceDefinition";
-import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
-import { isJsonObject } from "../../runtime/kubernetes/objects";
+import type { Json, JsonObject } from "../../runtime/base/objects";
+import { isJsonObject } from "../../runtime/base/objects";
 import { baseCrd, readCorpus, verdictsOf } from "./crdVerdict/corpus";
 
 const corpus = readCorpus();
@@ -35,6 +37,21 @@ describe("compareCustomResourceDefinitions", () => {
         assert.doesNotMatch(message, /undefined|\[object|Infinity/);
       }
     }
+  });
+
+  it("says of a field that another one of its type replaces how to rename it", () => {
+    const removal = (edit: string) => {
+      const { before, after } = corpusEntry(edit);
+      const changes = compareCustomResourceDefinitions(before, after);
+      return changes.find(({ change }) => change === "field-removed")?.message ?? "";
+    };
+    const page = "docs/tasks/rename-a-field.md";
+    assert.match(
+      removal("a field is renamed"),
+      new RegExp(`if its new name is \\S+, keep both .*${page}\\.$`),
+    );
+    assert.ok(existsSync(path.resolve(__dirname, "../..", page)));
+    assert.doesNotMatch(removal("a field is removed"), /new name/);
   });
 
   it("names the version of a change in a schema", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { compareCrdSets } from "../../components/crdVerdict/compareCrds";
 import { anyCrdBreaks, formatCrdVerdict } from "../../components/crdVerdict/formatCrdVerdict";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/base/objects";
 import { baseCrd, readCorpus } from "./crdVerdict/corpus";
 
 describe("formatCrdVerdict", () => {

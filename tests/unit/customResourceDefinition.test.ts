@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
 import { versionsOf } from "../../definition/customResourceDefinition";
-import type { Operator } from "../../runtime/definition/definition";
-import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
-import { isJsonObject } from "../../runtime/kubernetes/objects";
+import type { Json, JsonObject } from "../../runtime/base/objects";
+import { isJsonObject } from "../../runtime/base/objects";
+import type { Operator } from "../../runtime/operator/definition";
 import { widgetCrd, widgetVersion } from "./operatorFolder";
 
 /** An operator of which only what the builder reads is given. */
@@ -60,6 +60,16 @@ describe("buildCustomResourceDefinition", () => {
       assert.equal(at(memory, "type"), "object");
       assert.equal(at(memory, "x-kubernetes-preserve-unknown-fields"), true);
     }
+  });
+
+  it("requires no field of the status, which is written before the handler has answered", () => {
+    const version = widgetVersion(
+      {},
+      { status: { type: "object", required: ["url"], properties: { url: {} } } },
+    );
+    const built = at(buildVersion(version), STATUS);
+    assert.equal(at(built, "required"), undefined);
+    assert.deepEqual(at(built, "properties/url"), {});
   });
 
   it("adds the columns Ready, Reason and Age", () => {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { readJson } from "../../runtime/json/json";
-import type { JsonObject, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
-import { writtenMemory } from "../../runtime/memory/memory";
-import { CustomResources, type ObjectChange } from "../../runtime/watch/customResources";
-import type { ReflectorSink } from "../../runtime/watch/reflectorSink";
+import { readJson } from "../../runtime/base/json";
+import type { JsonObject, KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
+import { CustomResources } from "../../runtime/observe/customResources";
+import type { ObjectNews } from "../../runtime/observe/news";
+import type { ReflectorSink } from "../../runtime/observe/reflector";
+import { writtenMemory } from "../../runtime/remember/memory";
 import { WIDGETS, widget } from "./support/objects";
 
 const NAME = { namespace: "shop", name: "widget" };
@@ -11,7 +12,9 @@ const OURS = ["argosy.dev/shop", "elsewhere.argosy.dev/shop"];
 const READY = { observedGeneration: 3, conditions: [{ type: "Ready", status: "True" }] };
 
 describe("CustomResources", () => {
-  let changes: ObjectChange[];
+  /** The news, with the version that was seen last. */
+  let changes: (ObjectNews & { readonly seen: string })[];
+  let seen: string;
   /** The uids of those that are gone. */
   let gone: string[];
   let server: KubernetesObject | undefined;
@@ -23,14 +26,16 @@ describe("CustomResources", () => {
   let sink: ReflectorSink;
 
   beforeEach(() => {
-    [changes, gone, server, now, wouldShow] = [[], [], undefined, 1_000, true];
+    [changes, gone, server, now, wouldShow, seen] = [[], [], undefined, 1_000, true, ""];
     objects = new CustomResources({
       client: { get: async () => server, now: () => now },
       resource: WIDGETS,
       finalizers: OURS,
       memoryIn: writtenMemory,
-      onChange: (change) => void changes.push(change),
-      onGone: (_, uid) => void gone.push(uid),
+      emit: (news) => {
+        if (news.kind === "object gone") gone.push(news.uid);
+        else changes.push({ ...(news as ObjectNews), seen });
+      },
       wouldShow: () => wouldShow,
     });
     sink = objects.sink(undefined);
@@ -48,8 +53,13 @@ describe("CustomResources", () => {
     sink.listed(String(version));
   }
 
-  const watched = (object: KubernetesObject) => sink.set(object, false);
-  const versions = () => changes.map(({ resourceVersion }) => resourceVersion);
+  const watched = (object: KubernetesObject) => {
+    seen = object.metadata.resourceVersion;
+    sink.set(object, false);
+  };
+  const versions = () =>
+    changes.map((each) => (each.kind === "object changed" ? each.resourceVersion : each.seen));
+  const hinted = () => changes.map((each) => each.kind === "object changed" && each.isHinted);
 
   it("says that an object is to be reconciled if it is new, and if its generation, labels or annotations change", () => {
     watched(at(6, { generation: 4 }));
@@ -59,10 +69,7 @@ describe("CustomResources", () => {
     watched(at(10, { generation: 4, deletionTimestamp: "2026-01-01T00:00:00Z" }));
     watched(widget({ name: "other", uid: "other", resourceVersion: "11" }));
     assert.deepEqual(versions(), ["6", "7", "8", "9", "10", "11"]);
-    assert.deepEqual(
-      changes.map(({ isHinted }) => isHinted),
-      [true, false, false, true, true, true],
-    );
+    assert.deepEqual(hinted(), [true, false, false, true, true, true]);
   });
 
   it("does not take an object for gone that is there again: etcd was restored to a time before its deletion", () => {
@@ -132,8 +139,8 @@ describe("CustomResources", () => {
     watched(at(9));
     assert.deepEqual(versions(), ["8", "9"]);
     assert.deepEqual(
-      changes.map(({ isHinted }) => isHinted),
-      [false, false],
+      changes.map(({ kind }) => kind),
+      ["object stripped", "object stripped"],
     );
     const deletionTimestamp = "2026-01-01T00:00:00Z";
     watched(at(10, { deletionTimestamp, finalizers: [...OURS] }));
@@ -151,11 +158,11 @@ describe("CustomResources", () => {
     ];
     list(9, ...found);
     assert.deepEqual(
-      changes.map(({ isReady }) => isReady),
-      [true, false, false, false],
+      changes.map(({ kind }) => kind),
+      ["object ready", "object changed", "object changed", "object changed"],
     );
     watched(at(10, { name: "a", uid: "a", generation: 4 }, status({ observedGeneration: 4 })));
-    assert.equal(changes.at(-1)?.isReady, false);
+    assert.equal(changes.at(-1)?.kind, "object changed");
   });
 
   it("says nothing of our own writes, neither when they are answered nor when the watch brings them", () => {
@@ -279,8 +286,7 @@ describe("CustomResources", () => {
         now: () => now,
       },
       resource: WIDGETS,
-      onChange: () => {},
-      onGone: () => {},
+      emit: () => {},
     });
     sink = slow.sink(undefined);
     list(5, at(5));

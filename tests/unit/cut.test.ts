@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CUT, cutBytes } from "../../runtime/text/cut";
+import { CUT, cutBytes } from "../../runtime/base/text";
 
 describe("cutBytes", () => {
   it("leaves a text alone that is short enough", () => {

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { freePorts } from "../../cli/controlPlane/ports";
 import { debuggedCommand, NODE_ATTACHED } from "../../cli/debug/debuggedCommand";
 import { DebuggedHandler } from "../../cli/debug/debuggedHandler";
 import { debugPort, debugTarget } from "../../cli/debug/debugging";
 import { DebugTransport } from "../../cli/debug/debugTransport";
-import { localHandler } from "../../cli/localHandler";
-import type { Operator } from "../../runtime/definition/definition";
+import { localHandler } from "../../cli/handler/localHandler";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { questionAbout } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import type { HandlerProcessListener, HandlerTransport } from "../../runtime/handler/handlerTransport";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Operator } from "../../runtime/operator/definition";
 import { eventually } from "../support/eventually";
 import { InspectorClient } from "../support/inspector";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 const SOURCE = `interface Named { metadata: { name: string } }
 
@@ -40,7 +40,7 @@ describe("a debugged handler", function () {
   let clients: InspectorClient[];
 
   beforeEach(async () => {
-    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-debug-")));
+    folder = temporaryFolder();
     writeFileSync(path.join(folder, "main.ts"), SOURCE);
     [port = 0] = await freePorts(1);
     [notices, clients] = [[], []];
@@ -70,7 +70,6 @@ describe("a debugged handler", function () {
     for (const client of clients) client.close();
     debugged.close();
     await pool.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   async function attach(line?: number): Promise<InspectorClient> {

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import type { ChildStore } from "../../runtime/children/childStore";
-import type { ChildChange } from "../../runtime/children/childWriter";
-import { Outages } from "../../runtime/children/outages";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
+import { identityOf } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { MemoryObjects } from "../../runtime/memory/memoryObjects";
-import { MemoryStore } from "../../runtime/memory/memoryStore";
-import { identityOf } from "../../runtime/names";
-import { Departures, type DeparturesOptions } from "../../runtime/reconcile/departures";
+import type { ChildStore } from "../../runtime/observe/childStore";
+import { ownedManifest } from "../../runtime/observe/marks";
+import { clearUpAfterGone } from "../../runtime/reconcile/departures";
 import { Reconciler } from "../../runtime/reconcile/reconciler";
-import { Sweep } from "../../runtime/reconcile/sweep";
+import type { OthersObjects } from "../../runtime/reconcile/run";
+import { MemoryObjects } from "../../runtime/remember/memoryObjects";
+import type { ChildChange } from "../../runtime/write/childWriter";
+import { Outages } from "../../runtime/write/outages";
+import { Sweep } from "../../runtime/write/sweep";
+import { clearingUp } from "./support/clearingUp";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, WIDGETS, widget } from "./support/objects";
@@ -31,19 +32,11 @@ describe("objects that are no longer watched", () => {
     cluster = new FakeCluster();
     [watched, removed, assertSeen] = [[], [], () => {}];
     changes = [];
-    const known = new MemoryStore({
-      client: cluster.client(),
-      namespace: "argosy",
-      identities: [IDENTITY],
-      assertKnown: () => {},
-      onLost: () => {},
-    });
     memories = new MemoryObjects({
-      operator: IDENTITY,
+      client: cluster.client(),
+      operator: operator(),
       resource: WIDGETS,
       namespace: "argosy",
-      known,
-      isThere: () => true,
     });
     const memory = { kinds: ["v1/ConfigMap"], elsewhere: true };
     await memories.write(cluster.client(), { ...NAME, uid: "widget-uid" }, { memory });
@@ -55,35 +48,33 @@ describe("objects that are no longer watched", () => {
     const { store: children, writer } = childrenIn(cluster);
     store = children;
     for (const child of cluster.ofKind("ConfigMap")) if (!isBlind) store.learn(CONFIG_MAPS, [child]);
-    const options: DeparturesOptions = {
-      resource: WIDGETS,
+    const others: OthersObjects = {
       memories,
-      children,
       objects: {
         hasUid: (each) => watched.includes(each),
         removedAt: (each) => (removed.includes(each) ? 0 : undefined),
       },
-      completeness: { assertSeen: () => assertSeen() },
+      assertSeen: () => assertSeen(),
       isBlind,
     };
-    return { options, writer, context: { client: cluster.client(), fence: () => {} } };
+    return { others, writer, context: { client: cluster.client(), fence: () => {} } };
   }
 
   async function clearUp(uid?: string, isBlind = false): Promise<void> {
-    const { options, writer, context } = parts(isBlind);
+    const { others, writer, context } = parts(isBlind);
     const sweep = new Sweep({ operator: operator(), childResources: [CONFIG_MAPS], children: store, writer });
-    const departures = new Departures(options, sweep);
-    await departures.clearUp(NAME, uid, context, { changes, note: () => {} });
+    const run = clearingUp(NAME, context, changes);
+    await clearUpAfterGone(others, store, sweep, run, uid);
   }
 
   /** Reconciles what has the name. @param object undefined: no watched object has it */
   async function report(object?: KubernetesObject, outages?: Outages) {
-    const { options, writer, context } = parts();
+    const { others, writer, context } = parts();
     const reconciler = new Reconciler({
       operator: operator(),
       resource: WIDGETS,
       childResources: [CONFIG_MAPS],
-      pool: { ask: async () => ({ answer: { children: [] }, length: 0, log: "" }) },
+      pool: { hidden: () => [], ask: async () => ({ answer: { children: [] }, length: 0, log: "" }) },
       objects: {
         readToReconcile: async () => object,
         learn: () => {},
@@ -94,11 +85,10 @@ describe("objects that are no longer watched", () => {
       children: store,
       writer,
       memories,
-      departures: options,
+      others,
       used: async () => ({ used: {}, warnings: [], secrets: [] }),
       whyNot: () => undefined,
       whyUnknown: () => undefined,
-      recordOf: () => undefined,
       ...(outages && { outages }),
     });
     return (await reconciler.reconcile(NAME, 1, context)).report;

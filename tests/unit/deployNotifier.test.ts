@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { loadOperator } from "../../definition/loadOperator";
-import { askHandler } from "../../runtime/handler/askHandler";
+import type { JsonObject } from "../../runtime/base/objects";
 import { type HandlerQuestion, questionAbout, type ReconcileAnswer } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { askHandler } from "../../runtime/reconcile/ask";
 import { failureOf } from "./support/failures";
 
 const EXAMPLE = path.resolve(__dirname, "../../examples/deploy-notifier");

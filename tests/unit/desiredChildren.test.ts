@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { desiredChildren } from "../../runtime/children/desiredChildren";
-import type { Operator } from "../../runtime/definition/definition";
-import { ReconcileFailure } from "../../runtime/failure";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { finalizersOf, formerIdentitiesOf } from "../../runtime/names";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { finalizersOf, formerIdentitiesOf } from "../../runtime/base/names";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import type { Operator } from "../../runtime/operator/definition";
+import { desiredChildren } from "../../runtime/write/desiredChildren";
 import { CLUSTER_ROLES, CONFIG_MAPS, configMap, globalWidget, operator, widget } from "./support/objects";
 
 describe("desiredChildren", () => {
@@ -69,7 +69,7 @@ describe("desiredChildren", () => {
     for (const name of ["Settings", "settings_1", "-settings", "settings.", "a:b"])
       assert.match(
         refusal([configMap({ name })]),
-        /children\[0\] has the name .*a ConfigMap has one of lower-case/,
+        /children\[0\] has the name .*each ConfigMap has one of lower-case/,
       );
     const role = { ...clusterRole, metadata: { ...clusterRole.metadata, name: "system:Reader" } };
     assert.equal(desire([configMap({ name: "a-1.b" }), role]).length, 2);
@@ -79,12 +79,20 @@ describe("desiredChildren", () => {
     const secret = { ...configMap(), kind: "Secret" };
     assert.match(
       refusal([configMap(), secret]),
-      /children\[1\] is a Secret \(v1\), .*does not declare.*ConfigMap/,
+      /children\[1\] is of kind Secret \(v1\), .*does not declare.*ConfigMap .*: argosy add child shop v1\/Secret\.$/,
     );
   });
 
+  it("puts into a command only what can be a kind: a handler may have it from its object", () => {
+    for (const odd of [{ kind: "$(reboot)" }, { kind: "A;b" }, { apiVersion: "`id`/v1" }, { kind: "--x y" }])
+      assert.doesNotMatch(refusal([{ ...configMap(), ...odd }]), /argosy add/);
+  });
+
   it("refuses any kind, and says why, if none is declared", () => {
-    assert.match(refusal([configMap()], widget(), { children: [] }), /under "children", which is empty\.$/);
+    assert.match(
+      refusal([configMap()], widget(), { children: [] }),
+      /under "children", which is empty\. To declare it: /,
+    );
   });
 
   it("refuses a kind that is retired, and does not tell it among those that are declared", () => {
@@ -93,7 +101,7 @@ describe("desiredChildren", () => {
     const children = [{ ...first, retired: true }, second];
     assert.match(
       refusal([configMap()], widget(), { children }),
-      /children\[0\] is a ConfigMap \(v1\), which operator\.yaml declares as retired/,
+      /children\[0\] is of kind ConfigMap \(v1\), which operator\.yaml declares as retired/,
     );
     const known = refusal([{ ...configMap(), kind: "Secret" }], widget(), { children });
     assert.match(known, /"children": ClusterRole \(rbac\.authorization\.k8s\.io\/v1\)\./);

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { FIXTURE } from "../../cli/fixtures/fixture";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { check } from "../../definition/checks";
 import { Problems } from "../../definition/problems";
 import { DEFINITION } from "../../definition/schema";
@@ -13,6 +12,7 @@ import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
 import { GENERATED } from "../../tools/reference";
+import { temporaryFolder } from "../support/temporaryFolder";
 import type { CodeBlock } from "./support/codeBlocks";
 import { filesIn } from "./support/filesIn";
 import { anchorsOf } from "./support/markdown";
@@ -159,6 +159,32 @@ describe("the documentation", () => {
     assert.deepEqual(pages, [], "a message names a page by its path");
   });
 
+  it("has a page of at most 60 lines for each design, with the modules and tests that keep it", () => {
+    const contents = readFileSync(path.join(root, "designs/README.md"), "utf8");
+    const designs = PAGES.filter((page) => /^designs\/(?!README)/.test(page));
+    assert.ok(designs.length > 5);
+    for (const page of designs) {
+      const text = readFileSync(path.join(root, page), "utf8");
+      assert.ok(contents.includes(`(${path.basename(page)})`), page);
+      assert.ok(text.split("\n").length <= 61, page);
+      assert.deepEqual(text.match(/^## .*$/gm)?.join(), DESIGN, page);
+      assert.match(text, /## Kept by.*\]\(\.\.\/(?:runtime|components)\/.*\]\(\.\.\/tests\//s, page);
+    }
+  });
+
+  it("is read in an hour or two: 35,000 words without code, and 2,500 on a page", () => {
+    const lengths = PAGES.filter((page) => /^docs\/(?!README|reference\/)/.test(page)).map((page) => {
+      const text = readFileSync(path.join(root, page), "utf8").replace(/^```.*?^```$/gms, "");
+      return [page, text.match(/[^\s|]*\w[^\s|]*/g)?.length ?? 0] as const;
+    });
+    assert.deepEqual(
+      lengths.filter(([, words]) => words > 2_500),
+      [],
+    );
+    const all = lengths.reduce((sum, [, words]) => sum + words, 0);
+    assert.ok(all <= 35_000, `${all} words`);
+  });
+
   it("links only to files that exist", () => {
     const links = PAGES.flatMap((document) => {
       const text = readFileSync(path.join(root, document), "utf8");
@@ -173,6 +199,9 @@ describe("the documentation", () => {
     assert.deepEqual(broken, []);
   });
 });
+
+/** The sections of a page of designs/. */
+const DESIGN = "## Background,## Goals,## Non-goals,## Decision,## Alternatives,## Kept by";
 
 /** The sources whose texts users read. */
 const MESSAGES = ["cli", "components", "definition", "preflight", "runtime"].flatMap((folder) =>
@@ -195,7 +224,7 @@ function isDefinition({ role }: CodeBlock): boolean {
 }
 
 async function answerOf(file: string, code: string, role: string, request: { id: string } & HandlerQuestion) {
-  const folder = mkdtempSync(path.join(tmpdir(), "argosy-docs-"));
+  const folder = temporaryFolder();
   const { id: _, ...question } = request;
   const image = "a:1";
   const command = [file.endsWith(".py") ? "python3" : "node", file];
@@ -206,6 +235,5 @@ async function answerOf(file: string, code: string, role: string, request: { id:
     return (await pool.ask(question)).answer;
   } finally {
     await pool.close();
-    rmSync(folder, { recursive: true });
   }
 }

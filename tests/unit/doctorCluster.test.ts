@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { examineCluster } from "../../cli/doctor/cluster";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { DEFINITION_FILE, definitionFileContent } from "../../runtime/programs/definitionFile";
 import { operator } from "./support/objects";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
@@ -67,7 +67,10 @@ describe("argosy doctor in a cluster", () => {
       ["none is installed"],
     );
     const [{ remedy } = {}] = found.filter(({ what }) => what === "operators");
-    assert.match(remedy ?? "", /^Deploy them with pulumi up .*\. If somebody .*, run pulumi up --refresh\.$/);
+    assert.match(
+      remedy ?? "",
+      /^Deploy them with pulumi up, or .* argosy dev .*\. If somebody .*, run pulumi up --refresh\.$/,
+    );
   });
 
   it("says nothing of operators that it may not see", async () => {

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { checkParts } from "../../cli/doctor/checkParts";
 import { installedOperators } from "../../cli/inspect/installed";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
+import { type KubernetesObject, kindAndName, type Manifest } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import { type KubernetesObject, kindAndName, type Manifest } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { removeFolder } from "./operatorFolder";
 import { logged } from "./support/componentRuns";
 import { run } from "./support/program";
 import {
@@ -38,14 +37,10 @@ async function deployed(samples: readonly Sample[], args: Partial<OperatorsArgs>
   const { installation = "argosy" } = args;
   const definitions = sample.definitions.map((each) => ({ ...each, installation }));
   const manifests: Manifest[] = [];
-  try {
-    await logged(async () => {
-      manifests.push(...(await run(operatorsProgram({ ...sample, definitions }, args))).manifests);
-    });
-    return manifests;
-  } finally {
-    removeFolder(sample.root);
-  }
+  await logged(async () => {
+    manifests.push(...(await run(operatorsProgram({ ...sample, definitions }, args))).manifests);
+  });
+  return manifests;
 }
 
 /** What an account sees of a cluster. */
@@ -155,7 +150,7 @@ describe("argosy doctor and the parts of operators", function () {
     assert.deepEqual(sensor, {
       what: "event path argosy",
       state: "missing",
-      seen: "has no Sensor argosy/argosy, so runners see changes only by their own watches, and runs in pods begin only with a resync",
+      seen: "has no Sensor argosy/argosy, so runners see changes only by their own watches",
       remedy: "Run pulumi up --refresh. If somebody deleted the Sensor, pulumi up alone does not see that.",
       installation: "argosy",
       object: { apiVersion: "argoproj.io/v1alpha1", kind: "Sensor", namespace: "argosy", name: "argosy" },
@@ -169,20 +164,14 @@ describe("argosy doctor and the parts of operators", function () {
         "has no ClusterRoleBinding argosy.gear-runner, so its runner lacks rights in the whole cluster",
       ],
     );
-    const ends = await without(
-      "WorkflowTemplate gear",
-      "WorkflowTemplate saw",
-      "CronWorkflow saw-resync",
-      "Role argosy.press-resync",
-    );
+    const ends = await without("WorkflowTemplate gear", "WorkflowTemplate saw", "Role argosy.press-run");
     assert.deepEqual(
       ends.map(({ seen }) => seen.replace(/^has no (\w+ \S+), so/, "$1:")),
       [
         "WorkflowTemplate argosy/gear: no run of it can be submitted",
-        "Role team-a/argosy.press-resync: its resync lacks rights in team-a",
-        "Role team-b/argosy.press-resync: its resync lacks rights in team-b",
+        "Role team-a/argosy.press-run: its runs lack rights in team-a",
+        "Role team-b/argosy.press-run: its runs lack rights in team-b",
         "WorkflowTemplate argosy/saw: its runs fail",
-        "CronWorkflow argosy/saw-resync: no resync finds changes without an event, or tries again what failed",
       ],
     );
   });
@@ -211,7 +200,7 @@ describe("argosy doctor and the parts of operators", function () {
         [
           "parts of the operators",
           "warning",
-          "were not all looked for, because this kubeconfig may not list workflowtemplates, cronworkflows, eventbus, eventsources, sensors, roles, rolebindings, clusterroles, clusterrolebindings",
+          "were not all looked for, because this kubeconfig may not list workflowtemplates, eventbus, eventsources, sensors, roles, rolebindings, clusterroles, clusterrolebindings",
         ],
       ],
     );

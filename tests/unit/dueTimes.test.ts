@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { DueTimes } from "../../runtime/work/dueTimes";
+import { DueTimes } from "../../runtime/when/dueTimes";
 
 describe("DueTimes", () => {
   const key = fc.constantFrom("a", "b", "c", "d", "e");

@@ -1,19 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type EngineFiles, engineFiles } from "../../components/engineBundle";
-import { POD_LAYOUT, TERMINATION_LOG } from "../../runtime/pod/layout";
+import { POD_LAYOUT, TERMINATION_LOG } from "../../runtime/programs/layout";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 const PROJECT_FOLDER = path.join(__dirname, "..", "..");
 /** Little more than half of what a ConfigMap holds. Every runner holds the engine in its memory. */
@@ -24,9 +15,8 @@ describe("the engine's bundle", () => {
   let scratch: string;
   before(() => {
     files = engineFiles();
-    scratch = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-bundle-")));
+    scratch = temporaryFolder();
   });
-  after(() => rmSync(scratch, { recursive: true, force: true }));
 
   it("is small", () => {
     const bytes = Buffer.byteLength(files["engine.js"]);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/argosy";
-import { FORESEEN_ERRORS } from "../../cli/commandError";
-import { DRY_RUN_REFUSED } from "../../cli/diff/preview";
-import { CODES, codeFor, entryOf } from "../../cli/errors/catalogue";
-import { FAILURE_REASONS, WARNING_REASONS } from "../../runtime/failure";
+import { THINGS } from "../../cli/add/entries";
+import { commands, main } from "../../cli/argosy";
+import { FORESEEN_ERRORS } from "../../cli/common/commandError";
+import { CODES, codeFor, DRY_RUN_REFUSED, entryOf } from "../../cli/errors/catalogue";
+import { FAILURE_REASONS, WARNING_REASONS } from "../../runtime/base/failure";
 import { captured } from "./support/captured";
 
 const ROOT = path.join(__dirname, "..", "..");
@@ -15,8 +15,10 @@ const NO_ERROR = [
   "Conflict",
   "AlreadyExists",
   "Timeout",
+  "FieldValueForbidden",
   "Progressing",
   "Retrying",
+  "AwaitingPod",
   "ProgressDeadlineExceeded",
 ];
 
@@ -57,6 +59,25 @@ describe("the catalogue of errors", () => {
       const { happened = "", look = "", remedy = "" } = entryOf(code) ?? {};
       for (const text of [happened, look, remedy]) assert.match(text, /^[a-zA-Z~.].*\.$/, code);
     }
+  });
+
+  it("names only commands that exist, and with add only what can be added", () => {
+    const known = commands().map(({ name }) => name);
+    const named = CODES.flatMap((code) => {
+      const { look = "", remedy = "" } = entryOf(code) ?? {};
+      return [...`${look} ${remedy}`.matchAll(/\bargosy ([a-z]+)(?: ([a-zA-Z]+))?/g)].map((found) => [
+        code,
+        ...found,
+      ]);
+    });
+    for (const [code, text, command = "", word = ""] of named) {
+      assert.ok(known.includes(command), `${code}: ${text}`);
+      if (command === "add") assert.ok(Object.hasOwn(THINGS, word), `${code}: ${text}`);
+    }
+    const codesNaming = (command: string) =>
+      named.flatMap(([code, , each, word]) => (command === `${each} ${word}` ? [code] : []));
+    assert.deepEqual(codesNaming("add child"), ["InvalidAnswer"]);
+    assert.deepEqual(codesNaming("add grant"), ["ChildRefused"]);
   });
 
   it("knows a code in other letters", () => {

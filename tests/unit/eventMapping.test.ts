@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { EventMapping } from "../../runtime/definition/outsideEvent";
-import { stepsOf, valueAt } from "../../runtime/events/fieldPath";
-import { type EventObject, eventMapper, MOST_SPEC_BYTES, type Refusal } from "../../runtime/events/mapEvent";
-import { readJson, writeJson } from "../../runtime/json/json";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { readJson, writeJson } from "../../runtime/base/json";
+import type { JsonObject } from "../../runtime/base/objects";
+import {
+  type EventMapping,
+  type EventObject,
+  eventMapper,
+  MOST_SPEC_BYTES,
+  type Refusal,
+  stepsOf,
+  valueAt,
+} from "../../runtime/operator/mapEvent";
 
 const MAPPING: EventMapping = {
   name: "deploy-command",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
-import { EVENT_FILTER, POD_EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
+import { EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
 import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
 import {
   dependencyOf,
@@ -12,8 +12,8 @@ import {
 } from "../../components/manifests/eventPath/options";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { sensorPodLabels } from "../../components/manifests/names";
-import type { Operator } from "../../runtime/definition/definition";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
+import type { Operator } from "../../runtime/operator/definition";
 import { argoValidator } from "./support/argoSchemas";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
@@ -126,7 +126,7 @@ describe("buildEventSource", () => {
     const before = annotation(sourceOf(RESIDENT));
     assert.ok(before);
     assert.equal(annotation(sourceOf(RESIDENT)), before);
-    assert.notEqual(annotation(sourceOf({ ...RESIDENT, execution: "pod" })), before);
+    assert.notEqual(annotation(sourceOf({ ...RESIDENT, namespaces: ["other"] })), before);
   });
 
   it("is in order for Argo", () => {
@@ -145,7 +145,7 @@ describe("buildSensor", () => {
         name: `on-${eventName}`,
         eventSourceName: "argosy",
         eventName,
-        filters: { script: eventName === "heavy" ? POD_EVENT_FILTER : EVENT_FILTER },
+        filters: { script: EVENT_FILTER },
       })),
     );
     assert.deepEqual(
@@ -154,7 +154,7 @@ describe("buildSensor", () => {
     );
   });
 
-  it("tells a resident runner which object, and takes nothing but a 204 for an answer", () => {
+  it("tells a runner which object, and takes nothing but a 204 for an answer", () => {
     const dependencyName = "on-shop";
     assert.deepEqual(sensorOf(RESIDENT).triggers, [
       {
@@ -171,6 +171,7 @@ describe("buildSensor", () => {
             payload: [
               { src: { dependencyName, dataKey: "body.metadata.namespace", value: "" }, dest: "namespace" },
               { src: { dependencyName, dataKey: "body.metadata.name" }, dest: "name" },
+              { src: { dependencyName, dataKey: "body.metadata.uid", value: "" }, dest: "uid" },
               {
                 src: { dependencyName, dataKey: "body.metadata.resourceVersion", value: "" },
                 dest: "resourceVersion",
@@ -182,76 +183,9 @@ describe("buildSensor", () => {
     ]);
   });
 
-  it("creates a Workflow for an operator whose runs have pods", () => {
-    const dependencyName = "on-heavy";
-    const [trigger] = sensorOf(POD).triggers;
-    assert.deepEqual(trigger, {
-      atLeastOnce: true,
-      retryStrategy: { steps: 60, duration: "1s", factor: 1, jitter: 0.2 },
-      template: {
-        name: "heavy",
-        conditions: "on-heavy",
-        k8s: {
-          operation: "create",
-          source: {
-            resource: {
-              apiVersion: "argoproj.io/v1alpha1",
-              kind: "Workflow",
-              metadata: {
-                generateName: "heavy-",
-                namespace: "operators",
-                labels: {
-                  "workflows.argoproj.io/controller-instanceid": "argosy",
-                  "argosy.dev/operator": "argosy.heavy",
-                },
-              },
-              spec: {
-                workflowTemplateRef: { name: "heavy" },
-                arguments: {
-                  parameters: [
-                    { name: "namespace", value: "" },
-                    { name: "name", value: "" },
-                    { name: "uid", value: "" },
-                  ],
-                },
-              },
-            },
-          },
-          parameters: [
-            {
-              src: { dependencyName, dataKey: "body.metadata.namespace", value: "" },
-              dest: "spec.arguments.parameters.0.value",
-            },
-            {
-              src: { dependencyName, dataKey: "body.metadata.name" },
-              dest: "spec.arguments.parameters.1.value",
-            },
-            {
-              src: { dependencyName, dataKey: "body.metadata.uid", value: "" },
-              dest: "spec.arguments.parameters.2.value",
-            },
-            {
-              src: { dependencyName, dataKey: "body.metadata.uid", value: "" },
-              dest: "metadata.labels.argosy\\.dev/object-uid",
-            },
-          ],
-        },
-      },
-    });
-  });
-
-  it("puts no instance id on a Workflow where the controller has none", () => {
-    const options = { ...OPTIONS, platform: { ...OPTIONS.platform, instanceId: "" } };
-    const { triggers } = buildSensor(shardOf(POD), options).spec as SensorSpec;
-    const labels = triggers.map(({ template }) => template.k8s?.source.resource.metadata.labels);
-    assert.deepEqual(labels, [{ "argosy.dev/operator": "argosy.heavy" }]);
-  });
-
-  it("is in order for Argo, and so are the Workflows that it creates", () => {
+  it("is in order for Argo", () => {
     const validate = argoValidator("Sensor");
     assert.deepEqual(validate(buildSensor(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
-    const workflow = sensorOf(POD).triggers[0]?.template.k8s?.source.resource;
-    assert.deepEqual(argoValidator("Workflow")(workflow), []);
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/operator/definition";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
 
@@ -77,23 +77,12 @@ describe("buildEventPathAccounts", () => {
     ]);
   });
 
-  it("lets the sensors create Workflows in the operators' namespace, if any run has a pod", () => {
-    const { "sensor-role.operators": role, "sensor-role-binding.operators": binding } = accountsOf(
-      EVERYWHERE,
-      operator({ name: "heavy", execution: "pod" }),
-    );
+  it("gives the sensors no right, whatever the operators are like", () => {
+    const set = accountsOf(EVERYWHERE, operator({ name: "heavy", execution: "pod" }));
     assert.deepEqual(
-      [role?.kind, role?.metadata.namespace, role?.rules],
-      ["Role", "operators", [{ apiGroups: ["argoproj.io"], resources: ["workflows"], verbs: ["create"] }]],
+      Object.keys(set).filter((key) => key.startsWith("sensor-")),
+      ["sensor-account"],
     );
-    assert.deepEqual(binding?.subjects, [
-      { kind: "ServiceAccount", name: "argosy-sensor", namespace: "operators" },
-    ]);
-    assert.deepEqual(binding?.roleRef, {
-      apiGroup: "rbac.authorization.k8s.io",
-      kind: "Role",
-      name: "argosy-sensor",
-    });
   });
 
   it("binds across namespaces to the account where the sources run", () => {

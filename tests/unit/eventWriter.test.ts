@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { type EventClient, EventWriter } from "../../runtime/outbox/eventWriter";
-import type { ObjectEvent } from "../../runtime/reconcile/outcome";
+import type { ObjectEvent } from "../../runtime/reconcile/report";
+import { type EventClient, EventWriter } from "../../runtime/report/eventWriter";
 import { globalWidget, MANAGER, widget } from "./support/objects";
 
 type Written = KubernetesObject & {
@@ -17,7 +17,7 @@ type Written = KubernetesObject & {
 describe("EventWriter", () => {
   let now: number;
   let created: Written[];
-  let patched: { name: string; series: { count: number } }[];
+  let patched: { name: string; series: { count: number }; metadata?: object }[];
   let refusals: Error[];
   let dropped: string[];
   let writer: EventWriter;
@@ -33,8 +33,7 @@ describe("EventWriter", () => {
     mergePatch: async (_, { name }, patch) => {
       const refusal = refusals.shift();
       if (refusal) throw refusal;
-      const { series } = patch as { series: { count: number } };
-      patched.push({ name, series });
+      patched.push({ name, ...(patch as { series: { count: number } }) });
       return widget();
     },
   } satisfies Pick<KubernetesClient, "create" | "mergePatch">;
@@ -142,6 +141,15 @@ describe("EventWriter", () => {
     now += 31 * 60_000;
     await write("the same");
     assert.equal(created.length, 3);
+  });
+
+  it("writes the annotations of the latest of equal Events", async () => {
+    await write("the same", widget(), { annotations: { next: "2" } });
+    await write("the same", widget(), { annotations: { next: "3" } });
+    assert.deepEqual(
+      [created[0]?.metadata.annotations, patched[0]?.metadata],
+      [{ next: "2" }, { annotations: { next: "3" } }],
+    );
   });
 
   it("begins again if the API server has forgotten the first one", async () => {

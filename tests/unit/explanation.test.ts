@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { plain } from "../../cli/common/terminal";
 import { explain } from "../../cli/inspect/explanation";
 import { formatExplanation } from "../../cli/inspect/formatExplanation";
 import type { Known, ObjectEvent } from "../../cli/inspect/known";
@@ -6,26 +7,19 @@ import { placeIn } from "../../cli/inspect/place";
 import type { InstalledOperator, UnreadableOperator } from "../../cli/inspect/readInstalled";
 import type { Unled } from "../../cli/inspect/runner";
 import type { Run } from "../../cli/inspect/runs";
-import { plain } from "../../cli/terminal";
-import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
+import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
+import { operator } from "./support/objects";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const at = (secondsAgo: number) => new Date(NOW.getTime() - secondsAgo * 1000).toISOString();
 
+const MEMCACHED = { kind: "Memcached", plural: "memcacheds", namespaced: true };
 const OPERATOR: InstalledOperator = {
-  name: "memcached",
-  installation: "argosy",
-  formerNames: [],
+  ...operator({
+    name: "memcached",
+    customResource: { group: "cache.example.com", version: "v1alpha1", ...MEMCACHED },
+  }),
   home: "argosy",
-  namespaces: "all",
-  execution: "resident",
-  customResource: {
-    group: "cache.example.com",
-    version: "v1alpha1",
-    kind: "Memcached",
-    plural: "memcacheds",
-    namespaced: true,
-  },
 };
 
 const UNLED: Unled = {
@@ -108,7 +102,7 @@ function known(more: Partial<Known> = {}): Known {
 
 describe("an explanation", () => {
   it("of a failure has the attempt, the next try, the last words and their place", () => {
-    const explained = explain(known({ events: [event({ count: 4 })], runs: [RUN] }));
+    const explained = explain(known({ events: [event({ nextAttempt: 5, nextTry: at(-2) })], runs: [RUN] }));
     const { object: about, fine, summary, since, attempt, nextTry } = explained;
     const { place, lastWords, operator, installation, leader } = explained;
     assert.deepEqual(
@@ -127,7 +121,6 @@ describe("an explanation", () => {
         summary: "It is not Ready: its reconcile fails.",
         since: at(60),
         attempt: 5,
-        // The fourth pause is of 4 s at most, and 2 s of it are over.
         nextTry: "within 2 s",
         place: { file: "main.py", line: 12 },
         lastWords: TRACEBACK,
@@ -138,28 +131,62 @@ describe("an explanation", () => {
     );
   });
 
-  it("of a crash without its last words says where they are", () => {
-    const { place, advice } = explain(known());
-    assert.equal(place, undefined);
-    assert.match(advice[0] ?? "", /^See what the handler wrote last to standard error, in argosy logs or/);
-    const [atThePlace] = explain(known({ runs: [RUN] })).advice;
-    assert.equal(atThePlace, "Fix the handler at that place, and run argosy test.");
+  it("of a crash without a recorded run has the place that the last words in the message name", () => {
+    const placeOf = (message: string) => explain(known({ object: object({}, [ready({ message })]) })).place;
+    const crashed = "the handler ended with exit code 1";
+    assert.equal(placeOf(crashed), undefined);
+    assert.deepEqual(placeOf(`${crashed}: main.rb:3:in 'Hash#fetch': key not found`), {
+      file: "main.rb",
+      line: 3,
+    });
+    assert.deepEqual(placeOf(`${crashed}: main.sh: line 4: jqq: command not found`), {
+      file: "main.sh",
+      line: 4,
+    });
   });
 
-  it("counts only what has happened alike since the object is not Ready", () => {
-    const others = [event({ reason: "ChildContested" }), event({ lastAt: at(3_000), count: 100 })];
-    assert.equal(explain(known({ events: [event(), ...others] })).attempt, 2);
+  it("of a child that is undone each time says how that ends", () => {
+    const waiting = object({}, [ready({ reason: "ChildrenNotReady", message: "Job demo is running" })]);
+    const contested = explain(known({ object: waiting, events: [event({ reason: "ChildContested" })] }));
+    assert.match(contested.advice[0] ?? "", /ttlSecondsAfterFinished.* argosy\.dev\/once: "true"/);
+    assert.match(contested.advice[1] ?? "", / errors ChildContested$/);
+    assert.match(explain(known({ object: waiting })).advice[0] ?? "", /^Look at the child/);
   });
 
-  it("counts a failure that was told in the second in which the object was no longer Ready", () => {
+  it("has the attempt and the pause that the newest failure tells, whatever its reason", () => {
+    const failures = [
+      event({ reason: "ChildContested", lastAt: at(1) }),
+      event({ count: 2, nextAttempt: 9, nextTry: at(-4) }),
+      event({ reason: "InvalidAnswer", count: 7, lastAt: at(40), nextAttempt: 8, nextTry: at(-90) }),
+    ];
+    const { attempt, nextTry } = explain(known({ events: failures }));
+    assert.deepEqual([attempt, nextTry], [9, "within 4 s"]);
+  });
+
+  it("counts no attempt of which nothing tells: an Event of a failure before the object was Ready, or none", () => {
+    for (const events of [
+      [event({ lastAt: at(3_000), nextAttempt: 100, nextTry: at(2_900) })],
+      [event()],
+      [],
+    ]) {
+      const { attempt, nextTry } = explain(known({ events }));
+      assert.deepEqual([attempt, nextTry], [undefined, "within 300 s of the last failure"]);
+    }
+  });
+
+  it("knows a failure that was told in the second in which the object was no longer Ready", () => {
     const lastTransitionTime = at(60).replace(".000Z", "Z");
-    const told = event({ count: 4, lastAt: at(60).replace(".000Z", ".500000Z") });
+    const told = event({ lastAt: at(60).replace(".000Z", ".500000Z"), nextAttempt: 5 });
     const failing = object({}, [ready({ lastTransitionTime })]);
     assert.equal(explain(known({ object: failing, events: [told] })).attempt, 5);
   });
 
-  it("has no pause above five minutes, however often it failed", () => {
-    assert.equal(explain(known({ events: [event({ count: 90 })] })).nextTry, "within 298 s");
+  it("of an object that is Ready has no warning from before", () => {
+    const of = object({}, [ready({ status: "True", reason: "Reconciled" })]);
+    const contested = event({ reason: "ChildContested", lastAt: at(5) });
+    assert.deepEqual(explain(known({ object: of, events: [contested, event({ lastAt: at(61) })] })).events, [
+      contested,
+    ]);
   });
 
   describe("of an error of the handler says what to do:", () => {
@@ -189,22 +216,31 @@ describe("an explanation", () => {
           /^Fix the handler at main\.(py|ts), and run argosy test\. /,
         ));
 
+    it("give the Secret that the operator was not given", () => {
+      const events = [event({ reason: "UsedSecretNotGiven" })];
+      const of = object({}, [ready({ reason: "HandlerError", message: "no password" })]);
+      assert.match(explain(known({ object: of, events })).advice[0] ?? "", /^Create the Secret, or label it/);
+    });
+
     it("change the object where it answered one", () => {
       for (const message of ["spec.size is above 9", "settings.yaml:3: no such plan", "plan.js is no plan"])
         assert.equal(advised(message).advice[0], "Change the object as the message asks.");
     });
 
-    it("wait for the pause of the engine, or for another one that the handler answered", () => {
-      const next = (message: string) => {
-        const of = object({}, [ready({ reason: "HandlerError", message })]);
-        return explain(known({ object: of, events: [event({ reason: "HandlerError", count: 6 })] })).nextTry;
-      };
-      assert.match(
-        next("no such plan") ?? "",
-        /^within \d+ s, unless the handler returned retryAfterSeconds$/,
-      );
-      assert.match(next("main.py:12 in reconcile: KeyError: 'size'") ?? "", /^within \d+ s$/);
-    });
+    for (const [message, advice] of [
+      [
+        'main.py:15 in get: PermissionError: deployments.apps "shop" is forbidden: User "system:serviceaccount:argosy:memcached-handler" cannot get resource "deployments" in API group "apps" in the namespace "shop"',
+        /: npm run argosy -- add rule memcached get deployments\.apps$/,
+      ],
+      [
+        'main.js:9 in get: Error: {"kind":"Status","message":"pods is forbidden: User \\"a\\" cannot list resource \\"pods/log\\" in API group \\"\\" at the cluster scope"}',
+        /: npm run argosy -- add rule memcached list pods\/log$/,
+      ],
+      ["main.py:8 in get: KeyError: 'ARGOSY_SERVICE_ACCOUNT'", /add rule memcached get pods$/],
+      ["main.py:13 in get: urllib.error.HTTPError: HTTP Error 403: Forbidden", /names this right/],
+    ] as const)
+      it(`give the handler a right: ${message}`, () =>
+        assert.match(advised(message).advice[0] ?? "", advice));
   });
 
   it("of a failure for good says what it waits for", () => {
@@ -213,13 +249,6 @@ describe("an explanation", () => {
       explain(known({ object: object({}, [ready(), stalled]) })).nextTry,
       "when the object, a child or a used object changes, and at the next resync",
     );
-  });
-
-  it("of an operator in pods names the resync", () => {
-    const operators = [{ ...OPERATOR, execution: "pod" as const }];
-    const status = { conditions: [ready()], argosy: { uid: "u", dueAt: at(-30) } };
-    const { nextTry } = explain(known({ operators, object: { ...object(), status } }));
-    assert.equal(nextTry, "at the next resync after 30 s");
   });
 
   for (const [what, more, says, advises] of [
@@ -279,7 +308,7 @@ describe("an explanation", () => {
   }
 
   describe("of a deletion names each finalizer, who put it on and what it waits for:", () => {
-    const deleted = (finalizer: string, manager = "argosy/argosy.memcached/finalizer") =>
+    const deleted = (finalizer: string, manager = "argosy/argosy.dev/argosy.memcached") =>
       object({
         deletionTimestamp: at(100),
         finalizers: [finalizer],
@@ -304,8 +333,8 @@ describe("an explanation", () => {
       [
         "that of an operator that is gone",
         "argosy.dev/argosy.old",
-        "argosy/argosy.old/finalizer",
-        /the operator argosy\.old, which must release it, is not installed/,
+        "argosy/argosy.dev/argosy.old",
+        /the operator argosy\.old, which must release it, is not installed in this cluster for the kind Memcached\./,
       ],
       [
         "that of an operator that cannot be read",
@@ -333,7 +362,7 @@ describe("an explanation", () => {
         assert.match(summary, waitsFor);
         assert.notEqual(hold.remedy, "");
         const by = finalizer === "foregroundDeletion" ? "Kubernetes' garbage collector" : manager;
-        assert.equal(hold.by, by ?? "argosy/argosy.memcached/finalizer");
+        assert.equal(hold.by, by ?? "argosy/argosy.dev/argosy.memcached");
         assert.deepEqual([fine, since], [false, at(100)]);
       });
     }

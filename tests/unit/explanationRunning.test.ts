@@ -2,17 +2,14 @@ import assert from "node:assert/strict";
 import { explain } from "../../cli/inspect/explanation";
 import { lookAt } from "../../cli/inspect/look";
 import type { InstalledOperator } from "../../cli/inspect/readInstalled";
+import type { KubernetesObject, ObjectMeta } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
+import { operator } from "./support/objects";
 
-const DEPLOYMENTS: Resource = {
-  apiVersion: "apps/v1",
-  kind: "Deployment",
-  plural: "deployments",
-  namespaced: true,
-};
+const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
 const READY = {
   type: "Ready",
   status: "True",
@@ -119,19 +116,8 @@ describe("an explanation where argosy dev runs the operators", () => {
 
 describe("an explanation where an operator is installed", () => {
   const installed = (name: string, namespaces: "all" | string[] = "all"): InstalledOperator => ({
-    name,
-    installation: "argosy",
-    formerNames: [],
+    ...operator({ name, namespaces, customResource: { group: "apps", version: "v1", ...DEPLOYMENTS } }),
     home: "ops",
-    namespaces,
-    execution: "resident",
-    customResource: {
-      group: "apps",
-      version: "v1",
-      kind: "Deployment",
-      plural: "deployments",
-      namespaced: true,
-    },
   });
   const DELETED = object({
     deletionTimestamp: "2026-01-01T11:00:00Z",
@@ -198,14 +184,6 @@ describe("an explanation where an operator is installed", () => {
     const of = async (refused: string) => (await said(DELETED, [installed("web")], [], [refused])).summary;
     assert.equal(await of("Deployment"), "It is being deleted, and no runner of argosy.web leads.");
     assert.match(await of("Lease"), /its handler has not returned "finalized": true\.$/);
-  });
-
-  it("looks for a runner only of an operator that has one", async () => {
-    const inPods = { ...installed("web"), execution: "pod" } as const;
-    assert.match(
-      (await said(DELETED, [inPods], [])).summary,
-      /its handler has not returned "finalized": true\.$/,
-    );
   });
 
   it("looks at the runner of the operator that handles the object's namespace", async () => {

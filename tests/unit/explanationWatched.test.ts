@@ -1,36 +1,24 @@
 import assert from "node:assert/strict";
+import { plain } from "../../cli/common/terminal";
 import { explain } from "../../cli/inspect/explanation";
 import { formatExplanation } from "../../cli/inspect/formatExplanation";
 import type { Known } from "../../cli/inspect/known";
 import { lookAt } from "../../cli/inspect/look";
 import type { InstalledOperator } from "../../cli/inspect/readInstalled";
-import { plain } from "../../cli/terminal";
+import type { Condition, KubernetesObject } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
-import { conditionsOfObject, memoryStatus } from "../../runtime/memory/memoryKind";
+import { conditionsOfObject, memoryStatus } from "../../runtime/remember/memoryKind";
+import { operator } from "./support/objects";
 
 const NOW = new Date("2026-01-01T12:00:00Z");
 const LABELS = { "example.com/budget": "true" };
-const CUSTOM_RESOURCE = {
-  group: "apps",
-  version: "v1",
-  kind: "Deployment",
-  plural: "deployments",
-  namespaced: true,
-} as const;
+const CUSTOM_RESOURCE = { group: "apps", version: "v1", ...builtIn("apps/v1", "Deployment") };
 
 function watching(name: string): InstalledOperator {
-  return {
-    name,
-    installation: "argosy",
-    formerNames: [],
-    home: "argosy",
-    namespaces: "all",
-    execution: "pod",
-    customResource: CUSTOM_RESOURCE,
-    watch: { labels: LABELS, on: ["spec"] },
-  };
+  const watch = { labels: LABELS, on: ["spec"] } as const;
+  return { ...operator({ name, execution: "pod", customResource: CUSTOM_RESOURCE, watch }), home: "argosy" };
 }
 
 /** A condition of the owner's: it is not what an operator says. */
@@ -98,7 +86,7 @@ describe("an explanation of an object that others own", () => {
         summary: "It is Ready.",
         operator: "second",
         conditions: [],
-        advice: ["The next resync looks at it after 30 s."],
+        advice: [],
         message: "all is ready",
       },
     );

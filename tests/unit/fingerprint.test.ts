@@ -1,24 +1,17 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { fingerprint } from "../../runtime/json/fingerprint";
-import { readJson } from "../../runtime/json/json";
+import { fingerprint, readJson } from "../../runtime/base/json";
 
 /** The same functions as another process has them. */
 function ofAnotherProcess() {
-  const files = ["../../runtime/json/json", "../../runtime/json/fingerprint"].map((file) =>
-    require.resolve(file),
-  );
-  const loaded = files.map((file) => [file, require.cache[file]] as const);
-  for (const file of files) delete require.cache[file];
+  const file = require.resolve("../../runtime/base/json");
+  const loaded = require.cache[file];
+  delete require.cache[file];
   try {
-    const [json, fingerprints] = files.map((file) => require(file));
-    return {
-      readJson: json.readJson as typeof readJson,
-      fingerprint: fingerprints.fingerprint as typeof fingerprint,
-    };
+    return require(file) as typeof import("../../runtime/base/json");
   } finally {
-    for (const [file, module] of loaded) require.cache[file] = module;
+    require.cache[file] = loaded;
   }
 }
 

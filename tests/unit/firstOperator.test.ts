@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { main } from "../../cli/argosy";
-import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import { addFiles, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
 
@@ -17,7 +17,6 @@ describe("docs/first-operator.md", function () {
   before(() => {
     root = writeFolder({ "Pulumi.yaml": "name: shop\nruntime: nodejs\n" });
   });
-  after(() => removeFolder(root));
 
   const texts = blocks.filter(({ language }) => language === "text");
   const run = async (args: readonly string[] = []) => {
@@ -49,6 +48,19 @@ describe("docs/first-operator.md", function () {
     assert.equal(await run(commands[2]), fails);
     assert.equal(await run(commands[3]), updated);
     assert.equal(await run(commands[2]), holds);
+  });
+
+  it("begins as the README does", () => {
+    const beginnings = ["README.md", "docs/first-operator.md"].map(
+      (page) => codeBlocksOf(page).find(({ language }) => language === "shell")?.code ?? "",
+    );
+    const [readme = "", tutorial = ""] = beginnings;
+    assert.ok(tutorial !== "" && readme.startsWith(tutorial), readme);
+    for (const line of readme.slice(tutorial.length).trim().split("\n"))
+      assert.ok(
+        blocks.some(({ code }) => code.trim() === line),
+        line,
+      );
   });
 
   it("names the line of the mistake that it has its reader make", () => {

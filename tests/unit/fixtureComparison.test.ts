@@ -42,6 +42,15 @@ describe("an expectation and an answer", () => {
     );
   });
 
+  it("with an expected child that has no name, or twice: says what each child needs", () => {
+    const answered = { children: [{ kind: "Service", metadata: { name: "a" } }] };
+    const named = { kind: "Service", metadata: { name: "a" } };
+    for (const children of [[{ kind: "Service" }], [{ kind: "Service", metadata: {} }], [named, named]])
+      assert.deepEqual(compare({ children }, answered, "part").differences, [
+        "children: each expected child needs kind and metadata.name, which say which one is meant, and each only once",
+      ]);
+  });
+
   it("in part: the expectation keeps its fields, and gets no others", () => {
     const expected = {
       children: [{ kind: "Service", metadata: { name: "a" }, spec: { size: 1 } }],

@@ -5,7 +5,7 @@ import { parseAllDocuments } from "yaml";
 import { readFixtures } from "../../cli/fixtures/fixture";
 import { updateFixtures } from "../../cli/fixtures/update";
 import { OperatorError } from "../../definition/problems";
-import { kindOfKey } from "../../runtime/kubernetes/resource";
+import { kindOfKey } from "../../runtime/base/resource";
 import { addFiles } from "./operatorFolder";
 import { FixtureFolder, handler } from "./support/fixtureFolder";
 
@@ -46,13 +46,13 @@ describe("runFixtures", () => {
       status: { ready: request.children[0]?.status?.readyReplicas ?? 0, before: request.object.status?.ready ?? null, observed: request.children.map(({ metadata }) => metadata.namespace) },
     }`;
     const steps = (...lines: string[]) =>
-      `object: { metadata: { name: a, namespace: n }, spec: { size: 2 } }\nsteps:\n${lines.map((line) => `  - ${line}\n`).join("")}`;
+      `object: { metadata: { name: a, namespace: ns }, spec: { size: 2 } }\nsteps:\n${lines.map((line) => `  - ${line}\n`).join("")}`;
 
     it("observes what it has answered, ready where the step says so, and its status", async () => {
       const results = await folder.run(handler(answer), {
         "a.yaml": steps(
           "expect: { status: { ready: 0, before: null, observed: [] } }",
-          "{ ready: [Deployment/a], expect: { status: { ready: 2, before: 0, observed: [n] } } }",
+          "{ ready: [Deployment/a], expect: { status: { ready: 2, before: 0, observed: [ns] } } }",
           "{ object: { spec: { size: 3 } }, expect: { children: [{ kind: Deployment, metadata: { name: a }, spec: { replicas: 3 } }], status: { ready: 2 } } }",
           "{ observed: { Deployment/a: { status: { readyReplicas: 1 } } }, expect: { status: { ready: 1 } } }",
           "{ observed: { Deployment/a: null }, expect: { status: { ready: 0, observed: [] } } }",
@@ -68,13 +68,13 @@ describe("runFixtures", () => {
     });
 
     it("counts attempts, and keeps everything after an error", async () => {
-      const failing = `request.attempt < 3 && request.children.length === 1 ? { error: { message: "no" } } : ${answer}`;
+      const failing = `request.attempt < 3 && request.children.length === 1 ? { error: { message: "down" } } : ${answer}`;
       const results = await folder.run(handler(failing), {
         "a.yaml": steps(
           "expect: { status: { ready: 0 } }",
-          "answer: { error: { message: no } }",
-          "answer: { error: { message: no } }",
-          "expect: { status: { observed: [n] } }",
+          "answer: { error: { message: down } }",
+          "answer: { error: { message: down } }",
+          "expect: { status: { observed: [ns] } }",
         ),
       });
       assert.deepStrictEqual(
@@ -89,7 +89,9 @@ describe("runFixtures", () => {
       });
       assert.deepStrictEqual(
         results.map(({ failure }) => failure),
-        ["there is no child Deployment/a at this step"],
+        [
+          "there is no child Deployment/a at this step\nsteps not tried, since they follow from this answer: 1",
+        ],
       );
     });
   });
@@ -98,13 +100,13 @@ describe("runFixtures", () => {
     const answer =
       '{ children: [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1, b: 2 } }], status: { at: request.object.metadata.name } }';
     const text = `# The first one.
-object: { metadata: { name: a, namespace: n } } # kept
+object: { metadata: { name: a, namespace: ns } } # kept
 answer: { children: [] }
 ---
 # Nothing yet.
-object: { metadata: { name: b, namespace: n } }
+object: { metadata: { name: b, namespace: ns } }
 ---
-object: { metadata: { name: c, namespace: n } }
+object: { metadata: { name: c, namespace: ns } }
 steps:
   - expect:
       # in part
@@ -144,7 +146,7 @@ steps:
       folder.run(handler(answer), files, { children: children.map(kindOfKey) });
     updateFixtures(
       folder.root,
-      await run({ "a.yaml": `object: { metadata: { name: a, namespace: n } }\n${expect}\n` }),
+      await run({ "a.yaml": `object: { metadata: { name: a, namespace: ns } }\n${expect}\n` }),
     );
     assert.deepStrictEqual((await run({}))[0]?.differences, []);
     assert.match(read(), /kind: Service/);
@@ -152,7 +154,7 @@ steps:
 
   it("writes no error over another expectation, nor what later steps answer then", async () => {
     const failing =
-      'request.object.spec.size === 1 ? { error: { message: "no" } } : { children: [], status: { size: 2 } }';
+      'request.object.spec.size === 1 ? { error: { message: "down" } } : { children: [], status: { size: 2 } }';
     const text = `object: { metadata: { name: a }, spec: { size: 1 } }
 expect: { children: [{ kind: Deployment, metadata: { name: s } }], status: { ready: 0 } }
 ---
@@ -160,7 +162,7 @@ object: { metadata: { name: a }, spec: { size: 1 } }
 answer: { children: [] }
 ---
 object: { metadata: { name: a }, spec: { size: 1 } }
-answer: { error: { message: yes } }
+answer: { error: { message: up } }
 ---
 object: { metadata: { name: a }, spec: { size: 1 } }
 steps:
@@ -172,7 +174,7 @@ steps:
     assert.equal(results.length, 5);
     assert.deepStrictEqual(updateFixtures(folder.root, results).written, ["fixtures/a.yaml#3"]);
     const contents = (file: string) => parseAllDocuments(file).map((document) => document.toJS());
-    assert.deepStrictEqual(contents(read()), contents(text.replace("message: yes", "message: no")));
+    assert.deepStrictEqual(contents(read()), contents(text.replace("message: up", "message: down")));
   });
 
   it("keeps the line ends of a file from Windows, and its long lines", async () => {

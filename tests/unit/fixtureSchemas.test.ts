@@ -50,7 +50,7 @@ describe("runFixtures", () => {
       [
         "of another version",
         object("{ size: 1 }", ", apiVersion: shop.example.com/v2"),
-        "object: is of shop.example.com/v2, and the CRD has v1",
+        "object: is of shop.example.com/v2, and the CRD serves v1",
       ],
     ] as const) {
       it(`refuses an object ${what}`, async () => {

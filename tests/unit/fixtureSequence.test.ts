@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { madeReady, merged, observedAfter } from "../../cli/fixtures/sequence";
-import { type DesiredChild, desiredChildren } from "../../runtime/children/desiredChildren";
-import { whyNotReady } from "../../runtime/children/readiness";
-import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
+import { whyNotReady } from "../../runtime/observe/readiness";
+import { type DesiredChild, desiredChildren } from "../../runtime/write/desiredChildren";
 import { operator } from "./support/objects";
 
 const child = (apiVersion: string, kind: string, more: JsonObject = {}): JsonObject => ({

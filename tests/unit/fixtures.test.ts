@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { runFixtures } from "../../cli/fixtures";
+import { runFixtures } from "../../cli/fixtures/runFixtures";
 import { addFiles, loadDefinition, widgetCrd, widgetDefinition, widgetVersion } from "./operatorFolder";
+import { captured } from "./support/captured";
 import { FixtureFolder, fixture, handler, namespaced } from "./support/fixtureFolder";
 
 describe("runFixtures", () => {
@@ -75,7 +76,7 @@ describe("runFixtures", () => {
       object: {
         apiVersion: "shop.example.com/v1",
         kind: "Widget",
-        metadata: { name: "a", uid: "u", generation: 3 },
+        metadata: { namespace: "default", name: "a", uid: "u", generation: 3 },
       },
       children: [{ kind: "Pod" }],
       used: {},
@@ -145,15 +146,26 @@ describe("runFixtures", () => {
     assert.equal(results[1]?.passed, true);
   });
 
-  it("does not wait for ever", async () => {
-    const [result] = await folder.run(
-      "setInterval(() => {}, 1000)",
-      { "a.yaml": fixture("answer: {}") },
-      {
-        timeoutSeconds: 1,
-      },
+  it("says how many steps it did not try, since an answer before them was none", async () => {
+    const results = await folder.run(handler("{}"), {
+      "a.yaml": fixture("steps: [{ expect: {} }, { expect: {} }, { expect: {} }]"),
+      "b.yaml": fixture("steps: [{ expect: {} }]"),
+    });
+    assert.deepStrictEqual(
+      results.map(({ name, failure = "" }) => [name, failure.split("\n").slice(1)]),
+      [
+        ["fixtures/a.yaml step 1", ["steps not tried, since they follow from this answer: 2"]],
+        ["fixtures/b.yaml step 1", []],
+      ],
     );
-    assert.match(result?.failure ?? "", /no answer within 1 s/);
+  });
+
+  it("does not wait for ever", async () => {
+    const { result, stderr } = await captured(() =>
+      folder.run("setInterval(() => {}, 1000)", { "a.yaml": fixture("answer: {}") }, { timeoutSeconds: 3 }),
+    );
+    assert.match(result[0]?.failure ?? "", /no answer within 3 s .* flush standard output/);
+    assert.match(stderr, /^widget fixtures\/a\.yaml: waiting for the handler's answer, for at most 3 s$/m);
   });
 
   it("says of each field that differs what was expected and what was answered", async () => {
@@ -184,12 +196,12 @@ describe("runFixtures", () => {
     const results = await folder.run(answer, {
       "a.yaml": fixture("answer: { children: [], status: { x: 1 } }"),
       "b.yaml": fixture("expect: { status: { x: 1 } }"),
-      "c.yaml": fixture("expect: { error: { message: no } }"),
+      "c.yaml": fixture("expect: { error: { message: down } }"),
     });
     const [whole, part, expected] = results.map(({ differences }) => differences);
     assert.deepStrictEqual(whole, [`error: expected nothing, got: ${message}`]);
     assert.deepStrictEqual(part, whole);
-    assert.match(expected?.[0] ?? "", /^error: \.message: expected "no", got "main\.py:9/);
+    assert.match(expected?.[0] ?? "", /^error: \.message: expected "down", got "main\.py:9/);
   });
 
   it("says what is wrong with a status, and what to do", async () => {
@@ -250,5 +262,49 @@ describe("runFixtures", () => {
       "a.yaml": fixture("answer: { children: [], status: { count: 1 } }"),
     });
     assert.deepStrictEqual(result?.differences, ["asked a second time: status: .count: expected 1, got 2"]);
+  });
+
+  describe("if operator.yaml promises a pure handler", () => {
+    const PURE = { ask: "changed" as const };
+    const broken: Record<string, string> = {
+      "the clock, in whole seconds": "Math.floor(Date.now() / 1000)",
+      "the attempt": "request.attempt",
+      "the trace": "request.trace ?? null",
+      "the version of its object": "request.object.metadata.resourceVersion ?? null",
+      "the version of a child": "request.children[0].metadata.resourceVersion ?? null",
+    };
+    const children = "children: [{ apiVersion: apps/v1, kind: Deployment, metadata: { name: a } }]";
+    for (const [what, value] of Object.entries(broken))
+      it(`fails a handler that reads ${what}, and says what it has promised`, async () => {
+        const code = handler(`{ children: [], status: { value: ${value} } }`);
+        const [result] = await folder.run(code, { "a.yaml": fixture(`${children}\nexpect: {}`) }, PURE);
+        const [difference = "", promise = ""] = result?.differences ?? [];
+        assert.match(difference, /^asked a second time: status: \.value: expected /);
+        assert.match(
+          promise,
+          /^operator\.yaml promises by ask: changed that the answer follows from the request/,
+        );
+        const [unpromised] = await folder.run(code, {});
+        assert.deepEqual(unpromised?.differences, []);
+      });
+
+    it("passes one whose answer follows from the rest of the request", async () => {
+      const value = "[request.object.spec, request.children[0].metadata.name, request.event]";
+      const [result] = await folder.run(
+        handler(`{ children: [], status: { value: JSON.stringify(${value}) } }`),
+        { "a.yaml": fixture(`${children}\nexpect: {}`) },
+        PURE,
+      );
+      assert.deepEqual(result?.differences, []);
+    });
+
+    it("fails a fixture that says that the answer may differ", async () => {
+      const files = { "a.yaml": fixture("repeatable: false\nexpect: {}") };
+      const [result] = await folder.run(handler("{ children: [] }"), files, PURE);
+      assert.match(
+        result?.failure ?? "",
+        /^repeatable is false, but operator\.yaml promises by ask: changed/,
+      );
+    });
   });
 });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import type { Resource } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { FollowedKind } from "../../runtime/watch/followedKind";
+import { FollowedKind } from "../../runtime/observe/kindWatch";
 import { eventually } from "../support/eventually";
 
 const THING = { apiVersion: "example.com/v1", kind: "Thing" };
@@ -31,7 +31,7 @@ describe("FollowedKind", () => {
     [askedOthers, answersOthers] = [0, true];
     kind = follow(false);
   });
-  afterEach(() => kind.stop());
+  afterEach(() => kind.stopWatching());
 
   function follow(retired: boolean): FollowedKind {
     const read = async () => {
@@ -42,7 +42,11 @@ describe("FollowedKind", () => {
     return new FollowedKind({
       client: { read } as unknown as KubernetesClient,
       declared: { ...THING, retired },
-      onFound: async (now, before) => void found.push({ now, before }),
+      onFound: (now, before) => {
+        found.push({ now, before });
+        return [];
+      },
+      onInterruption: () => {},
       onWait: (reason) => void waits.push(reason),
       now: () => now,
       answersOthers: async () => {
@@ -54,7 +58,7 @@ describe("FollowedKind", () => {
 
   it("is looked for until the cluster serves it, and nobody waits for that", async () => {
     assert.deepEqual(kind.notFound()?.problem, undefined);
-    await kind.start();
+    await kind.startWatching();
     assert.deepEqual(found, []);
     assert.ok(waits[0] instanceof UnknownKindError);
     assert.equal(kind.notFound()?.problem, waits[0]);
@@ -69,7 +73,7 @@ describe("FollowedKind", () => {
   ] as const)
     it(`is at fault if the API server ${what} for ten seconds and answers others`, async () => {
       served = failure;
-      kind.start().catch(() => {});
+      kind.startWatching().catch(() => {});
       await eventually(() => assert.ok(asked >= 3));
       assert.ok(kind.notFound() && kind.notFound()?.problem === undefined);
       now = 10_000;
@@ -79,7 +83,7 @@ describe("FollowedKind", () => {
 
   it("is not at fault if the API server answers no others, or is not reached", async () => {
     [served, answersOthers] = [CUT, false];
-    kind.start().catch(() => {});
+    kind.startWatching().catch(() => {});
     await eventually(() => assert.ok(asked >= 2));
     now = 10_000;
     await eventually(() => assert.ok(askedOthers > 0));
@@ -91,13 +95,13 @@ describe("FollowedKind", () => {
   it("has no objects if it is retired and the cluster does not serve it", async () => {
     kind = follow(true);
     assert.ok(kind.notFound());
-    await kind.start();
+    await kind.startWatching();
     assert.equal(kind.notFound(), undefined);
   });
 
   it("is looked for by one search if its path is gone, until the cluster serves it at another one", async () => {
     served = THINGS;
-    await kind.start();
+    await kind.startWatching();
     const [{ now: first } = { now: OTHERS }] = found;
     served = undefined;
     asked = 0;
@@ -113,12 +117,12 @@ describe("FollowedKind", () => {
 
   it("is followed to a third path if a look finds the second one during a search, and the second one goes too", async () => {
     served = THINGS;
-    await kind.start();
+    await kind.startWatching();
     served = undefined;
     kind.lost(found[0]?.now ?? OTHERS);
     await eventually(() => assert.equal(asked, 2));
     served = OTHERS;
-    await kind.look();
+    await kind.resync();
     kind.lost(found[1]?.now ?? THINGS);
     const third = { ...THINGS, plural: "thirds" };
     served = third;
@@ -127,14 +131,14 @@ describe("FollowedKind", () => {
 
   it("is not followed after the stop, which ends a wait for it with an error", async () => {
     served = THINGS;
-    const started = kind.start();
-    kind.stop();
+    const started = kind.startWatching();
+    kind.stopWatching();
     await assert.rejects(started, /stopped/);
     const other = follow(false);
     served = BROKEN;
-    const waiting = other.start();
+    const waiting = other.startWatching();
     await eventually(() => assert.deepEqual(waits, [BROKEN]));
-    other.stop();
+    other.stopWatching();
     await assert.rejects(waiting);
     assert.deepEqual(found, []);
   });

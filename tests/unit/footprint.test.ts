@@ -3,7 +3,7 @@ import {
   configMapsOf,
   contentFingerprint,
   programFingerprint,
-} from "../../runtime/pod/withoutWatches/footprint";
+} from "../../runtime/engine/dispatch/footprint";
 
 const OBJECT = {
   apiVersion: "shop.example.com/v1",

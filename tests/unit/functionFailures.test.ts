@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { failureOf } from "./support/failures";
 import { FunctionBench } from "./support/functionBench";
 
 describe("a function", function () {
@@ -188,6 +189,7 @@ describe("a function", function () {
       "a file that is not Python",
       { "main.py": "x = 1\ndef reconcile(request)\n    pass\n" },
       /^main\.py:2: SyntaxError: /,
+      /^ *File ".*main\.py", line 2\n/,
     ],
     [
       "a module that is not there, in Python",
@@ -209,6 +211,31 @@ describe("a function", function () {
       assert.match(failure.message, message);
       assert.match(failure.log, log);
       assert.equal(failure.permanent, false);
+    });
+  }
+
+  for (const file of ["main.ts", "main.js"]) {
+    it(`names the line of ${file} for the life of its process, however often memory is collected`, async () => {
+      const source = `import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc");
+
+let asked = 0;
+
+export async function reconcile() {
+  if (++asked < 20) collect();
+  await new Promise((done) => setTimeout(done));
+  throw new RangeError("too many");
+}
+`;
+      bench.start({ [file]: source });
+      const messages = new Set<string>();
+      for (let turn = 0; turn < 1_000; turn++) {
+        messages.add((await failureOf(() => bench.ask())).message);
+      }
+      assert.deepEqual([...messages], [`${file}:12 in reconcile: RangeError: too many`]);
     });
   }
 });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import path from "node:path";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { handlerFiles } from "../../components/manifests/operator/handlerFiles";
-import { programOf } from "../../runtime/definition/handlerProgram";
+import { programOf } from "../../definition/handlerProgram";
+import { PipeTransport } from "../../runtime/handler/container/pipeTransport";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
-import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { addFiles } from "./operatorFolder";
 import { failureOf } from "./support/failures";
 import { contentOf, FunctionBench } from "./support/functionBench";
@@ -177,7 +177,7 @@ export const reconcile = async () => ({ children: [], status: { data, modern, ol
       "package.json": "{}",
       "package-lock.json": "{}",
     };
-    const other = mkdtempSync(path.join(tmpdir(), "argosy-another-"));
+    const other = temporaryFolder();
     try {
       bench.start(files);
       addFiles(other, files);

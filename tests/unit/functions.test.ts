@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { localHandler } from "../../cli/localHandler";
+import { localHandler } from "../../cli/handler/localHandler";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
 import { handlerFiles } from "../../components/manifests/operator/handlerFiles";
-import { programOf } from "../../runtime/definition/handlerProgram";
+import { programOf } from "../../definition/handlerProgram";
+import { PipeTransport } from "../../runtime/handler/container/pipeTransport";
 import { questionAbout } from "../../runtime/handler/contract";
-import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
 import { addFiles } from "./operatorFolder";
 import { anyCharacter } from "./support/anyCharacter";
 import { failureOf } from "./support/failures";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
 import fc from "fast-check";
-import { Gate, type GateOptions, type RequestClass, type RequestTraits } from "../../runtime/kubernetes/gate";
+import { Gate, type RequestClass, type RequestTraits } from "../../runtime/kubernetes/gate";
 
 /** A request that a test sends through a gate, and ends when it likes. */
 interface Sent {
@@ -21,9 +21,9 @@ describe("Gate", () => {
 
   beforeEach(() => open({}));
 
-  function open(options: Pick<GateOptions, "inFlight" | "inFlightOfFlow">): void {
+  function open({ inFlight, inFlightOfFlow }: { inFlight?: number; inFlightOfFlow?: number }): void {
     [now, onTheirWay, left] = [0, [], []];
-    gate = new Gate({ ...options, now: () => now });
+    gate = new Gate(() => now, inFlight, inFlightOfFlow);
   }
 
   /** Resolves with what became of the request. */
@@ -91,24 +91,19 @@ describe("Gate", () => {
     assert.deepStrictEqual(await drain(), ["a1", "b1", "c1", "a2", "b2", "a3"]);
   });
 
-  it("lets work leave before reading, then statuses, and reports at last", async () => {
+  it("lets work leave before reading, and what can wait at last", async () => {
     await busy();
-    for (const name of ["tell", "status", "read", "work"] as const) void request(name, { class: name });
+    for (const name of ["later", "read", "work"] as const) void request(name, { class: name });
     void request("default");
-    assert.deepStrictEqual(await drain(), ["work", "read", "default", "status", "tell"]);
+    assert.deepStrictEqual(await drain(), ["work", "read", "default", "later"]);
   });
 
-  it("lets what can wait leave only when nothing more urgent is on its way", async () => {
-    for (const name of ["work", "read", "tell", "status", "unhurried"] as const)
-      void request(name, { class: name });
+  it("lets what can wait leave only when no work is on its way", async () => {
+    for (const name of ["work", "read", "later"] as const) void request(name, { class: name });
     await settled();
     assert.deepStrictEqual(left, ["work", "read"]);
     await finish(0);
-    assert.deepStrictEqual(left, ["work", "read", "unhurried"]);
-    await finish(1);
-    assert.deepStrictEqual(left, ["work", "read", "unhurried", "status"]);
-    await finish(1);
-    assert.deepStrictEqual(left, ["work", "read", "unhurried", "status", "tell"]);
+    assert.deepStrictEqual(left, ["work", "read", "later"]);
   });
 
   it("lets a report leave while work goes on, when it has waited for five seconds, and holds up no read", async () => {
@@ -116,7 +111,7 @@ describe("Gate", () => {
     clock.enable({ apis: ["setTimeout"] });
     try {
       void request("work", { class: "work" });
-      void request("tell", { class: "tell" });
+      void request("later", { class: "later" });
       for (now = 500; now < 5_000; now += 500) {
         void request("work", { class: "work" });
         await settled();
@@ -125,11 +120,11 @@ describe("Gate", () => {
       now = 4_900;
       void request("read");
       await settled();
-      assert.ok(!left.includes("tell"));
+      assert.ok(!left.includes("later"));
       now = 5_000;
       clock.tick(100);
       await settled();
-      assert.deepStrictEqual(left.slice(-3), ["work", "read", "tell"]);
+      assert.deepStrictEqual(left.slice(-3), ["work", "read", "later"]);
     } finally {
       clock.reset();
     }
@@ -139,113 +134,73 @@ describe("Gate", () => {
     const clock = mock.timers;
     clock.enable({ apis: ["setTimeout"] });
     try {
-      for (const name of ["work", "unhurried", "status", "tell"] as const)
-        void request(name, { class: name });
+      for (const name of ["work", "later"] as const) void request(name, { class: name });
       await settled();
       assert.deepStrictEqual(left, ["work"]);
       now = 1_000;
       clock.tick(1_000);
       await settled();
-      assert.deepStrictEqual(left, ["work", "unhurried"]);
-      await finish(1);
-      await finish(1);
-      assert.deepStrictEqual(left, ["work", "unhurried", "status", "tell"]);
+      assert.deepStrictEqual(left, ["work", "later"]);
     } finally {
       clock.reset();
     }
   });
 
-  it("leaves an eighth of the places to statuses that have waited while work goes on, and three quarters afterwards", async () => {
+  it("leaves nine sixteenths of the places to what has waited while work goes on, and no more afterwards", async () => {
     open({ inFlight: 16 });
-    for (let at = 0; at < 40; at++) void request(`status-${at}`, { class: "status" });
+    for (let at = 0; at < 40; at++) void request(`later-${at}`, { class: "later" });
     for (let at = 0; at < 40; at++) void request(`work-${at}`, { class: "work" });
     await settled();
-    const count = (kind: RequestClass) => onTheirWay.filter((sent) => sent.class === kind).length;
-    while (onTheirWay.some((sent) => sent.class === "status")) await finish();
     now = 10_000;
-    let most = 0;
     while (gate.waiting > 0) {
-      if (count("work") > 0) most = Math.max(most, count("status"));
-      else assert.equal(count("status"), Math.min(12, count("status") + gate.waiting));
+      const count = onTheirWay.filter((sent) => sent.class === "later").length;
+      assert.ok(count <= 9, `${count} that can wait`);
       await finish();
     }
-    assert.equal(most, 2);
   });
 
-  it("leaves no more to them if they take long, as when a webhook for statuses hangs, or if the work does", async () => {
+  it("leaves no more to it if it takes long, as when a webhook for statuses hangs, or if the work does", async () => {
     for (const doesWorkHang of [false, true]) {
       open({ inFlight: 16 });
       void request("work", { class: "work" });
-      for (let at = 0; at < 40; at++) void request(`status-${at}`, { class: "status" });
+      for (let at = 0; at < 40; at++) void request(`later-${at}`, { class: "later" });
       for (now = 0; now < 20_000; now += 500) {
         void request(`work at ${now}`, { class: doesWorkHang ? "read" : "work" });
         await settled();
         await finish(onTheirWay.findIndex((sent) => sent.name === `work at ${now}`));
-        const count = onTheirWay.filter((sent) => sent.class === "status").length;
-        assert.ok(count <= 2, `${count} statuses after ${now} ms`);
+        const count = onTheirWay.filter((sent) => sent.class === "later").length;
+        assert.ok(count <= 9, `${count} that can wait after ${now} ms`);
       }
       gate.close(new Error("over"));
     }
   });
 
-  it("leaves every place that becomes free to work that waits, if a moment without work gave most of them to statuses", async () => {
+  it("leaves the other places to work that waits, although a moment without work was given to what can wait", async () => {
     open({ inFlight: 16 });
-    for (let at = 0; at < 40; at++) void request(`status-${at}`, { class: "status" });
+    for (let at = 0; at < 40; at++) void request("later", { class: "later" });
     await settled();
-    assert.equal(onTheirWay.length, 12);
-    // The statuses have waited for so long that they count as older than the work.
+    assert.equal(onTheirWay.length, 9);
+    // It has waited for so long that it counts as older than the work.
     now = 10_000;
-    for (let at = 0; at < 14; at++) void request(`work-${at}`, { class: "work" });
-    for (let at = 0; at < 10; at++) await finish();
+    for (let at = 0; at < 14; at++) void request("work", { class: "work" });
+    await settled();
     assert.deepStrictEqual(
-      left.slice(12),
-      Array.from({ length: 14 }, (_, at) => `work-${at}`),
+      left.slice(9),
+      Array.from({ length: 7 }, () => "work"),
     );
-  });
-
-  it("leaves places to all that is more urgent if a moment without it gave the others to requests that hang", async () => {
-    open({ inFlight: 16 });
-    for (const name of ["tell", "status", "unhurried"] as const) {
-      for (let at = 0; at < 40; at++) void request(name, { class: name });
-      await settled();
-    }
-    const count = (name: string) => left.filter((each) => each === name).length;
-    assert.deepStrictEqual(["tell", "status", "unhurried"].map(count), [10, 2, 2]);
-    void request("work", { class: "work" });
-    void request("read", { class: "read" });
-    await settled();
-    assert.deepStrictEqual(left.slice(14), ["work", "read"]);
-    gate.close(new Error("over"));
-  });
-
-  it("leaves them the same places if the requests that hang came in the other order", async () => {
-    open({ inFlight: 16 });
-    for (let at = 0; at < 40; at++) void request("unhurried", { class: "unhurried" });
-    await settled();
-    // From now on nobody gives way to them.
-    now = 2_000;
-    for (const name of ["status", "tell"] as const) {
-      for (let at = 0; at < 40; at++) void request(name, { class: name });
-      await settled();
-    }
-    assert.equal(left.length, 14);
-    for (const name of ["work", "read"] as const) void request(name, { class: name });
-    await settled();
-    assert.deepStrictEqual(left.slice(14), ["work", "read"]);
-    gate.close(new Error("over"));
   });
 
   it("leaves places to work and to reads, whatever requests that can wait have come and hang", async () => {
     const step = fc.record({
-      class: fc.constantFrom("unhurried", "status", "tell"),
+      flow: fc.constantFrom("reports", "a", "b", "c"),
       count: fc.integer({ min: 1, max: 40 }),
       sleep: fc.constantFrom(0, 500, 2_000, 10_000),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), async (steps) => {
         open({ inFlight: 16 });
-        for (const { class: kind, count, sleep } of steps) {
-          for (let at = 0; at < count; at++) void request("waits", { class: kind });
+        for (const { flow, count, sleep } of steps) {
+          for (let at = 0; at < count; at++) void request("waits", { class: "later", flow });
           await settled();
           now += sleep;
         }
@@ -257,13 +212,19 @@ describe("Gate", () => {
     );
   });
 
-  it("leaves places to reads and to work if every list hangs, and to work if the reads hang too", async () => {
-    for (const name of ["list", "read"] as const) {
-      for (let at = 0; at < 100; at++) void request(name, { class: name, flow: `${name} ${at % 7}` });
+  it("leaves places to all others if every list and every report hangs, and to work if all but work hangs", async () => {
+    for (const [name, kind] of [
+      ["lists", "read"],
+      ["read", "read"],
+      ["reports", "later"],
+      ["child", "later"],
+    ] as const) {
+      const flowOf = (at: number) => (name.endsWith("s") ? name : `${name} ${at % 7}`);
+      for (let at = 0; at < 100; at++) void request(name, { class: kind, flow: flowOf(at) });
       await settled();
     }
     const count = (name: string) => left.filter((each) => each === name).length;
-    assert.deepStrictEqual(["list", "read"].map(count), [24, 32]);
+    assert.deepStrictEqual(["lists", "read", "reports", "child"].map(count), [16, 4, 16, 20]);
     void request("work", { class: "work" });
     await settled();
     assert.equal(left.at(-1), "work");
@@ -278,10 +239,7 @@ describe("Gate", () => {
 
   for (const [name, patienceMs] of [
     ["read", 1_000],
-    ["list", 1_000],
-    ["unhurried", 3_000],
-    ["status", 4_000],
-    ["tell", 5_000],
+    ["later", 5_000],
   ] as const) {
     it(`lets a request of the class "${name}" leave before work that comes ${patienceMs} ms later`, async () => {
       await busy();
@@ -349,7 +307,7 @@ describe("Gate", () => {
     const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
     const before = timers();
     void request("work", { class: "work" });
-    void request("report", { class: "tell" });
+    void request("report", { class: "later" });
     assert.equal(timers(), before + 1);
     gate.close(new Error("closed"));
     assert.equal(timers(), before);
@@ -357,7 +315,7 @@ describe("Gate", () => {
 
   it("keeps its bounds, leaves no place empty and forgets no request, whatever comes and goes", async () => {
     const traits = fc.record({
-      class: fc.constantFrom("work", "unhurried", "read", "status", "tell"),
+      class: fc.constantFrom("work", "read", "later"),
       flow: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
     });
     const step = fc.oneof(
@@ -402,11 +360,12 @@ describe("Gate", () => {
           for (const flow of ["a", "b", "c"]) assert.ok(flows.filter((other) => other === flow).length <= 2);
           const waiting = ends.filter(({ name }) => !left.includes(name) && !aborted.has(name));
           assert.equal(gate.waiting, waiting.length);
-          const urgency = ["work", "unhurried", "status", "tell"];
-          const yields = (kind: RequestClass) =>
-            onTheirWay.some((sent) => urgency.slice(0, urgency.indexOf(kind)).includes(`${sent.class}`));
+          const isOnItsWay = (kind: RequestClass) => onTheirWay.some((sent) => sent.class === kind);
+          // Reads have one of the four places, and so has what can wait.
           const mayWait = ({ class: kind, flow = "" }: (typeof ends)[number]) =>
-            full.includes(flow) || (kind !== "read" && yields(kind));
+            full.includes(flow) ||
+            (kind !== "work" && isOnItsWay(kind)) ||
+            (kind === "later" && isOnItsWay("work"));
           if (onTheirWay.length < 4) assert.ok(waiting.every(mayWait));
         }
         await drain();
@@ -417,7 +376,7 @@ describe("Gate", () => {
 
   it("lets every request leave, however much work keeps coming", async () => {
     const step = fc.record({
-      class: fc.constantFrom("work", "unhurried", "read", "status", "tell"),
+      class: fc.constantFrom("work", "read", "later"),
       flow: fc.constantFrom("a", "b", "c"),
     });
     await fc.assert(

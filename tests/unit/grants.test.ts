@@ -5,7 +5,7 @@ import type { ManifestSet } from "../../components/manifests/metadata";
 import { buildAccess } from "../../components/manifests/operator/rbac";
 import { buildIntake } from "../../components/manifests/outside/intake";
 import { outsideEventsOf, outsideOptions } from "../../components/manifests/outside/options";
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/operator/definition";
 import type { OutsideEvent } from "../../runtime/program";
 import { operatorOptions } from "./operatorManifests";
 import { operator } from "./support/objects";

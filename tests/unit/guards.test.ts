@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { buildGuards, type GuardOptions } from "../../components/manifests/operator/guards";
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/operator/definition";
 import { operatorOptions } from "./operatorManifests";
 import { operator } from "./support/objects";
 

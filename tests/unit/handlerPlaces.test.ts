@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Containers } from "../../cli/containers/containers";
 import { ContainerEngineError } from "../../cli/containers/engine";
 import { HandlerPlaces } from "../../cli/dev/handlerPlaces";
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/operator/definition";
 
 function operatorWith(command: readonly string[]): Operator {
   return {

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ReconcileFailure } from "../../runtime/failure";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
+import type { ReconcileFailure } from "../../runtime/base/failure";
 import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
 import { eventually } from "../support/eventually";
 import { sideBySide } from "../support/sideBySide";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { failureOf } from "./support/failures";
-import { isAlive, question, SHELL, shellHandler } from "./support/handlers";
+import { isAlive, LEAVING, question, SHELL, shellHandler } from "./support/handlers";
 
 /** Answers every question with its word. */
 const WHO = `${SHELL} while next; do say "$word"; done`;
@@ -108,7 +109,7 @@ describe("HandlerPool", () => {
   });
 
   it("starts another where the one that was to be asked has ended before", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "argosy-warm-"));
+    const folder = temporaryFolder();
     start(`mkdir ${folder}/begun || exit 3; ${WHO}`);
     mkdirSync(path.join(folder, "begun"));
     pool.warm();
@@ -116,7 +117,6 @@ describe("HandlerPool", () => {
     assert.equal(failures.length, 1);
     rmdirSync(path.join(folder, "begun"));
     assert.equal((await ask("a")).rest, "a");
-    rmSync(folder, { recursive: true });
   });
 
   it("never has more processes than it may, and asks the next one as soon as one is free", async () => {
@@ -206,6 +206,25 @@ describe("HandlerPool", () => {
       assert.equal((await ask(`${turn}`)).rest, `${turn}`);
       await eventually(() => assert.ok(pool.size === 0, "no process is left"));
     }
+  });
+
+  for (const [what, script] of Object.entries(LEAVING)) {
+    it(`asks another process if one ${what}: nobody else hears the next question`, async () => {
+      start(script);
+      for (const word of ["a", "b", "c"]) assert.equal((await ask(word)).rest, word);
+      assert.deepStrictEqual(failures, []);
+    });
+  }
+
+  it("says of a program that gives no answer what most of them forget, and not of a function", async () => {
+    const said = async (isFunction: boolean) => {
+      start("sleep 60", { isFunction, timeoutMs: 100 });
+      return (await failureOf(() => ask())).message;
+    };
+    const late = "the handler gave no answer within 0.1 s (timeoutSeconds) and was killed";
+    assert.equal(await said(true), late);
+    await pool.close();
+    assert.equal(await said(false), `${late}. A program must flush standard output after each answer`);
   });
 
   it("lets a running question end with the old handler, and asks the next one of a new process", async () => {
@@ -315,7 +334,7 @@ describe("HandlerPool, in tests that wait for seconds,", () => {
       },
     ),
     "leaves a process the time to end that the contract says when it is closed": async () => {
-      const folder = mkdtempSync(path.join(tmpdir(), "pool-"));
+      const folder = temporaryFolder();
       const pool = poolOf(`trap 'sleep 3; rmdir "${folder}"' EXIT; ${WHO}`);
       await answerOf(pool).finally(() => pool.close());
       assert.equal(existsSync(folder), false);

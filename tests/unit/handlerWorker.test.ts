@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { ReconcileFailure } from "../../runtime/failure";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import { setTimeout as pause } from "node:timers/promises";
+import { ChildProcessTransport } from "../../cli/handler/childProcessTransport";
+import type { ReconcileFailure } from "../../runtime/base/failure";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
 import { HandlerWorker } from "../../runtime/handler/handlerWorker";
 import { eventually } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { failureOf } from "./support/failures";
 import { ECHO, isAlive, question, SHELL, shellHandler } from "./support/handlers";
 
@@ -17,11 +19,16 @@ describe("HandlerWorker", () => {
   let worker: HandlerWorker | undefined;
   let given: (ReconcileFailure | undefined)[];
   let late: number;
+  let folder: string;
   beforeEach(() => {
+    folder = temporaryFolder();
     given = [];
     late = 0;
   });
   afterEach(() => worker?.end(0));
+
+  /** A command that waits for the file `go` in the folder. */
+  const untilGo = () => `until [ -e '${folder}/go' ]; do sleep 0.01; done`;
 
   function start(transport: HandlerTransport): HandlerWorker {
     worker = new HandlerWorker(transport, {
@@ -129,8 +136,19 @@ describe("HandlerWorker", () => {
   it("reports a crash with the exit code and the end of standard error", async () => {
     const failure = await failing('read -r line; echo "Traceback: size is missing" >&2; exit 3');
     assert.equal(failure.reason, "HandlerCrashed");
-    assert.equal(failure.message, "the handler ended with exit code 3");
+    assert.equal(failure.message, "the handler ended with exit code 3: Traceback: size is missing");
     assert.equal(failure.log, "Traceback: size is missing\n");
+  });
+
+  it("reports a handler that never reads its first question", async () => {
+    const asked = start(shellHandler("exec <&-; sleep 60"));
+    await pause(100);
+    const failure = await failureOf(() => asked.ask(question(), ANSWER_MS));
+    assert.equal(failure.reason, "HandlerCrashed");
+    assert.equal(
+      failure.message,
+      "the handler closed its standard input before its first answer, and was killed",
+    );
   });
 
   it("reports the signal that ended the handler", async () => {
@@ -152,23 +170,19 @@ describe("HandlerWorker", () => {
   });
 
   it("kills a handler that gives no answer in time, and what it has started", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "argosy-handler-"));
-    try {
-      const file = path.join(folder, "pids");
-      const failure = await failing(
-        `sleep 60 & echo $$ $! > '${file}'; read -r line; echo busy >&2; wait`,
-        3_000,
-      );
-      assert.equal(failure.reason, "HandlerTimedOut");
-      assert.equal(failure.message, "the handler gave no answer within 3 s (timeoutSeconds) and was killed");
-      assert.equal(failure.log, "busy\n");
-      assert.ok(existsSync(file), "the handler had not begun");
-      const pids = readFileSync(file, "utf8").trim().split(" ").map(Number);
-      assert.equal(pids.length, 2);
-      for (const pid of pids) await eventually(() => assert.ok(!isAlive(pid), `process ${pid} is dead`));
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const folder = temporaryFolder();
+    const file = path.join(folder, "pids");
+    const failure = await failing(
+      `sleep 60 & echo $$ $! > '${file}'; read -r line; echo busy >&2; wait`,
+      3_000,
+    );
+    assert.equal(failure.reason, "HandlerTimedOut");
+    assert.equal(failure.message, "the handler gave no answer within 3 s (timeoutSeconds) and was killed");
+    assert.equal(failure.log, "busy\n");
+    assert.ok(existsSync(file), "the handler had not begun");
+    const pids = readFileSync(file, "utf8").trim().split(" ").map(Number);
+    assert.equal(pids.length, 2);
+    for (const pid of pids) await eventually(() => assert.ok(!isAlive(pid), `process ${pid} is dead`));
   });
 
   for (const [what, end, reason] of [
@@ -237,31 +251,28 @@ describe("HandlerWorker", () => {
   });
 
   it("gives a process up that writes a line of its own a moment after its answer", async () => {
-    const asked = start(shellHandler(`${SHELL} next; say answer; sleep 0.05; echo '{}'; sleep 60`));
+    const asked = start(shellHandler(`${SHELL} next; say answer; ${untilGo()}; echo '{}'; sleep 60`));
     assert.equal(await word(asked, "a"), "answer");
+    writeFileSync(path.join(folder, "go"), "");
     await eventually(() => assert.ok(given.length > 0, "the process is given up"));
     assert.equal(given[0]?.reason, "InvalidAnswer");
   });
 
   it("tells that an idle process has crashed", async () => {
-    const asked = start(shellHandler(`${SHELL} next; say answer; sleep 0.05; exit 5`));
+    const asked = start(shellHandler(`${SHELL} next; say answer; ${untilGo()}; exit 5`));
     assert.equal(await word(asked, "a"), "answer");
+    writeFileSync(path.join(folder, "go"), "");
     await eventually(() => assert.ok(given.length > 0, "the process is given up"));
     assert.equal(given[0]?.message, "the handler ended with exit code 5");
   });
 
   it("lets a process end by itself, and tells nobody", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "argosy-handler-"));
-    try {
-      const file = path.join(folder, "ended");
-      const asked = start(shellHandler(`${ECHO}; echo cleanly > '${file}'`));
-      await asked.ask(question(), ANSWER_MS);
-      asked.end();
-      await eventually(() => assert.ok(existsSync(file), "the process has ended by itself"));
-      assert.deepStrictEqual(given, []);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const file = path.join(folder, "ended");
+    const asked = start(shellHandler(`${ECHO}; echo cleanly > '${file}'`));
+    await asked.ask(question(), ANSWER_MS);
+    asked.end();
+    await eventually(() => assert.ok(existsSync(file), "the process has ended by itself"));
+    assert.deepStrictEqual(given, []);
   });
 
   it("kills a process that does not end when it should", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { HeapBudget } from "../../runtime/work/heapBudget";
+import { HeapBudget } from "../../runtime/when/workers";
 
 const KI = 1024;
 
@@ -9,7 +9,11 @@ describe("HeapBudget", () => {
   let budget: HeapBudget;
   beforeEach(() => {
     [now, called] = [0, []];
-    budget = new HeapBudget({ onRoom: (key) => void called.push(key), most: 1_000 * KI, now: () => now });
+    budget = new HeapBudget(
+      (key) => void called.push(key),
+      1_000 * KI,
+      () => now,
+    );
   });
   /** Which of these keys have room, with their lengths in Ki. */
   const taken = (keys: Record<string, number>) =>

@@ -1,14 +1,7 @@
 import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import path from "node:path";
-import {
-  addFiles,
-  problemsOf,
-  removeFolder,
-  widgetCrd,
-  widgetDefinition,
-  writeFolder,
-} from "./operatorFolder";
+import { addFiles, problemsOf, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("include", () => {
   let root: string;
@@ -24,7 +17,6 @@ describe("include", () => {
     });
     folder = path.join(root, "handlers/widget");
   });
-  afterEach(() => removeFolder(root));
   const problems = (...include: unknown[]) => problemsOf(folder, { ...widgetDefinition, include });
 
   it("names folders beside the operator's", () => {

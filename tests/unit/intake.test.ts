@@ -1,25 +1,19 @@
 import assert from "node:assert/strict";
 import { request as open } from "node:http";
-import { intakeManagerOf, isExpired } from "../../runtime/events/eventMarks";
-import { EventWarnings } from "../../runtime/events/eventWarnings";
-import { Intake } from "../../runtime/events/intake";
+import type { HttpListener } from "../../runtime/base/http/listen";
+import { EVENT_LABEL } from "../../runtime/base/names";
+import type { JsonObject, KubernetesObject, ManagedFieldsEntry, Manifest } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { ApiError, ApiUnreachableError, apiErrorOf } from "../../runtime/kubernetes/errors";
+import { intakeManagerOf, isExpired } from "../../runtime/operator/eventMarks";
+import { Intake } from "../../runtime/programs/intake/intake";
 import {
   type IntakeFile,
   parseIntakeFile,
   SUBJECT_HEADER,
   TOKEN_HEADER,
-} from "../../runtime/events/intakeFile";
-import { MOST_EVENT_BYTES, startIntakeServer } from "../../runtime/events/intakeServer";
-import type { HttpListener } from "../../runtime/http/listen";
-import { ApiError, ApiUnreachableError, apiErrorOf } from "../../runtime/kubernetes/errors";
-import type {
-  JsonObject,
-  KubernetesObject,
-  ManagedFieldsEntry,
-  Manifest,
-} from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { EVENT_LABEL } from "../../runtime/names";
+} from "../../runtime/programs/intake/intakeFile";
+import { MOST_EVENT_BYTES, startIntakeServer } from "../../runtime/programs/intake/intakeServer";
 import { soon } from "../support/eventually";
 
 const OPERATOR = { installation: "argosy", name: "deploys", formerNames: ["releases", "shop.deploys"] };
@@ -129,12 +123,11 @@ describe("the intake", () => {
   let cluster: FakeCluster;
   let intake: Intake;
   let notices: string[];
-  const warningsOf = () => new EventWarnings({ client: cluster, controller: "argosy/x", instance: "pod" });
   const intakeOf = () =>
     new Intake({
       file: FILE,
       client: cluster,
-      warnings: warningsOf(),
+      instance: "pod",
       onNotice: (notice) => notices.push(notice),
     });
   beforeEach(() => {
@@ -307,7 +300,7 @@ describe("the intake", () => {
       new Intake({
         file: { ...FILE, events: event ? [{ ...event, schema: file }] : [] },
         client: cluster,
-        warnings: warningsOf(),
+        instance: "pod",
         onNotice: (notice) => notices.push(notice),
       });
     beforeEach(() => {
@@ -370,7 +363,7 @@ describe("the intake", () => {
     const mapping = new Intake({
       file: { ...FILE, events },
       client: cluster,
-      warnings: warningsOf(),
+      instance: "pod",
       onNotice: () => {},
     });
     const refusedField = async (body: object, field?: string) => {
@@ -443,8 +436,13 @@ describe("the intake", () => {
 
   it("warns of a flood no faster than etcd can take, and in the end of each event", async () => {
     let now = 0;
-    const clocked = new EventWarnings({ client: cluster, controller: "a", instance: "b", now: () => now });
-    const flooded = new Intake({ file: FILE, client: cluster, warnings: clocked, onNotice: () => {} });
+    const flooded = new Intake({
+      file: FILE,
+      client: cluster,
+      instance: "pod",
+      onNotice: () => {},
+      now: () => now,
+    });
     const waiting = new Set(Array.from({ length: 300 }, (_, id) => id));
     const pass = async () => {
       for (const id of [...waiting])
@@ -469,7 +467,7 @@ describe("the intake", () => {
       new Intake({
         file: { ...FILE, events: FILE.events.map((event) => ({ ...event, namespace })) },
         client: cluster,
-        warnings: warningsOf(),
+        instance: "pod",
         onNotice: (notice) => notices.push(notice),
         now: () => now,
       });
@@ -551,7 +549,7 @@ describe("the intake", () => {
     const clocked = new Intake({
       file: FILE,
       client: cluster,
-      warnings: warningsOf(),
+      instance: "pod",
       onNotice: (notice) => notices.push(notice),
       now: () => now,
     });
@@ -660,7 +658,7 @@ describe("the intake", () => {
         intake = new Intake({
           file: { ...FILE, events },
           client: { ...cluster, create },
-          warnings: warningsOf(),
+          instance: "pod",
           onNotice: (notice) => notices.push(notice),
         });
         await listener.close();

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { interruptible } from "../../cli/interruption";
+import { interruptible } from "../../cli/common/interruption";
 
 describe("the signal of a command", () => {
   it("may have as many listeners as there are operators: Node warns of no leak", async () => {
@@ -29,7 +29,7 @@ describe("Ctrl-C", () => {
     const program = `
       require("tsx/cjs");
       const { Command } = require("commander");
-      const { runCommand } = require("./cli/command.ts");
+      const { runCommand } = require("./cli/common/command.ts");
       const forever = () => { setInterval(() => {}, 1000); console.log("asked"); return new Promise(() => {}); };
       runCommand({ command: new Command("sail"), ${action} }, []).then((code) => { process.exitCode = code; });`;
     const child = spawn(process.execPath, ["-e", program], { cwd: path.resolve(__dirname, "../..") });

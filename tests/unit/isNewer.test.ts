@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isNewer } from "../../runtime/kubernetes/objects";
+import { isNewer } from "../../runtime/base/objects";
 
 describe("isNewer", () => {
   it("compares resourceVersions as the numbers that they are, however long", () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parse as parseYaml } from "yaml";
-import { readJson, rounded, writeJson } from "../../runtime/json/json";
+import { escaped, fnv64, keyTwiceIn, readJson, rounded, writeJson } from "../../runtime/base/json";
+import { anyCharacter } from "./support/anyCharacter";
 
 /** What YAML does not take as it is (1.2, c-printable), and where some reader of lines would see a line end. */
 const UNPRINTABLE = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
@@ -76,8 +77,56 @@ describe("readJson and writeJson", () => {
     }
   });
 
+  it("know a key that an object has twice, however it is written", () => {
+    const keys = fc.uniqueArray(
+      fc.oneof(fc.string({ unit: anyCharacter }), fc.constantFrom("__proto__", "a")),
+      {
+        minLength: 1,
+        maxLength: 5,
+      },
+    );
+    fc.assert(
+      fc.property(keys, fc.jsonValue(), fc.boolean(), fc.nat(), (names, value, isEscaped, place) => {
+        const entry = (name: string) => `${JSON.stringify(name)} : ${JSON.stringify(value)}`;
+        const entries = names.map(entry);
+        const inside = (text: string) => `{"outer":[1,{${text}},${JSON.stringify(value)}]}`;
+        const once = inside(entries.join(","));
+        assert.equal(keyTwiceIn(once), undefined);
+        const again = names[place % names.length] ?? "";
+        const written = [...JSON.stringify(again).slice(1, -1)].map((each) =>
+          isEscaped && /[a-z_]/.test(each) && !JSON.stringify(again).includes("\\") ? escaped(each) : each,
+        );
+        const twice = inside([...entries, `"${written.join("")}":1`].join(","));
+        assert.equal(keyTwiceIn(twice), again);
+      }),
+    );
+  });
+
   it("throw what JSON throws", () => {
     assert.throws(() => readJson('{"a":9007199254740993'), SyntaxError);
     assert.throws(() => readJson("no JSON 9007199254740993"), SyntaxError);
+  });
+});
+
+describe("fnv64", () => {
+  // IETF, draft-eastlake-fnv: "A Few Test Vectors".
+  for (const [text, hash] of [
+    ["", "cbf29ce484222325"],
+    ["a", "af63dc4c8601ec8c"],
+    ["foobar", "85944171f73967e8"],
+  ] as const)
+    it(`is the published FNV-1a of ${JSON.stringify(text)}`, () => assert.equal(fnv64(text), hash));
+
+  it("is what arithmetic without bounds gives, whatever the text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary-ascii", maxLength: 60 }), (text) => {
+        const hash = [...text].reduce(
+          (before, character) =>
+            BigInt.asUintN(64, (before ^ BigInt(character.charCodeAt(0))) * 0x100000001b3n),
+          0xcbf29ce484222325n,
+        );
+        assert.equal(fnv64(text), hash.toString(16).padStart(16, "0"));
+      }),
+    );
   });
 });

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import path from "node:path";
 import { type KeptData, openKeptData } from "../../cli/dev/keptData";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 const versions = { kubernetes: "v1.34.1", etcd: "v3.6.6" };
 
@@ -11,12 +12,11 @@ describe("what argosy dev --keep keeps", () => {
   let cache: string;
   let opened: KeptData[];
   beforeEach(() => {
-    cache = mkdtempSync(path.join(tmpdir(), "argosy-kept-"));
+    cache = temporaryFolder();
     opened = [];
   });
   afterEach(async () => {
     for (const kept of opened) await kept.release();
-    rmSync(cache, { recursive: true, force: true });
   });
 
   async function open(fresh = false, of = versions, operators = "/shop/handlers"): Promise<KeptData> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import fc from "fast-check";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { KindWatch, type NotSynced } from "../../runtime/watch/kindWatch";
+import { KindWatch, type NotSynced } from "../../runtime/observe/kindWatch";
 import { eventually } from "../support/eventually";
 import { CLUSTER_ROLES, CONFIG_MAPS } from "./support/objects";
 import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
@@ -22,10 +22,12 @@ describe("KindWatch", () => {
   let slow: Set<string>;
   /** How often a namespace was listed for the first time, or again after a refusal. */
   let synced: number;
+  /** Where the kind was listed. */
+  let where: (string | undefined)[];
   let interrupted: number;
 
   beforeEach(async () => {
-    [refused, held, slow, synced, interrupted] = [new Map(), new Map(), new Set(), 0, 0];
+    [refused, held, slow, synced, interrupted, where] = [new Map(), new Map(), new Set(), 0, 0, []];
     api = await TestApiServer.start((call, response) => {
       const code = refused.get(call.path);
       if (code !== undefined) return refuse(response, code);
@@ -37,7 +39,7 @@ describe("KindWatch", () => {
   });
   afterEach(async () => {
     for (const answer of held.values()) answer();
-    await watch.stop();
+    await watch.stopWatching();
     client.close();
     await api.stop();
   });
@@ -54,10 +56,13 @@ describe("KindWatch", () => {
       namespaces,
       labelSelector: "child-of=argosy.shop",
       sink: () => sink,
-      onSynced: () => void synced++,
+      onSynced: (namespace) => {
+        synced++;
+        where.push(namespace);
+      },
       onInterruption: () => void interrupted++,
     });
-    watch.start();
+    watch.startWatching();
   }
 
   const named = (notSynced: NotSynced[]) =>
@@ -84,13 +89,14 @@ describe("KindWatch", () => {
     assert.deepEqual(paths(), [SHOP, OTHER]);
     assert.ok(lists().every(({ query }) => query.get("labelSelector") === "child-of=argosy.shop"));
     assert.equal(synced, 2);
+    assert.deepEqual(where.toSorted(), ["other", "shop"]);
     assert.deepEqual(watch.notSynced(undefined), []);
   });
 
   it("watches a kind once if it has no namespaces, or all of them count", async () => {
     watching(["shop", "other"], CLUSTER_ROLES);
     await watch.whenListed();
-    await watch.stop();
+    await watch.stopWatching();
     watching("all");
     await watch.whenListed();
     assert.deepEqual(paths(), [ROLES, "/api/v1/configmaps"]);
@@ -205,7 +211,7 @@ describe("KindWatch", () => {
     watching(["shop"]);
     const listed = watch.whenListed();
     await eventually(() => assert.ok(held.size === 1, "it is asked for"));
-    await watch.stop();
+    await watch.stopWatching();
     await listed;
   });
 
@@ -229,7 +235,7 @@ describe("KindWatch", () => {
           assert.equal(watch.notSynced(namespace).length, expected);
         }
         assert.equal(watch.notSynced(undefined).length, missing.length);
-        await watch.stop();
+        await watch.stopWatching();
       }),
       { numRuns: 15 },
     );

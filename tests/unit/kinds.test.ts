@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { BUILT_IN_KINDS, groupsOfKind, isNamespaced, pluralOf } from "../../runtime/kubernetes/kinds";
+import { groupsOfKind } from "../../definition/checkChildren";
+import { BUILT_IN_KINDS, isNamespaced, pluralOf } from "../../runtime/base/kinds";
 
 /** What a real API server offers, from api/discovery of kubernetes/kubernetes v1.34.1: the kinds to be listed. */
 const DISCOVERED = `

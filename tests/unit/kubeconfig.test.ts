@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { utimesSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
-import { openUsersCluster } from "../../cli/openCluster";
-import { connectionAs } from "../../cli/serviceAccountToken";
+import { openUsersCluster } from "../../cli/cluster/openCluster";
+import { connectionAs } from "../../cli/local/serviceAccountToken";
 import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { rememberVariables } from "../environment";
-import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import { addFiles, writeFolder } from "./operatorFolder";
 import { errorOf } from "./support/failures";
 import { json, TestApiServer } from "./support/testApiServer";
 
@@ -25,7 +25,6 @@ describe("the connection of a kubeconfig", () => {
   beforeEach(() => {
     root = writeFolder({ config: KUBECONFIG, empty: "", broken: "a: [" });
   });
-  afterEach(() => removeFolder(root));
 
   it("comes from a file, or from the text itself, as Pulumi's provider takes both", async () => {
     for (const source of [path.join(root, "config"), JSON.stringify(KUBECONFIG)]) {

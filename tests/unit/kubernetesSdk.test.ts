@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { checkSdk } from "../../components/kubernetesSdk";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { peerDependencies } from "../../package.json";
+import { writeFolder } from "./operatorFolder";
 
 describe("the Kubernetes SDK of a program", () => {
   const sdk = { "node_modules/@pulumi/kubernetes/package.json": '{ "version": "4.20.0" }' };
@@ -9,12 +10,12 @@ describe("the Kubernetes SDK of a program", () => {
   /** Checks a program in a folder with these files, or in a folder below. */
   function check(files: Record<string, string>, below = "."): void {
     const folder = writeFolder(files);
-    try {
-      checkSdk('Operators "ops"', path.join(folder, below));
-    } finally {
-      removeFolder(folder);
-    }
+    checkSdk('Operators "ops"', path.join(folder, below));
   }
+
+  it("has an oldest version, which the range of the package begins with: the check reads it there", () => {
+    assert.match(peerDependencies["@pulumi/kubernetes"], /^\^\d+\.\d+\.\d+$/);
+  });
 
   it("is refused if it is too old, since the program may give a component a provider of it", () => {
     assert.throws(

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { launchConfiguration, withConfiguration, writeLaunchJson } from "../../cli/debug/launchJson";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 const entry = launchConfiguration("cache", "node", 9229);
 
@@ -56,9 +56,8 @@ describe("launch.json", () => {
     let folder: string;
     const file = () => path.join(folder, ".vscode", "launch.json");
     beforeEach(() => {
-      folder = mkdtempSync(path.join(tmpdir(), "argosy-launch-"));
+      folder = temporaryFolder();
     });
-    afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
     it("is made with its folder, and not written again", () => {
       assert.deepEqual(writeLaunchJson(folder, entry), { kind: "written", file: file() });

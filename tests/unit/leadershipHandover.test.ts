@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { Clock } from "../../runtime/leadership/clock";
 import type { Lease, LeaseApi } from "../../runtime/leadership/lease";
-import { SeenLease } from "../../runtime/leadership/seenLease";
+import { type Clock, OurLease } from "../../runtime/leadership/ourLease";
 import { LEASE_MS, LeaseWorld, LOOK_MS } from "./support/leaseWorld";
 
 describe("Leadership that is handed over", () => {
@@ -153,7 +152,7 @@ describe("Leadership that is handed over", () => {
     const unused = () => assert.fail("nothing is written");
     const api: LeaseApi = { get: async () => lease, create: unused, replace: unused, patch: unused };
     const clock: Clock = { now: () => now, date: () => new Date(now), pause: () => new Promise(() => {}) };
-    const seen = new SeenLease(api, LEASE_MS, clock, () => {});
+    const seen = new OurLease({ api, identity: "b", leaseMs: LEASE_MS, clock, onBlockedChange: () => {} });
     const text = '{"identity":"a","keys":["slow"],"leaseSeconds":15,"renewal":3}';
     const annotations = { "argosy.dev/finishing-a": text };
     const create = (uid: string) => {

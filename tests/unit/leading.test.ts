@@ -1,23 +1,25 @@
 import assert from "node:assert/strict";
-import { Orphans } from "../../runtime/children/orphans";
+import type { JsonObject, Manifest } from "../../runtime/base/objects";
 import { Leading } from "../../runtime/engine/leading";
+import { ReconcileRequests } from "../../runtime/engine/objectWork";
+import { Orphans } from "../../runtime/engine/orphans";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Lease, LeaseApi } from "../../runtime/leadership/lease";
 import type { Term } from "../../runtime/leadership/term";
-import { messageWith } from "../../runtime/outbox/message";
-import { Outbox } from "../../runtime/outbox/outbox";
-import { ReconcileRequests } from "../../runtime/reconcile/requests";
-import { Resync } from "../../runtime/work/resync";
-import { Workers } from "../../runtime/work/workers";
-import { WorkQueue } from "../../runtime/work/workQueue";
+import type { StandingAnswers } from "../../runtime/reconcile/standingAnswers";
+import { Outbox } from "../../runtime/report/outbox";
+import { messageWith } from "../../runtime/report/teller";
+import { Resync } from "../../runtime/when/resync";
+import { Workers } from "../../runtime/when/workers";
+import { WorkQueue } from "../../runtime/when/workQueue";
 import { eventually } from "../support/eventually";
 import { sideBySide } from "../support/sideBySide";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { WIDGETS } from "./support/objects";
 import { TestApiServer } from "./support/testApiServer";
+import { due } from "./support/wakeups";
 
 const KEY = "shop/widget";
 const OTHER = "shop/other";
@@ -47,6 +49,7 @@ class Bench {
     teller: { tell: async (client) => void (await this.tell(client)) },
     join: (one) => one,
     onDrop: () => {},
+    onFault: assert.fail,
   });
   private readonly queue = new WorkQueue();
   private readonly workers = new Workers({
@@ -57,7 +60,10 @@ class Bench {
       this.working.delete(key);
       return { kind: "done" };
     },
+    onFault: assert.fail,
   });
+  /** Undefined: the handler is asked in every reconcile. */
+  standing: StandingAnswers | undefined;
   /** The last term that has begun. */
   private term: Term | undefined;
   private leading: Leading | undefined;
@@ -73,30 +79,25 @@ class Bench {
       client,
       queue: this.queue,
       workers: this.workers,
-      handlers: {
-        abandon: () => {
-          this.abandoned.push({
-            keys: [...this.working.keys()],
-            lease: structuredClone(this.lease),
-            isOver: this.term?.hasEnded,
-          });
-          for (const end of this.working.values()) end();
-        },
+      abandon: () => {
+        this.abandoned.push({
+          keys: [...this.working.keys()],
+          lease: structuredClone(this.lease),
+          isOver: this.term?.hasEnded,
+        });
+        for (const end of this.working.values()) end();
       },
       resync: new Resync({ periodMs: 600_000, relist: async () => {}, keys: () => [], add: () => {} }),
       requests: new ReconcileRequests(),
-      watches: {
-        refreshObjects: () => {
-          this.lists++;
-          return new Promise<void>((resolve) => {
-            this.listed = resolve;
-          });
-        },
+      refresh: () => {
+        this.lists++;
+        return new Promise<void>((resolve) => {
+          this.listed = resolve;
+        });
       },
       outbox: this.outbox,
       orphans: new Orphans({
         ...childrenIn(cluster),
-        ownerKind: WIDGETS,
         objects: { hasUid: () => true, removedAt: () => undefined },
         wouldShow: () => true,
         isFollowed: () => true,
@@ -105,17 +106,19 @@ class Bench {
       }),
       lease: this.leaseInMemory(),
       identity: "one",
+      program: this.standing && "program",
+      standing: this.standing,
+      keys: () => keys,
       // A process that is given no core for some seconds does not lose it.
       leaseSeconds: 6,
-      wakeups: {
-        beginTerm: () => {
+      emit: (news) => {
+        if (news.kind === "term begun") {
           this.term = leading.term;
-          for (const key of keys) this.queue.add(key, { priority: "routine" });
-        },
-        takeOver: (key) => {
-          this.reread.push(key);
-          this.queue.add(key);
-        },
+          for (const key of keys) this.queue.add(key, due("routine"));
+        } else if (news.kind === "taken over") {
+          this.reread.push(news.key);
+          this.queue.add(news.key, due());
+        }
       },
       notice: (text) => void this.notices.push(text),
     });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { displayPath, type OperatorError } from "../../definition/problems";
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/operator/definition";
 import {
   addFiles,
   loadDefinition,
@@ -48,6 +48,11 @@ describe("loadOperator", () => {
       },
     });
     assert.deepStrictEqual(crd, widgetCrd());
+  });
+
+  it("notes a handler that need not be asked the same twice", () => {
+    assert.equal(loadDefinition(widget.folder, { ...widgetDefinition, ask: "changed" }).ask, "changed");
+    assert.equal(loadDefinition(widget.folder, { ...widgetDefinition, ask: "always" }).ask, undefined);
   });
 
   it("keeps what the author gives", () => {

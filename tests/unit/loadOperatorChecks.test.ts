@@ -30,6 +30,7 @@ describe("loadOperator", () => {
       image("python :3"),
       /^handler.image is "python :3", which cannot be the name of an image/,
     ],
+    ["a tag without an image", image(":3"), /^handler.image is ":3", which cannot be the name of an image/],
     ["an empty command", command(), /^handler.command is empty\. Give program and arguments/],
     [
       "a command that is a text",
@@ -89,7 +90,7 @@ describe("loadOperator", () => {
       child({ retired: true, update: "never" }),
       /^children\[0\]\.update is given for a retired kind, which is only deleted\. Leave it out\./,
     ],
-    ["a text for retired", child({ retired: "yes" }), /^children\[0\]\.retired must be true or false/],
+    ["a text for retired", child({ retired: "maybe" }), /^children\[0\]\.retired must be true or false/],
     ["children that are no list", { children: {} }, /^children must be a list, not an object\. /],
     [
       "a kind in short without its version",
@@ -185,11 +186,6 @@ describe("loadOperator", () => {
       /^record has no meaning with execution: pod: .*\. Leave it out\.$/,
     ],
     [
-      "a resync more often than cron knows",
-      { execution: "pod", resyncSeconds: 59 },
-      /^resyncSeconds is 59, less than a minute, .*\. Give at least 60, or/,
-    ],
-    [
       "a variable's value that Argo would change",
       { execution: "pod", env: { GREETING: "{{name}}" } },
       /^env\.GREETING has "\{\{", which Argo .*\. Put it into a file/,
@@ -223,8 +219,22 @@ describe("loadOperator", () => {
       { namespaces: ["A"] },
       /^namespaces\[0\] is "A", not the name of a namespace\. /,
     ],
-    ["a text for finalize", { finalize: "yes" }, /^finalize must be true or false, not the string "yes"\. /],
+    [
+      "a text for finalize",
+      { finalize: "maybe" },
+      /^finalize must be true or false, not the string "maybe"\. /,
+    ],
     ["null for finalize", { finalize: null }, /^finalize has no value\. Leave it out for false\./],
+    [
+      "another word for ask",
+      { ask: "never" },
+      /^ask is "never", not one of "always", "changed"\. Leave it out/,
+    ],
+    [
+      "ask: changed for a handler that calls the API server",
+      { ask: "changed", rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] },
+      /^ask is changed, but a handler with rules asks the API server itself\. Leave ask out, or let uses give/,
+    ],
     [
       "a number for a quantity",
       { resources: { limits: { cpu: 1 } } },
@@ -385,6 +395,20 @@ describe("loadOperator", () => {
         'handler.command[0] "./node_modules/.bin/tsx" is not deployed, because node_modules is left out. Put the file elsewhere in the folder, or into the image, and then give its absolute path.',
       ));
 
+    it("refuses a function that is not in UTF-8, unless Python knows its encoding", () => {
+      const problemWith = (text: string, encoding: BufferEncoding) => {
+        writeFileSync(path.join(widget.folder, "text.py"), Buffer.from(text, encoding));
+        return widget.problemWith({ handler: "text.py" });
+      };
+      const text = "def reconcile(request): ... # gr\u00f6\u00dfe\n";
+      const refused = 'handler "text.py" is not UTF-8. Save it in that encoding, as every editor can.';
+      assert.equal(problemWith(text, "utf8"), undefined);
+      assert.equal(problemWith(`\ufeff${text}`, "utf16le"), refused);
+      assert.equal(problemWith("def reconcile(request): ...", "utf16le"), refused);
+      assert.equal(problemWith(text, "latin1"), refused);
+      assert.equal(problemWith(`# -*- coding: latin-1 -*-\n${text}`, "latin1"), undefined);
+    });
+
     it("refuses a function among the fixtures", () =>
       assert.equal(
         widget.problemWith({ handler: "fixtures/main.py" }),
@@ -401,8 +425,18 @@ describe("loadOperator", () => {
     it("refuses the line ends of Windows, with which Linux does not find the interpreter", () =>
       assert.equal(
         problemWith("#!/bin/sh\r\necho\r\n"),
-        'handler.command[0] "./run.sh" has the line ends of Windows, so Linux looks for an interpreter whose name ends with a carriage return. Save it with the line ends of Linux. If git changes them, write this line into .gitattributes: run.sh eol=lf.',
+        'handler.command[0] "./run.sh" has the line ends of Windows: Linux takes each carriage return for a part of the interpreter\'s name, or of a command. Save it with the line ends of Linux. If git changes them, write this line into .gitattributes: run.sh eol=lf.',
       ));
+
+    it("refuses them in a script that a shell reads, and in no other file that a program reads", () => {
+      writeFileSync(path.join(widget.folder, "run.sh"), "if true\r\nthen echo\r\nfi\r\n");
+      assert.match(
+        widget.problemWith(command("bash", "run.sh")) ?? "",
+        /^handler\.command\[1\] "run\.sh" has the line ends of Windows: /,
+      );
+      writeFileSync(path.join(widget.folder, "run.py"), "#!/bin/python\r\n");
+      assert.equal(widget.problemWith(command("python3", "run.py")), undefined);
+    });
 
     it("accepts the line ends of Linux, and a program that is no script", () => {
       assert.equal(problemWith("#!/bin/sh\necho\n"), undefined);

@@ -42,45 +42,33 @@ describe("lookInCluster", function () {
     api.cut();
   });
 
-  it("tells the address of the API server", async () => {
-    const server = await lookInCluster({ kubeconfig: kubeconfig() }, async (_, address) => address);
-    assert.equal(server, api.connection().server);
-    assert.equal(await lookInCluster(undefined, async (_, address) => address), undefined);
-  });
-
-  const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  const platformObjects = () =>
-    lookInCluster({ kubeconfig: kubeconfig() }, async (look) => {
-      const [namespaces, definitions] = await Promise.all([look.namespaces(), look.argoDefinitions()]);
-      const named = (objects: typeof namespaces) =>
-        objects?.map(({ kind, metadata }) => [kind, metadata.name]);
-      return { namespaces: named(namespaces), definitions: named(definitions) };
-    });
-
-  it("finds all namespaces, and of the CRDs those that Argosy has installed", async () => {
-    api.answer = ({ path }, response) =>
-      json(response, { metadata: {}, items: [{ metadata: { name: path } }] });
-    assert.deepEqual(await platformObjects(), {
-      namespaces: [["Namespace", "/api/v1/namespaces"]],
-      definitions: [["CustomResourceDefinition", CRDS]],
-    });
-    const { query } = api.calls.find(({ path }) => path === CRDS) ?? {};
-    assert.equal(
-      query?.get("labelSelector"),
-      "app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component=definitions",
+  it("finds the CRDs of operators", async () => {
+    api.answer = (_, response) => json(response, { metadata: {}, items: [{ metadata: { name: "it" } }] });
+    const definitions = await lookInCluster({ kubeconfig: kubeconfig() }, (look) =>
+      look.operatorDefinitions(),
     );
+    assert.deepEqual(
+      definitions?.map(({ metadata }) => metadata.name),
+      ["it"],
+    );
+    assert.equal(api.calls.at(-1)?.query.get("labelSelector"), "argosy.dev/operator");
   });
 
-  it("finds the CRDs by which Argo is known, for an account that may list nothing", async () => {
-    api.answer = ({ path }, response) => {
-      const name = path.split("/").at(-1);
-      if (path === CRDS || path === "/api/v1/namespaces") refuse(response, 403);
-      else if (name === "eventsources.argoproj.io") refuse(response, 404);
-      else json(response, { kind: "CustomResourceDefinition", metadata: { name } });
-    };
-    assert.deepEqual(await platformObjects(), {
-      namespaces: undefined,
-      definitions: [["CustomResourceDefinition", "workflows.argoproj.io"]],
-    });
+  it("counts objects, of which it reads one", async () => {
+    const kind = { apiVersion: "example.com/v1", kind: "Greeting", plural: "greetings", namespaced: true };
+    const count = () => lookInCluster({ kubeconfig: kubeconfig() }, (look) => look.countOf(kind));
+    const answers = [
+      { metadata: {}, items: [] },
+      { metadata: {}, items: [{ metadata: {} }] },
+      { metadata: { remainingItemCount: 41, continue: "next" }, items: [{ metadata: {} }] },
+    ];
+    for (const [index, expected] of [0, 1, 42].entries()) {
+      api.answer = (_, response) => json(response, answers[index] ?? {});
+      assert.equal(await count(), expected);
+    }
+    const { path, query } = api.calls.at(-1) ?? {};
+    assert.deepEqual([path, query?.get("limit")], ["/apis/example.com/v1/greetings", "1"]);
+    api.answer = (_, response) => refuse(response, 404);
+    assert.equal(await count(), undefined);
   });
 });

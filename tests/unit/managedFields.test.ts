@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { applyEntry } from "../../runtime/kubernetes/managedFields";
-import type { ManagedFieldsEntry } from "../../runtime/kubernetes/objects";
+import type { ManagedFieldsEntry } from "../../runtime/base/objects";
+import { applyEntry } from "../../runtime/fields/managedFields";
 import { MANAGER, observed } from "./support/objects";
 
 describe("applyEntry", () => {

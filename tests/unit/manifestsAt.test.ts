@@ -3,9 +3,9 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
-import { CommandError } from "../../cli/commandError";
+import { CommandError } from "../../cli/common/commandError";
 import { manifestsAt } from "../../cli/render/manifestsAt";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
@@ -91,7 +91,6 @@ describe("manifestsAt", () => {
     putBack();
     removeFolder(root);
   });
-  after(() => removeFolder(original));
 
   it("takes what git takes for a commit", async () => {
     assert.deepEqual(await ask("first"), ["one"]);
@@ -222,7 +221,6 @@ describe("argosy verdict", function () {
     ({ root, commit } = repository());
     symlinkSync(path.join(ROOT, "node_modules"), path.join(root, "node_modules"));
   });
-  afterEach(() => removeFolder(root));
 
   it("compares operators that are in any folder, and may have been in another one", async () => {
     addFiles(root, {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { resultOfError, resultOfTrial } from "../../runtime/argo/runResult";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { Resource } from "../../runtime/base/resource";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import type { Outcome } from "../../runtime/reconcile/outcome";
+import { resultOfError, resultOfTrial } from "../../runtime/programs/workflows/runResult";
+import type { Outcome } from "../../runtime/reconcile/report";
 import { tryHandler } from "../../runtime/reconcile/trial";
 import { CONFIG_MAPS, configMap, operator, widget } from "./support/objects";
 import { ReconcileWorld } from "./support/reconcileWorld";
@@ -75,6 +75,7 @@ describe("the values of Secrets among an object's children", () => {
     world.answer = { children: [secret({ data: { password: ENCODED } })] };
     await reconcile();
     const pool = {
+      hidden: () => [],
       ask: async ({ children: [child] }: HandlerQuestion): Promise<never> => {
         const message = `crashed with ${JSON.stringify(child?.["data"])}`;
         throw new ReconcileFailure("HandlerCrashed", message, { log: `had ${VALUE}` });
@@ -82,6 +83,20 @@ describe("the values of Secrets among an object's children", () => {
     };
     const { report } = await reconcile({ pool });
     assert.deepEqual([report.failure?.message, report.log], [`crashed with {"password":"***"}`, "had ***"]);
+  });
+
+  it("are in no report of a handler that has them by secretEnv, as of the container in which it was asked", async () => {
+    const hidden: string[] = [];
+    const ask = async (): Promise<never> => {
+      // The container begins with the first question, and may come back with another value.
+      hidden.push(ENCODED);
+      throw new ReconcileFailure("HandlerCrashed", `no route to db?token=${VALUE}`, { log: `had ${VALUE}` });
+    };
+    const { report } = await reconcile({ pool: { ask, hidden: () => hidden } });
+    assert.deepEqual([report.failure?.message, report.log], ["no route to db?token=***", "had ***"]);
+    assert.equal(world.reconciling.masked(`stray ${VALUE}`), "stray ***");
+    await reconcile({ pool: { ask, hidden: () => [ENCODED] } });
+    assert.equal(world.reconciling.masked(`before the first ${VALUE}`), "before the first ***");
   });
 
   it("are left in a text if they are the name of the object or of a child, which is no secret", async () => {
@@ -111,12 +126,18 @@ describe("the values of Secrets in a trial of a handler", () => {
   const LAST = { annotations: { "kubectl.kubernetes.io/last-applied-configuration": `{"pin":"${SHORT}"}` } };
 
   /** What whoever submitted the trial sees of it, as one text. */
-  async function seen(answer: object, options: { readonly log?: string; readonly used?: object } = {}) {
-    const { log = "", used } = options;
+  async function seen(
+    answer: object,
+    options: { readonly log?: string; readonly used?: object; readonly hidden?: string[] } = {},
+  ) {
+    const { log = "", used, hidden = [] } = options;
     const uses = {
       login: { apiVersion: "v1", kind: "Secret", plural: "secrets", name: '"credentials"' },
     };
-    const pool = { ask: async () => ({ answer: answer as Record<string, unknown>, length: 0, log }) };
+    const pool = {
+      hidden: () => hidden,
+      ask: async () => ({ answer: answer as Record<string, unknown>, length: 0, log }),
+    };
     const trial = { operator: operator({ children: CHILDREN, uses }), childResources: RESOURCES, pool };
     const result = await tryHandler(trial, widget(), used).then(resultOfTrial, resultOfError);
     return JSON.stringify(result);
@@ -144,6 +165,12 @@ describe("the values of Secrets in a trial of a handler", () => {
   it("are not in the answer if they were given as an example of what the object uses", async () => {
     const used = { login: { data: { password: ENCODED } } };
     const shown = await seen({ children: [], status: { login: VALUE } }, { used });
+    assert.match(shown, /"phase":"Succeeded"/);
+    assert.ok(!shown.includes(VALUE), shown);
+  });
+
+  it("are not in the answer if the handler has them by secretEnv", async () => {
+    const shown = await seen({ children: [], status: { login: VALUE } }, { hidden: [ENCODED], log: VALUE });
     assert.match(shown, /"phase":"Succeeded"/);
     assert.ok(!shown.includes(VALUE), shown);
   });

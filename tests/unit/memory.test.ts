@@ -1,26 +1,18 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { childKey, contentOf } from "../../runtime/children/childOrder";
-import type { DesiredChild } from "../../runtime/children/desiredChildren";
-import {
-  isSameMemory,
-  type Memory,
-  memoryAbout,
-  memoryOf,
-  NOTHING,
-  remembered,
-} from "../../runtime/memory/memory";
 import {
   memoryAfter,
   memoryOfPart,
   type Progress,
   wasCreated,
   wasReady,
-} from "../../runtime/memory/rememberedChildren";
+} from "../../runtime/reconcile/remember";
+import { isSameMemory, type Memory, memoryOf, NOTHING, remembered } from "../../runtime/remember/memory";
+import { childKey, contentOf, type DesiredChild } from "../../runtime/write/desiredChildren";
 import { widget } from "./support/objects";
 
 /** A memory with every key that this engine knows. */
-const ALL: Required<Omit<Memory, "unknown">> = {
+const ALL: Required<Omit<Memory, "unknown" | "digest">> = {
   ...{
     kinds: ["v1/Pod"],
     created: ["a"],
@@ -30,7 +22,7 @@ const ALL: Required<Omit<Memory, "unknown">> = {
     elsewhere: true,
   },
   ...{ schedules: { nightly: { at: "2026-01-01T00:00:00Z", of: "a" } }, namespaces: ["shop"] },
-  ...{ content: "a", children: "a", used: "a", program: "a", dueAt: "a" },
+  ...{ content: "a", children: "a", used: "a", program: "a", dueAt: "a", retryAt: "a" },
 };
 
 describe("the engine's memory of an object", () => {
@@ -50,7 +42,7 @@ describe("the engine's memory of an object", () => {
   it("is read as it was written, sorted and without what comes twice", () => {
     fc.assert(
       fc.property(memory, (one) => {
-        const read = memoryOf(widget({}, { status: { argosy: memoryAbout("widget-uid", remembered(one)) } }));
+        const read = memoryOf(widget({}, { status: { argosy: { ...remembered(one), uid: "widget-uid" } } }));
         const sorted = (list: readonly string[]) => [...new Set(list)].sort();
         assert.deepEqual([read.kinds, read.created], [sorted(one.kinds), sorted(one.created)]);
         assert.deepEqual(remembered(read), remembered(one));
@@ -121,7 +113,7 @@ describe("the engine's memory of an object", () => {
 
     it("carries them on, and writes its own beside them", () => {
       const before = of(written);
-      assert.deepEqual(memoryAbout("widget-uid", remembered(before)), written);
+      assert.deepEqual({ ...remembered(before), uid: "widget-uid" }, written);
       const progress: Progress = { waiting: [], going: new Set(), ready: new Map() };
       const ran = [memoryAfter(before, [], [], progress), memoryOfPart(before, [], [], () => true, progress)];
       for (const after of ran) assert.deepEqual(remembered(after), { ...later, kinds: after.kinds });

@@ -1,53 +1,62 @@
 import assert from "node:assert/strict";
-import { isRace } from "../../runtime/kubernetes/conflicts";
-import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
-import { conditionsOfObject, memoryResourceOf, nameIn, uidIn } from "../../runtime/memory/memoryKind";
-import { MemoryObjects } from "../../runtime/memory/memoryObjects";
-import { MemoryStore } from "../../runtime/memory/memoryStore";
-import { OPERATOR_LABEL } from "../../runtime/names";
-import { readMemories } from "../../runtime/pod/withoutWatches/readMemories";
-import type { StatusChange } from "../../runtime/status/composeStatus";
+import { OPERATOR_LABEL, OWNER_RANGE_LABEL, ownerRangeOf } from "../../runtime/base/names";
+import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
+import { ApiError, ApiUnreachableError, isRace } from "../../runtime/kubernetes/errors";
+import { ReadMemories } from "../../runtime/programs/run/readMemories";
+import type { StatusChange, StatusVerdict } from "../../runtime/remember/composeStatus";
+import { conditionsOfObject, memoryResourceOf, nameIn, uidIn } from "../../runtime/remember/memoryKind";
+import { MemoryObjects } from "../../runtime/remember/memoryObjects";
 import { FakeCluster } from "./support/fakeCluster";
 import { IDENTITY, operator, WIDGETS, widget } from "./support/objects";
 
 const OBJECT = { namespace: "shop", name: "widget", uid: "widget-uid" };
+/** What a Memory of it says that it is about. */
+const ABOUT = { apiVersion: WIDGETS.apiVersion, kind: WIDGETS.kind, ...OBJECT };
 const OWN = { namespace: "argosy", name: "argosy.shop.widget-uid" };
 const FORMER = { installation: "argosy", name: "store" };
 
-const verdict = (isReady: boolean, generation = 3): StatusChange => ({
+const verdict = (isReady: boolean, generation = 3): { verdict: StatusVerdict } => ({
   verdict: { verdict: isReady ? { kind: "ready" } : { kind: "progressing", message: "slow" }, generation },
 });
 
 describe("the memories of objects that are not ours", () => {
   let cluster: FakeCluster;
-  let store: MemoryStore;
   let memories: MemoryObjects;
   let isThere: boolean;
   let isKnown: boolean;
-  let lost: string[];
+  /** The names of objects whose Memory somebody else created or deleted. */
+  let changed: string[];
 
   beforeEach(() => {
-    [cluster, isThere, isKnown, lost] = [new FakeCluster(), true, true, []];
-    store = new MemoryStore({
-      client: cluster.client(),
-      namespace: "argosy",
-      identities: [IDENTITY, FORMER],
-      assertKnown: () => assert.ok(isKnown, "not listed yet"),
-      onLost: ({ name }) => lost.push(name),
-    });
+    [cluster, isThere, isKnown, changed] = [new FakeCluster(), true, true, []];
     memories = new MemoryObjects({
-      operator: IDENTITY,
+      client: cluster.client(),
+      operator: operator({ formerNames: [FORMER.name] }),
       resource: WIDGETS,
       namespace: "argosy",
-      known: store,
       isThere: () => isThere,
+      assertKnown: () => assert.ok(isKnown, "not listed yet"),
+      emit: (news) => void changed.push("name" in news ? news.name.name : news.kind),
     });
   });
 
-  const write = (change: StatusChange, along?: StatusChange) =>
+  const write = (change: StatusChange, { verdict: along }: { verdict?: StatusVerdict } = {}) =>
     memories.write(cluster.client(), OBJECT, change, along);
   const kept = () => cluster.find("Memory", OWN) as KubernetesObject & { memory: JsonObject };
+
+  it("keep the digest of a verdict that is written anyway, and are not written for it alone", async () => {
+    const said = (digest?: string, isReady = true) => ({ verdict: { ...verdict(isReady).verdict, digest } });
+    await write({ memory: { kinds: [] } }, said("one"));
+    assert.deepEqual(kept().memory, { kinds: [], digest: "one" });
+    const { resourceVersion } = kept().metadata;
+    await write({ memory: { kinds: [] } }, said("two"));
+    await write(said("two"));
+    assert.equal(kept().metadata.resourceVersion, resourceVersion);
+    await write({ memory: { kinds: ["v1/Pod"] } });
+    assert.deepEqual(kept().memory, { kinds: ["v1/Pod"], digest: "one" });
+    await write(said("two", false));
+    assert.deepEqual(kept().memory, { kinds: ["v1/Pod"], digest: "two" });
+  });
 
   it("are named by operator and uid, in the operators' namespace, and say what they are about", async () => {
     await write({ memory: { kinds: ["v1/Pod"], state: { a: 1 } } }, verdict(true));
@@ -57,7 +66,8 @@ describe("the memories of objects that are not ours", () => {
       kind: "Widget",
       ...OBJECT,
     });
-    assert.equal(memory.metadata.labels?.[OPERATOR_LABEL], "argosy.shop");
+    const labels = { [OPERATOR_LABEL]: "argosy.shop", [OWNER_RANGE_LABEL]: ownerRangeOf(OBJECT.uid) };
+    assert.deepEqual(memory.metadata.labels, labels);
     assert.equal(conditionsOfObject(memory)[0]?.status, "True");
     assert.deepEqual(await memories.of(widget()), {
       kinds: ["v1/Pod"],
@@ -65,19 +75,19 @@ describe("the memories of objects that are not ours", () => {
       state: { a: 1 },
     });
     assert.deepEqual([uidIn(memory, IDENTITY), uidIn(memory, FORMER)], ["widget-uid", undefined]);
-    assert.deepEqual(nameIn(memory), { namespace: "shop", name: "widget" });
+    assert.deepEqual(nameIn(memory, WIDGETS), { namespace: "shop", name: "widget" });
     assert.deepEqual(await memories.uidsOf(OBJECT), ["widget-uid"]);
-    assert.ok(store.isReady(widget()));
-    assert.ok(!store.isReady(widget({ generation: 4 })));
+    assert.ok(memories.isReady(widget()));
+    assert.ok(!memories.isReady(widget({ generation: 4 })));
   });
 
   it("are forgotten if they are gone when they are read again, before a watch says so", async () => {
     await write({ memory: { kinds: ["v1/Pod"] } });
     cluster.remove("Memory", OWN);
     assert.deepEqual((await memories.of(widget())).kinds, ["v1/Pod"]);
-    store.invalidate(OBJECT.uid);
+    memories.invalidate(OBJECT.uid);
     assert.deepEqual((await memories.of(widget())).kinds, []);
-    assert.deepEqual([await memories.uidsOf(OBJECT), lost], [[], []]);
+    assert.deepEqual([await memories.uidsOf(OBJECT), changed], [[], []]);
   });
 
   it("have a group of their own in each installation, so that no program takes another's along", () => {
@@ -95,6 +105,18 @@ describe("the memories of objects that are not ours", () => {
     await write({});
     assert.equal(cluster.steps.length, length);
   });
+
+  for (const forged of [undefined, "", "x", "uid"])
+    it(`get their range back when the object is looked at next, if somebody made it ${JSON.stringify(forged)}`, async () => {
+      await write({ memory: { kinds: ["v1/Pod"] } }, verdict(true));
+      const { metadata, ...memory } = kept();
+      const { [OWNER_RANGE_LABEL]: range, ...others } = metadata.labels ?? {};
+      const labels = forged === undefined ? others : { ...others, [OWNER_RANGE_LABEL]: forged };
+      memories.sink("argosy").set(cluster.put({ ...memory, metadata: { ...metadata, labels } }), false);
+      await write(verdict(true));
+      assert.equal(kept().metadata.labels?.[OWNER_RANGE_LABEL], range);
+      assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
+    });
 
   it("keep the memory when a verdict is written, and never lower its generation", async () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
@@ -151,7 +173,7 @@ describe("the memories of objects that are not ours", () => {
 
   it("are read again in a run in a pod too, which has no watch that would show how a write ended", async () => {
     const options = { client: cluster.client(), namespace: "argosy", operator: operator() };
-    ({ memories } = readMemories({ ...options, resource: WIDGETS }));
+    memories = new ReadMemories({ ...options, resource: WIDGETS });
     await write({ memory: { kinds: [], state: { a: 1 } } });
     cluster.lost.set("apply Memory argosy.shop.widget-uid", new ApiError(504, {}, "PATCH"));
     await assert.rejects(write({ memory: { kinds: [], state: { a: 2 } } }));
@@ -171,7 +193,7 @@ describe("the memories of objects that are not ours", () => {
   it("are given to nobody as they were before while one that may have been written is being read", async () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
     cluster.put({ ...kept(), memory: { kinds: [], state: { a: 2 } } });
-    store.invalidate(OBJECT.uid);
+    memories.invalidate(OBJECT.uid);
     const both = await Promise.all([memories.of(widget()), memories.of(widget())]);
     assert.deepEqual(
       both.map(({ state }) => state),
@@ -179,12 +201,30 @@ describe("the memories of objects that are not ours", () => {
     );
   });
 
+  it("are not forgotten if a watch brings one while a read finds none", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    const memory = kept();
+    memories = new MemoryObjects({
+      operator: operator(),
+      resource: WIDGETS,
+      namespace: "argosy",
+      client: {
+        get: async () => {
+          memories.sink("argosy").set(memory, false);
+          return undefined;
+        },
+      },
+    });
+    memories.invalidate(OBJECT.uid);
+    assert.deepEqual((await memories.of(widget())).state, { a: 1 });
+  });
+
   it("are read once more if one may have been written while it was being read", async () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
-    store.invalidate(OBJECT.uid);
+    memories.invalidate(OBJECT.uid);
     const reading = memories.of(widget());
     cluster.put({ ...kept(), memory: { kinds: [], state: { a: 2 } } });
-    store.invalidate(OBJECT.uid);
+    memories.invalidate(OBJECT.uid);
     await reading;
     assert.deepEqual((await memories.of(widget())).state, { a: 2 });
   });
@@ -205,12 +245,17 @@ describe("the memories of objects that are not ours", () => {
         apiVersion: "argosy.dev/v1",
         kind: "Memory",
         metadata: { ...OWN, uid: "m1", resourceVersion: "1" },
-        object: OBJECT,
+        object: ABOUT,
         memory: { kinds: ["v1/Pod"] },
       });
     };
     await write(verdict(true));
     assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
+  });
+
+  it("have no verdict that is over", async () => {
+    await write({ verdict: { ...verdict(true).verdict, isOver: () => true } });
+    assert.equal(kept(), undefined);
   });
 
   it("do not come back by a verdict about an object that is gone", async () => {
@@ -219,21 +264,35 @@ describe("the memories of objects that are not ours", () => {
     assert.equal(kept(), undefined);
   });
 
+  it("are told of if a former leader's write comes late and brings one back: its object may be gone", async () => {
+    await write({ memory: { kinds: [] } });
+    const late = kept();
+    await memories.forget(cluster.client(), OBJECT.uid);
+    const sink = memories.sink("argosy");
+    sink.set(cluster.put({ ...late, metadata: { ...late.metadata, uid: "m2" } }), false);
+    assert.deepEqual(changed, ["widget"]);
+    // A change of it, and our own writes, are no news.
+    sink.set(cluster.put({ ...kept(), memory: { kinds: ["v1/Pod"] } }), false);
+    await write({ memory: { kinds: ["v1/Secret"] } });
+    sink.set(kept(), false);
+    assert.deepEqual(changed, ["widget"]);
+  });
+
   it("go with what was remembered under a former name, once that is remembered under the new one", async () => {
     const former = { namespace: "argosy", name: "argosy.store.widget-uid" };
     const memory = cluster.put({
       apiVersion: "argosy.dev/v1",
       kind: "Memory",
       metadata: { ...former, uid: "m1", resourceVersion: "1" },
-      object: OBJECT,
+      object: ABOUT,
       memory: { kinds: [], state: { old: true } },
     });
-    store.sink("argosy").set(memory, false);
+    memories.sink("argosy").set(memory, false);
     assert.deepEqual((await memories.of(widget())).state, { old: true });
     await write({ memory: { kinds: [], state: { old: true } } });
     assert.equal(cluster.find("Memory", former), undefined);
     assert.deepEqual((await memories.of(widget())).state, { old: true });
-    assert.equal(store.names().length, 1);
+    assert.equal(memories.names().length, 1);
   });
 
   it("are no memories if somebody has written something else there", async () => {
@@ -245,9 +304,9 @@ describe("the memories of objects that are not ours", () => {
       memory: "x",
       status: { conditions: 7, objectGeneration: "x" },
     };
-    store.sink("argosy").set(forged, false);
+    memories.sink("argosy").set(forged, false);
     assert.deepEqual(await memories.of(widget()), { kinds: [], created: [] });
-    store
+    memories
       .sink("argosy")
       .set({ ...forged, metadata: { ...metadata, resourceVersion: "901" }, object: 3 }, false);
     assert.deepEqual(await memories.uidsOf(OBJECT), []);
@@ -256,7 +315,7 @@ describe("the memories of objects that are not ours", () => {
   it("are written onto whatever somebody has written there", async () => {
     await write({ memory: { kinds: [], state: { a: 1 } } });
     const forged = cluster.put({ ...kept(), object: { name: 7 }, memory: "x" });
-    store.sink("argosy").set(forged, false);
+    memories.sink("argosy").set(forged, false);
     await write({ memory: { kinds: ["v1/Pod"] } });
     assert.deepEqual(
       [kept().memory, (await memories.of(widget())).kinds],
@@ -267,10 +326,10 @@ describe("the memories of objects that are not ours", () => {
   it("are told of if somebody else deletes one, and not if we do", async () => {
     await write({ memory: { kinds: [] } });
     await memories.forget(cluster.client(), OBJECT.uid);
-    assert.deepEqual([kept(), lost, store.names().length], [undefined, [], 0]);
+    assert.deepEqual([kept(), changed, memories.names().length], [undefined, [], 0]);
     await write({ memory: { kinds: [] } });
-    store.sink("argosy").remove(kept());
-    assert.deepEqual(lost, ["widget"]);
+    memories.sink("argosy").remove(kept());
+    assert.deepEqual(changed, ["widget"]);
   });
 
   it("are not forgotten if a webhook refuses their deletion by a conflict", async () => {
@@ -279,17 +338,17 @@ describe("the memories of objects that are not ours", () => {
     const denial = new ApiError(409, { message }, "DELETE");
     cluster.refusals.set("delete Memory argosy.shop.widget-uid", denial);
     await assert.rejects(memories.forget(cluster.client(), OBJECT.uid), /keep\.example\.com/);
-    assert.deepEqual([(await memories.of(widget())).state, store.names().length], [{ a: 1 }, 1]);
+    assert.deepEqual([(await memories.of(widget())).state, memories.names().length], [{ a: 1 }, 1]);
     cluster.refusals.clear();
     await memories.forget(cluster.client(), OBJECT.uid);
-    assert.deepEqual([kept(), store.names().length], [undefined, 0]);
+    assert.deepEqual([kept(), memories.names().length], [undefined, 0]);
   });
 
   it("are forgotten though somebody has changed one meanwhile, or made another one", async () => {
     await write({ memory: { kinds: [] } });
     cluster.put({ ...kept(), status: { conditions: [] } });
     await memories.forget(cluster.client(), OBJECT.uid);
-    assert.deepEqual([kept(), store.names().length], [undefined, 0]);
+    assert.deepEqual([kept(), memories.names().length], [undefined, 0]);
     await write({ memory: { kinds: [] } });
     const { metadata } = kept();
     cluster.put({ ...kept(), metadata: { ...metadata, uid: "another" } });

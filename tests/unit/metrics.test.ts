@@ -1,21 +1,10 @@
 import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/base/failure";
 import { Metrics } from "../../runtime/engine/metrics";
-import { ReconcileFailure } from "../../runtime/failure";
-import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { reconcileReport } from "./support/objects";
 
 describe("Metrics", () => {
-  const report: ReconcileReport = {
-    id: "a-run",
-    operator: "shop",
-    kind: "Widget",
-    name: "widget",
-    event: "reconcile",
-    attempt: 1,
-    result: "succeeded",
-    changes: [],
-    log: "",
-    durationMs: 20,
-  };
+  const report = reconcileReport({ durationMs: 20 });
 
   /** The samples that Prometheus reads, without the label that each of them carries. */
   async function samples(metrics: Metrics): Promise<string[]> {
@@ -61,7 +50,10 @@ describe("Metrics", () => {
 
   it("counts reconciles, failures, changes and time", async () => {
     const metrics = make();
-    metrics.reconciled({ ...report, changes: [{ verb: "created", kind: "ConfigMap", name: "settings" }] });
+    metrics.reconciled({
+      ...report,
+      changes: [{ verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "settings" }],
+    });
     const failure = new ReconcileFailure("HandlerCrashed", "x");
     metrics.reconciled({ ...report, result: "failed", failure });
     const lines = await samples(metrics);
@@ -79,17 +71,15 @@ describe("Metrics", () => {
 
   it("counts what goes wrong around the reconciles", async () => {
     const metrics = make();
-    metrics.handlerStarted();
-    metrics.handlerFailed("HandlerTimedOut");
-    metrics.requested({ method: "GET", code: 0 });
-    metrics.watchInterrupted("ConfigMap");
-    metrics.eventDropped();
-    metrics.hinted("queued");
-    metrics.changesWithoutHint(2);
+    metrics.handlerStarts.inc();
+    metrics.handlerFailures.inc({ reason: "HandlerTimedOut" });
+    metrics.requests.inc({ method: "GET", code: "0" });
+    metrics.watchInterruptions.inc({ kind: "ConfigMap" });
+    metrics.droppedEvents.inc();
+    metrics.hints.inc({ result: "queued" });
     const lines = await samples(metrics);
     for (const line of [
       'argosy_hints_total{result="queued"} 1',
-      "argosy_changes_without_hint_total 2",
       "argosy_handler_process_starts_total 1",
       'argosy_handler_process_failures_total{reason="HandlerTimedOut"} 1',
       'argosy_api_requests_total{method="GET",code="0"} 1',
@@ -107,7 +97,6 @@ describe("Metrics", () => {
       'argosy_reconcile_failures_total{reason="InternalError"} 0',
       'argosy_handler_process_failures_total{reason="HandlerCrashed"} 0',
       'argosy_hints_total{result="leaderless"} 0',
-      "argosy_changes_without_hint_total 0",
     ]) {
       assert.ok(lines.includes(line), `${line} is not among\n${lines.join("\n")}`);
     }
@@ -115,7 +104,7 @@ describe("Metrics", () => {
 
   it("keeps the metrics of two operators apart", async () => {
     const other = make();
-    make().eventDropped();
+    make().droppedEvents.inc();
     assert.ok((await samples(other)).includes("argosy_kubernetes_events_dropped_total 0"));
   });
 });

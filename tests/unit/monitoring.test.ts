@@ -5,11 +5,11 @@ import dashboard from "../../components/manifests/monitoring/dashboard.json";
 import { buildMonitoring } from "../../components/manifests/monitoring/monitoring";
 import type { MonitoringOptions } from "../../components/manifests/platform/options";
 import { checkPlatform } from "../../preflight/checkPlatform";
-import { Intake } from "../../runtime/events/intake";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
+import { Intake } from "../../runtime/programs/intake/intake";
 import { intakeMetrics, keeperMetrics, runnerMetrics } from "../../tools/reference/metrics";
-import { removeFolder } from "./operatorFolder";
 import { fakeLook, found, SHOP } from "./support/fakeLook";
+import { reconcileReport } from "./support/objects";
 import { platformOptions } from "./support/platform";
 import { run, runStack } from "./support/program";
 import { metricsIn } from "./support/promql";
@@ -32,21 +32,10 @@ const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
 
 function registries(): Registry[] {
   const metrics = runnerMetrics("shop");
-  metrics.requested({ method: "GET", code: 200 });
-  metrics.watchInterrupted("Widget");
+  metrics.requests.inc({ method: "GET", code: "200" });
+  metrics.watchInterruptions.inc({ kind: "Widget" });
   const change = { verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "a" } as const;
-  metrics.reconciled({
-    id: "a-run",
-    operator: "shop",
-    kind: "Widget",
-    name: "widget",
-    event: "reconcile",
-    attempt: 1,
-    result: "succeeded",
-    changes: [change],
-    log: "",
-    durationMs: 1,
-  });
+  metrics.reconciled(reconcileReport({ changes: [change] }));
   return [metrics.registry, keeperMetrics(), intakeMetrics(["shop-called"])];
 }
 
@@ -84,20 +73,6 @@ async function assertGiven(expressions: readonly string[]): Promise<void> {
 const ALL = { podMonitor: true, alertRules: true, dashboard: true };
 const alerts = () => alertsOf(platformOptions({ monitoring: ALL }));
 const queries = dashboard.panels.flatMap(({ targets = [] }) => targets);
-
-describe("metricsIn", () => {
-  it("finds the metrics of an expression and their labels, and nothing else", () => {
-    assert.deepEqual(
-      metricsIn('sum by (le) (rate(a_total{x="b{c",y=~"d"}[5m])) / 2 > b or c unless d{z!="e"}'),
-      [
-        { metric: "a_total", labels: ["x", "y", "le"] },
-        { metric: "b", labels: ["le"] },
-        { metric: "c", labels: ["le"] },
-        { metric: "d", labels: ["z", "le"] },
-      ],
-    );
-  });
-});
 
 describe("the monitoring", function () {
   this.timeout(120_000);
@@ -138,7 +113,7 @@ describe("the monitoring", function () {
     const intake = new Intake({
       file: { installation: "argosy", events: [] },
       client: { create: unused, get: unused, now: Date.now },
-      warnings: { warn: unused },
+      instance: "pod",
       onNotice: (notice) => notices.push(notice),
     });
     assert.equal(await intake.take("shop-called", {}), "postponed");
@@ -246,23 +221,19 @@ describe("the monitoring", function () {
 
   it("scrapes every program of ours that has a port for metrics, and nothing that has none", async () => {
     const sample = sampleProgram([...EVERY_FORM, { name: "called", on: webhookFor("Called") }]);
-    try {
-      const { manifests } = await run(operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } }));
-      const [monitor] = Object.values(buildMonitoring(platformOptions({ monitoring: { podMonitor: true } })));
-      assert.ok(monitor);
-      const { selector } = monitor["spec"] as {
-        selector: { matchExpressions: { values: readonly string[] }[] };
-      };
-      const asked = selector.matchExpressions[0]?.values ?? [];
-      const deployed = manifests.filter(({ kind }) => kind === "Deployment").filter(hasMetrics);
-      // Argo gives the pods of these its own port of that name (argo-events, pkg/reconciler).
-      const ofArgo = ["event-bus", "event-source", "sensor"];
-      const components = deployed.map((each) => labelsOf(each)["app.kubernetes.io/component"] ?? "");
-      assert.deepEqual(new Set([...components, ...ofArgo]), new Set(asked));
-      for (const each of deployed) assert.equal(labelsOf(each)["app.kubernetes.io/managed-by"], "argosy");
-    } finally {
-      removeFolder(sample.root);
-    }
+    const { manifests } = await run(operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } }));
+    const [monitor] = Object.values(buildMonitoring(platformOptions({ monitoring: { podMonitor: true } })));
+    assert.ok(monitor);
+    const { selector } = monitor["spec"] as {
+      selector: { matchExpressions: { values: readonly string[] }[] };
+    };
+    const asked = selector.matchExpressions[0]?.values ?? [];
+    const deployed = manifests.filter(({ kind }) => kind === "Deployment").filter(hasMetrics);
+    // Argo gives the pods of these its own port of that name (argo-events, pkg/reconciler).
+    const ofArgo = ["event-bus", "event-source", "sensor"];
+    const components = deployed.map((each) => labelsOf(each)["app.kubernetes.io/component"] ?? "");
+    assert.deepEqual(new Set([...components, ...ofArgo]), new Set(asked));
+    for (const each of deployed) assert.equal(labelsOf(each)["app.kubernetes.io/managed-by"], "argosy");
   });
 
   it("is refused, before anything is registered, where the Prometheus Operator's kinds are not there", async () => {
@@ -277,10 +248,11 @@ describe("the monitoring", function () {
           ...SHOP,
           namespaces: [],
           needed: [],
+          coming: [],
         })
       ).problems;
     assert.deepEqual(await problemsOf(ALL, { crds }), [
-      "monitoring asks for alertRules, but the cluster has no PrometheusRule (no prometheusrules.monitoring.coreos.com). Install the Prometheus Operator first, or leave alertRules out.",
+      "monitoring asks for alertRules, but the cluster has no PrometheusRule (no prometheusrules.monitoring.coreos.com). Install the Prometheus Operator first, or leave alertRules out. If this program installs it, name it in the option dependsOn of this component.",
     ]);
     assert.deepEqual(await problemsOf({ podMonitor: true, dashboard: true }, { crds }), []);
     assert.deepEqual(await problemsOf(ALL, {}), [], "not to be seen is no reason to refuse");

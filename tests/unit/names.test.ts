@@ -1,21 +1,25 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import fc from "fast-check";
+import { identityIn } from "../../cli/inspect/readInstalled";
 import { buildEventPath } from "../../components/manifests/eventPath/eventPath";
 import { buildOperator } from "../../components/manifests/operator/operator";
 import { OperatorError } from "../../definition/problems";
-import { isRecord } from "../../runtime/json/json";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import { isRecord } from "../../runtime/base/json";
 import {
   elsewhereFinalizerOf,
   fieldManagerOf,
   finalizerManagerOf,
   finalizerOf,
+  finalizersOf,
   formerIdentitiesOf,
   formerManagersOf,
   identityOf,
   leaseNameOf,
-} from "../../runtime/names";
-import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+  ownerRangeOf,
+} from "../../runtime/base/names";
+import type { Manifest } from "../../runtime/base/objects";
+import { loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { operatorOptions, withFiles } from "./operatorManifests";
 import { samplePlatform } from "./support/platform";
 
@@ -97,10 +101,7 @@ describe("for whatever name an operator has, and whatever namespaces it looks af
       fc.property(program, (each) => {
         const manifests = manifestsOf(each);
         assert.ok(manifests.length > 10);
-        assert.equal(
-          manifests.some(({ kind }) => kind === "Service"),
-          each.execution === "resident",
-        );
+        assert.ok(manifests.some(({ kind }) => kind === "Service"));
         const identities = manifests.map(
           ({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`,
         );
@@ -154,9 +155,25 @@ describe("for whatever name an operator has, and whatever namespaces it looks af
         assert.match(identityOf(operator), LABEL_VALUE);
         assert.match(leaseNameOf(operator), SUBDOMAIN);
         // apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
-        for (const manager of [fieldManagerOf(operator), finalizerManagerOf(operator)]) {
+        for (const manager of [fieldManagerOf(operator), ...finalizersOf(operator).map(finalizerManagerOf)]) {
           assert.ok(manager.length <= 128, manager);
         }
+      }),
+    );
+  });
+
+  it("the Lease of an operator is not that of a part of another one's objects", () => {
+    assert.equal(leaseNameOf({ installation: "argosy", name: "memcached" }), "argosy-argosy.memcached");
+    const identity = fc.record({ installation: name(20), name: name(40) });
+    fc.assert(
+      fc.property(identity, identity, fc.stringMatching(/^[0-9a-f](-[0-9a-f])?$/), (one, other, range) => {
+        const part = `${leaseNameOf(one)}.${range}`;
+        assert.match(part, SUBDOMAIN);
+        assert.ok(part.length <= LONGEST_SUBDOMAIN);
+        assert.notEqual(part, leaseNameOf(other));
+        assert.notEqual(part, leaseNameOf({ ...one, name: `${one.name}-${range}` }));
+        // Those who look for operators by their Leases take it for none.
+        assert.equal(identityIn(part.slice("argosy-".length)), undefined);
       }),
     );
   });
@@ -173,19 +190,34 @@ describe("for whatever name an operator has, and whatever namespaces it looks af
 
   it("and no other names come so far: a definition with one is refused", () => {
     const folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
-    try {
-      const refused = (more: object, installation?: string) =>
-        isRefused(() => loadDefinition(folder, { ...widgetDefinition, ...more }, { installation }));
-      fc.assert(
-        fc.property(fc.oneof(fc.string(), name(63)), (text) => {
-          assert.equal(refused({ name: text }), !(SERVICE.test(text) && text.length <= 40), text);
-          assert.equal(refused({ name: "widget", namespaces: [text] }), !LABEL.test(text), text);
-          assert.equal(refused({ name: "widget" }, text), !(LABEL.test(text) && text.length <= 20), text);
-        }),
-      );
-    } finally {
-      removeFolder(folder);
+    const refused = (more: object, installation?: string) =>
+      isRefused(() => loadDefinition(folder, { ...widgetDefinition, ...more }, { installation }));
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), name(63)), (text) => {
+        assert.equal(refused({ name: text }), !(SERVICE.test(text) && text.length <= 40), text);
+        assert.equal(refused({ name: "widget", namespaces: [text] }), !LABEL.test(text), text);
+        assert.equal(refused({ name: "widget" }, text), !(LABEL.test(text) && text.length <= 20), text);
+      }),
+    );
+  });
+});
+
+describe("the range of an object", () => {
+  it("is the sixteenth of Kubernetes' own hashes in which its uid is", () => {
+    // Go's hash/fnv, by which apimachinery's sharding.HashField works, gives 93754b7248a00eb9 and d4c53b72f9287c28.
+    const uids = ["aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "test-uid-12345"];
+    assert.deepEqual(uids.map(ownerRangeOf), ["9", "d"]);
+  });
+
+  it("is one of sixteen digits, of about as many objects each", () => {
+    const counts = new Map<string, number>();
+    for (let at = 0; at < 16_000; at++) {
+      const range = ownerRangeOf(randomUUID());
+      counts.set(range, (counts.get(range) ?? 0) + 1);
     }
+    assert.deepEqual([...counts.keys()].sort(), [..."0123456789abcdef"]);
+    // Ten standard deviations.
+    for (const count of counts.values()) assert.ok(Math.abs(count - 1_000) < 310, String(count));
   });
 });
 

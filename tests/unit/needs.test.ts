@@ -1,77 +1,177 @@
 import assert from "node:assert/strict";
-import type { ChildStore } from "../../runtime/children/childStore";
-import { lookAtObjects } from "../../runtime/pod/resync/lookAtObjects";
-import { FULL_LOOK_RESYNCS, Needs } from "../../runtime/pod/resync/needs";
-import { childrenFingerprint, contentFingerprint } from "../../runtime/pod/withoutWatches/footprint";
-import { WIDGETS, widget } from "./support/objects";
-import { json, TestApiServer } from "./support/testApiServer";
+import { EVENT_LABEL } from "../../runtime/base/names";
+import type { Condition, KubernetesObject } from "../../runtime/base/objects";
+import { childrenFingerprint, contentFingerprint } from "../../runtime/engine/dispatch/footprint";
+import {
+  type Circumstances,
+  FULL_LOOK_RESYNCS,
+  type LeftByRun,
+  Needs,
+} from "../../runtime/engine/dispatch/needs";
+import type { Child } from "../../runtime/observe/childStore";
+import type { Operator } from "../../runtime/operator/definition";
+import { intakeManagerOf } from "../../runtime/operator/eventMarks";
+import { operator, WIDGETS, widget } from "./support/objects";
 
-const [group] = WIDGETS.apiVersion.split("/");
-const OPERATOR = {
-  installation: "argosy",
-  name: "shop",
-  formerNames: [],
-  namespaces: "all",
-  children: [],
-  uses: {},
-  schedules: {},
-  resyncSeconds: 600,
-  customResource: { group, version: "v1", kind: WIDGETS.kind, plural: WIDGETS.plural, scope: "Namespaced" },
-} as unknown as Parameters<typeof lookAtObjects>[0]["operator"];
+const OPERATOR = operator({ children: [] });
+const VERDICT_AT = "2026-01-01T00:00:00Z";
+const NOW = Date.parse("2026-01-01T00:01:00Z");
 
-describe("a look at all objects of an operator", () => {
-  it("is not stopped by one that cannot be looked at: that one gets a run, which says why", async () => {
-    const strange = { metadata: { ...widget().metadata, name: "strange", managedFields: {} } };
-    const status = { observedGeneration: 1, conditions: [{ type: "Ready", status: "True" }] };
-    const items = [{ ...widget(), ...strange, status }, widget({ name: "other", uid: "other" })];
-    const api = await TestApiServer.start((_, response) =>
-      json(response, { metadata: { resourceVersion: "5" }, items }),
-    );
-    const client = api.client();
-    try {
-      const told: string[] = [];
-      const looked = await lookAtObjects({
-        operator: OPERATOR,
-        client,
-        namespace: "argosy",
-        program: undefined,
-        now: Date.now(),
-        onError: (what) => void told.push(what),
-      });
-      assert.deepEqual(
-        looked.map(({ name, need }) => [name, need]),
-        [
-          ["strange", "urgent"],
-          ["other", "urgent"],
-        ],
-      );
-      assert.deepEqual(told, ["shop/strange"]);
-    } finally {
-      client.close();
-      await api.stop();
-    }
-  });
-});
+/** An object whose generation a run has seen. */
+function seen(uid = "uid", more: Partial<KubernetesObject["metadata"]> = {}): KubernetesObject {
+  const object = widget({ uid }, { status: { observedGeneration: 3 } });
+  return { ...object, metadata: { ...object.metadata, ...more } };
+}
 
-describe("an object that needs no run", () => {
-  const children = { of: () => [] } as unknown as ChildStore;
-
-  /** Which of these resyncs give a run to an object that is as its last run left it. */
-  function turnsOf(uid: string, resyncs: readonly number[]): number[] {
-    const object = widget({ uid }, { status: { observedGeneration: 3 } });
-    const memory = {
+/** What its last run left. */
+function left(
+  object: KubernetesObject,
+  [status, reason, stalled]: [status: string, reason: string, stalled?: string] = ["True", "Reconciled"],
+  memory: Partial<LeftByRun["memory"]> = {},
+): LeftByRun {
+  const condition = { message: "", lastTransitionTime: VERDICT_AT };
+  return {
+    memory: {
       kinds: [],
       created: [],
       content: contentFingerprint(object, OPERATOR),
       children: childrenFingerprint([], OPERATOR),
+      ...memory,
+    },
+    conditions: [
+      { ...condition, type: "Ready", status: status as "True", reason },
+      { ...condition, type: "Stalled", status: (stalled ?? "False") as "True", reason: "Any" },
+    ],
+    verdictAt: VERDICT_AT,
+  };
+}
+
+/** Circumstances in which nothing has happened since the run, and in which no object has its turn: it had a run in this resync. */
+const calm = (more: Partial<Circumstances> = {}): Circumstances => ({
+  children: [],
+  used: undefined,
+  program: undefined,
+  isChildNews: false,
+  last: { at: NOW - 1_000, unready: 0 },
+  since: 0,
+  now: NOW,
+  ...more,
+});
+
+const needs = (operator: Partial<Operator> = {}) => new Needs({ ...OPERATOR, ...operator }, WIDGETS);
+const resource = { apiVersion: "v1", kind: "ConfigMap" };
+const child = (isReady: boolean) =>
+  ({ resource, namespace: "shop", name: "a", facts: { isReady, owned: "" } }) as unknown as Child;
+
+describe("an object needs a run", () => {
+  it("urgently, if no run has seen its generation, or none has left a verdict", () => {
+    const object = seen();
+    const older = { ...object, status: { observedGeneration: 2 } };
+    assert.equal(needs().of(object, left(object), calm()), undefined);
+    assert.equal(needs().of(older, left(older), calm()), "urgent");
+    assert.equal(needs().of(object, { ...left(object), conditions: [] }, calm()), "urgent");
+    assert.equal(needs().of(object, { ...left(object), verdictAt: undefined }, calm()), "urgent");
+  });
+
+  it("again after a failure, but after one for good only at its resync", () => {
+    const object = seen();
+    assert.equal(needs().of(object, left(object, ["False", "HandlerError"]), calm()), "retry");
+    const stalled = left(object, ["False", "HandlerError", "True"]);
+    assert.equal(needs().of(object, stalled, calm()), undefined);
+    const rested = calm({ last: { at: NOW - 600_000, unready: 0 } });
+    assert.equal(needs().of(object, stalled, rested), "routine");
+  });
+
+  it("if it still says that a run is awaited or was stopped", () => {
+    const object = seen();
+    const ready = left(object);
+    for (const reason of ["AwaitingPod", "RunStopped"]) {
+      const condition = { ...ready.conditions[0], type: "Reconciling", reason } as Condition;
+      const said = { ...ready, conditions: [...ready.conditions, condition] };
+      assert.equal(needs().of(object, said, calm()), "routine");
+    }
+  });
+
+  it("when a schedule or a requeue is due, and says when that will be", () => {
+    const object = seen();
+    const requeued = left(object, undefined, { dueAt: "2026-01-01T00:02:00Z" });
+    assert.equal(needs().of(object, requeued, calm()), undefined);
+    const before = Date.now();
+    const nextLook = needs().nextLook(object, requeued.memory, NOW) ?? 0;
+    assert.ok(nextLook >= before + 60_000 && nextLook <= Date.now() + 60_000);
+    assert.equal(needs().of(object, requeued, calm({ now: NOW + 60_000 })), "due");
+    const minutely = { cron: "* * * * *", timeZone: "UTC", spreadSeconds: 0 };
+    const schedules = { minutely: { at: "2026-01-01T00:00:00Z", of: "* * * * * UTC" } };
+    const scheduled = needs({ schedules: { minutely } });
+    assert.equal(scheduled.of(object, left(object, undefined, { schedules }), calm()), "due");
+    const going = seen("uid", { deletionTimestamp: VERDICT_AT, finalizers: ["argosy.dev/argosy.shop"] });
+    const finalizing = left(going, ["False", "Finalizing"], { schedules });
+    assert.equal(scheduled.of(going, finalizing, calm()), undefined);
+  });
+
+  it("with growing pauses, if it has lasted long enough: by the clock of the run's machine it may not have", () => {
+    const managedFields = [{ manager: intakeManagerOf(OPERATOR), operation: "Update" as const }];
+    const { status: _, ...made } = seen("uid", {
+      name: "made-1",
+      labels: { [EVENT_LABEL]: "made" },
+      managedFields,
+      creationTimestamp: VERDICT_AT,
+    });
+    const ready = {
+      type: "Ready",
+      status: "True",
+      reason: "Reconciled",
+      message: "",
+      lastTransitionTime: VERDICT_AT,
     };
-    const verdictAt = "2026-01-01T00:00:00Z";
-    const ready = { type: "Ready", status: "True", reason: "Ready", message: "" } as const;
-    const left = { memory, conditions: [{ ...ready, lastTransitionTime: verdictAt }], verdictAt };
+    const object = { ...made, status: { observedGeneration: 3, conditions: [ready] } };
+    const need = (ttl: number) => needs({ eventTtls: { made: ttl } }).of(object, left(object), calm());
+    assert.deepEqual([need(61), need(60)], [undefined, "routine"]);
+  });
+
+  it("if it, its children, what it uses or the program is not as the last run left it", () => {
+    const object = seen();
+    const labelled = { ...object, metadata: { ...object.metadata, labels: { team: "a" } } };
+    assert.equal(needs().of(labelled, left(object), calm()), "routine");
+    const gone = left(object, undefined, { children: "other" });
+    assert.equal(needs().of(object, gone, calm()), "routine");
+    assert.equal(needs().of(object, left(object), calm({ used: "other" })), "routine");
+    assert.equal(needs().of(object, left(object), calm({ program: "other" })), "routine");
+    const retired = left(object, undefined, { kinds: ["v1/Secret"] });
+    assert.equal(needs().of(object, retired, calm()), "routine");
+    assert.equal(needs({ finalize: true }).of(object, left(object), calm()), "routine");
+  });
+
+  it("when another child is ready, and when a child has reported and its last run was a resync ago", () => {
+    const object = seen();
+    const children = [child(true), child(false)];
+    const memory = { children: childrenFingerprint(children, OPERATOR) };
+    const waiting = left(object, ["False", "ChildrenNotReady"], memory);
+    const unreadyBefore = (unready: number) => calm({ children, last: { at: NOW - 1_000, unready } });
+    assert.equal(needs().of(object, waiting, unreadyBefore(1)), undefined);
+    assert.equal(needs().of(object, waiting, unreadyBefore(2)), "routine");
+    const news = calm({ isChildNews: true });
+    assert.equal(needs().of(object, left(object), news), undefined);
+    const rested = { ...news, last: { at: NOW - 600_000, unready: 0 } };
+    assert.equal(needs().of(object, left(object), rested), "routine");
+    assert.equal(needs().of(object, left(object), { ...news, last: undefined, since: NOW }), undefined);
+  });
+
+  it("that it was asked about is deleted without our finalizer needs none", () => {
+    const going = (finalizers: string[]) => seen("uid", { deletionTimestamp: VERDICT_AT, finalizers });
+    assert.ok(needs().isNotOurs(going(["example.com/hold"])));
+    assert.ok(!needs().isNotOurs(going(["elsewhere.argosy.dev/argosy.shop"])));
+    assert.ok(!needs().isNotOurs(seen()));
+  });
+});
+
+describe("an object that needs no run", () => {
+  /** Which of these resyncs give a run to an object that is as its last run left it. */
+  function turnsOf(uid: string, resyncs: readonly number[]): number[] {
+    const object = seen(uid);
     return resyncs.filter((resync) => {
       const now = resync * 1000 * OPERATOR.resyncSeconds;
-      const needs = new Needs({ operator: OPERATOR, program: undefined, now }, children, undefined);
-      return needs.of(object, left) !== undefined;
+      return needs().of(object, left(object), calm({ now, last: undefined, since: now })) !== undefined;
     });
   }
   const uids = Array.from({ length: 100 }, (_, index) => `uid-${index}`);
@@ -86,10 +186,11 @@ describe("an object that needs no run", () => {
     assert.equal(first.size, FULL_LOOK_RESYNCS);
   });
 
-  it("gets one too if only every second resync takes place, or every fifth", () => {
-    for (const step of [2, 5]) {
-      const resyncs = Array.from({ length: step * FULL_LOOK_RESYNCS }, (_, index) => 1 + step * index);
-      for (const uid of uids) assert.equal(turnsOf(uid, resyncs).length, step, `${uid}, every ${step}`);
-    }
+  it("gets it once in that resync", () => {
+    const object = seen(uids[0]);
+    const [turn = 0] = turnsOf(uids[0] ?? "", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const now = turn * 600_000 + 300_000;
+    const ran = calm({ now, since: 0, last: { at: now - 1_000, unready: 0 } });
+    assert.equal(needs().of(object, left(object), ran), undefined);
   });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { AnsweredEvent } from "../../runtime/handler/contract";
-import { newEventsIn } from "../../runtime/reconcile/newEvents";
+import { newEventsIn } from "../../runtime/reconcile/report";
 
 const one = (note: string): AnsweredEvent => ({ type: "Normal", reason: "BackedUp", note });
 const notes = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 4 });

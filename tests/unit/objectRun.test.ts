@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
-import { intakeManagerOf } from "../../runtime/events/eventMarks";
+import { EVENT_LABEL } from "../../runtime/base/names";
+import { timeOf } from "../../runtime/base/objects";
 import type { ErrorAnswer, ReconcileAnswer } from "../../runtime/handler/contract";
-import { timeOf } from "../../runtime/kubernetes/objects";
-import { memoryOf } from "../../runtime/memory/memory";
-import { EVENT_LABEL } from "../../runtime/names";
-import { ObjectRun, type ObjectRunOptions } from "../../runtime/pod/run/objectRun";
-import type { OneObjectOptions } from "../../runtime/pod/run/oneObject";
+import { UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import { intakeManagerOf } from "../../runtime/operator/eventMarks";
+import { ObjectRun, type ObjectRunOptions } from "../../runtime/programs/run/objectRun";
+import type { OneObjectOptions } from "../../runtime/programs/run/oneObject";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { memoryOf } from "../../runtime/remember/memory";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, configMap, IDENTITY, operator, WIDGETS, widget } from "./support/objects";
 
@@ -34,6 +36,7 @@ describe("the run of an object in a pod of its own", () => {
       resource: WIDGETS,
       kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
       pool: {
+        hidden: () => [],
         ask: async () => {
           const error = failures.shift();
           return { answer: error ? { error } : { children: [configMap()], ...wishes }, length: 100, log: "" };
@@ -42,7 +45,6 @@ describe("the run of an object in a pod of its own", () => {
       fence: { assert: () => {}, problem: undefined },
       runName: () => undefined,
       program: undefined,
-      predecessorUids: [],
     };
     const target = { kind: "object", name, uid: "widget-uid", due: undefined } as const;
     const onReport = (report: ReconcileReport) => void reports.push(report);
@@ -59,22 +61,17 @@ describe("the run of an object in a pod of its own", () => {
     assert.ok(cluster.find("ConfigMap", { namespace: "shop", name: "settings" }));
   });
 
-  it("clears up after no object that a list shows: the API server did not serve its kind when it was read", async () => {
-    const watch = { labels: {}, on: ["spec"] } as const;
-    cluster.served.set(WIDGETS.apiVersion, [WIDGETS]);
-    await finish({ operator: operator({ watch }) });
+  it("clears up after no object while the cluster does not serve its kind", async () => {
+    const watching = operator({ watch: { labels: {}, on: ["spec"] } });
+    await finish({ operator: watching });
     const child = () => cluster.find("ConfigMap", { namespace: "shop", name: "settings" });
     assert.ok(child());
-    const client = cluster.client();
-    const get = client.get.bind(client);
-    let reads = 0;
-    client.get = async (resource, name) =>
-      resource.kind === WIDGETS.kind && reads++ === 0 ? undefined : get(resource, name);
-    await finish({ operator: operator({ watch }), client });
+    cluster.readRefusals.set("list Widget in shop", new ApiError(404, {}, "GET"));
+    await assert.rejects(finish({ operator: watching }), UnknownKindError);
     assert.ok(child());
-    assert.ok(reads > 0 && !cluster.steps.includes("delete ConfigMap settings"));
+    cluster.readRefusals.clear();
     cluster.remove("Widget", NAME);
-    await finish({ operator: operator({ watch }) });
+    await finish({ operator: watching });
     assert.equal(child(), undefined);
   });
 

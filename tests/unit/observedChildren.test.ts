@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Child, ChildStore } from "../../runtime/children/childStore";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
+import { identityOf } from "../../runtime/base/names";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { type HandlerEvent, MOST_GIVEN_BYTES } from "../../runtime/handler/contract";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { identityOf } from "../../runtime/names";
-import { GivenChildren } from "../../runtime/reconcile/givenChildren";
-import { ObservedChildren } from "../../runtime/reconcile/observedChildren";
+import type { Child, ChildStore } from "../../runtime/observe/childStore";
+import { ownedManifest } from "../../runtime/observe/marks";
+import { GivenChildren, givenChildren } from "../../runtime/reconcile/ask";
+import { judge } from "../../runtime/reconcile/converge";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, observed, widget } from "./support/objects";
 
 const OWNER = widget();
 
-describe("ObservedChildren", () => {
+describe("observed children", () => {
   let cluster: FakeCluster;
   let store: ChildStore;
-  let children: ObservedChildren;
+  let isFollowed: (child: Child) => boolean;
 
   beforeEach(() => {
     cluster = new FakeCluster();
     ({ store } = childrenIn(cluster));
-    children = new ObservedChildren({ children: store });
+    isFollowed = () => true;
   });
 
   /**
@@ -44,23 +44,24 @@ describe("ObservedChildren", () => {
     store.learn(CONFIG_MAPS, objects);
   }
 
+  const shownOf = (...about: [KubernetesObject, HandlerEvent?]) => givenChildren(store, isFollowed, ...about);
+
   it("are given to the handler in order, however many they are", async () => {
     given(100, 10);
-    const names = (await children.observe(OWNER, "reconcile")).children.map(({ metadata }) => metadata.name);
+    const names = (await shownOf(OWNER, "reconcile")).children.map(({ metadata }) => metadata.name);
     assert.equal(names.length, 100);
     assert.deepEqual(names, [...names].sort());
   });
 
   it("are given to finalize without those that are not followed any more, and these are not read", async () => {
     given(3, 10);
-    const isFollowed = ({ name }: Child) => name !== "c-001";
-    children = new ObservedChildren({ children: store, isFollowed });
+    isFollowed = ({ name }) => name !== "c-001";
     const shown = async (event: HandlerEvent) =>
-      (await children.observe(OWNER, event)).children.map(({ metadata }) => metadata.name);
+      (await shownOf(OWNER, event)).children.map(({ metadata }) => metadata.name);
     assert.deepEqual(await shown("reconcile"), ["c-000", "c-001", "c-002"]);
     const asked: string[] = [];
-    const { read } = store;
-    store.read = async (child) => {
+    const { readChild: read } = store;
+    store.readChild = async (child) => {
       asked.push(child.name);
       return read.call(store, child);
     };
@@ -73,10 +74,10 @@ describe("ObservedChildren", () => {
 
   it("are given whole up to 8 MiB together, and then only the metadata of the largest, until the rest fits", async () => {
     given(16, 500_000);
-    assert.deepEqual((await children.observe(OWNER)).warnings, []);
+    assert.deepEqual((await shownOf(OWNER)).warnings, []);
     given(17, 500_000);
     given(2, 600_000);
-    const { children: shown, warnings } = await children.observe(OWNER, "finalize");
+    const { children: shown, warnings } = await shownOf(OWNER, "finalize");
     assert.equal(shown.length, 17);
     assert.deepEqual(Object.keys(shown[0] ?? {}), ["apiVersion", "kind", "metadata"]);
     assert.equal(shown[0]?.metadata.labels?.["argosy.dev/child-of"], "argosy.shop");
@@ -92,14 +93,14 @@ describe("ObservedChildren", () => {
     assert.match(warnings[0]?.note ?? "", /more than 8 MiB .* the largest: ConfigMap shop\/c-000\. Remove /);
     // Each of these characters has three bytes.
     given(17, 160_000, "語");
-    assert.deepEqual(cutIn(await children.observe(OWNER)), []);
+    assert.deepEqual(cutIn(await shownOf(OWNER)), []);
     given(17, 170_000, "語");
-    assert.deepEqual(cutIn(await children.observe(OWNER)), ["c-000"]);
+    assert.deepEqual(cutIn(await shownOf(OWNER)), ["c-000"]);
   });
 
   it("are given however large their metadata is, and the words do not name all of them", async () => {
     given(20, 10, "x", { annotations: { theirs: "x".repeat(600_000) } });
-    const { children: shown, warnings } = await children.observe(OWNER);
+    const { children: shown, warnings } = await shownOf(OWNER);
     assert.ok(Buffer.byteLength(JSON.stringify(shown)) <= MOST_GIVEN_BYTES);
     const annotated = shown.filter(({ metadata }) => metadata.annotations?.["theirs"]);
     assert.equal(annotated.length, 13);
@@ -128,21 +129,25 @@ describe("ObservedChildren", () => {
 
   it("count as they are given: without what is kept to know what we applied", async () => {
     given(4, 1_900_000, "x", {}, 400_000);
-    const shown = await children.observe(OWNER);
+    const shown = await shownOf(OWNER);
     assert.deepEqual([cutIn(shown), shown.warnings], [[], []]);
   });
 
   it("are judged however large they have become since the handler was asked, few of them at once", async () => {
     given(60, 500_000);
     let [reading, most] = [0, 0];
-    const { read } = store;
-    store.read = async (child) => {
+    const { readChild: read } = store;
+    store.readChild = async (child) => {
       most = Math.max(most, ++reading);
       const object = await read.call(store, child);
       reading--;
       return object;
     };
-    const judged = await children.judge(OWNER, { waiting: [], going: new Set(), ready: new Map() });
+    const judged = await judge(store, OWNER, {
+      waiting: [],
+      going: new Set(),
+      ready: new Map(),
+    });
     assert.deepEqual(judged.verdict, { kind: "ready" });
     assert.deepEqual(judged.children, { ready: 60, total: 60 });
     assert.ok(most <= 8, `${most} at once`);

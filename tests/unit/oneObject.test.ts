@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { Operator } from "../../runtime/definition/definition";
+import { conditionsIn } from "../../runtime/base/objects";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { conditionsIn } from "../../runtime/kubernetes/objects";
-import { OneObject, type OneObjectOptions } from "../../runtime/pod/run/oneObject";
+import type { Operator } from "../../runtime/operator/definition";
+import { OneObject, type OneObjectOptions } from "../../runtime/programs/run/oneObject";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, configMap, operator, WIDGETS, widget } from "./support/objects";
 
@@ -21,6 +21,7 @@ describe("an object in a run of its own", () => {
       kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
       client: cluster.client(),
       pool: {
+        hidden: () => [],
         ask: async (question) => {
           questions.push(question);
           const answer = { children: [configMap({ name: "a" }), configMap({ name: "b" })] };
@@ -33,7 +34,6 @@ describe("an object in a run of its own", () => {
       instance: "pod",
       runName: () => undefined,
       program: undefined,
-      predecessorUids: [],
       isBeyondRun: () => false,
     });
 
@@ -43,27 +43,27 @@ describe("an object in a run of its own", () => {
     questions = [];
     object = begin(operator());
   });
-  afterEach(() => object.close());
+  afterEach(() => object.watches.stopAll());
 
   it("says why the run failed, though the answer was lost that part of the children is remembered", async () => {
     cluster.refusals.set("apply ConfigMap b", new ApiError(422, { kind: "Status", message: "no" }, "PATCH"));
     let writes = 0;
     cluster.lost.get = (step) =>
       step === "status" && writes++ === 0 ? new ApiUnreachableError("PATCH", new Error("cut")) : undefined;
-    const report = await object.reconcile(await object.read(), 1);
+    const report = await object.reconcile(await object.watches.read(), 1);
     assert.equal(report.failure?.reason, "ChildRefused");
     const [ready] = conditionsIn(cluster.find("Widget", NAME)?.["status"]);
     assert.deepEqual([writes, ready?.status, ready?.reason], [2, "False", "ChildRefused"]);
   });
 
-  it("takes schedules by the clock of the API server, as the resync does that submits its runs", async () => {
+  it("takes schedules by the clock of the API server, as the dispatcher does that begins its runs", async () => {
     const nightly = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };
-    await object.close();
+    await object.watches.stopAll();
     object = begin(operator({ execution: "pod", schedules: { nightly } }));
     cluster.time = Date.parse("2020-01-01T02:00:00Z");
-    await object.reconcile(await object.read(), 1);
+    await object.reconcile(await object.watches.read(), 1);
     cluster.time = Date.parse("2020-01-01T03:00:00Z");
-    await object.reconcile(await object.read(), 1);
+    await object.reconcile(await object.watches.read(), 1);
     const due = [{ name: "nightly", at: "2020-01-01T03:00:00Z" }];
     assert.deepEqual(
       questions.map((question) => question.due),

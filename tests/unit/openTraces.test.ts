@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { readEnvironment } from "../../runtime/pod/environment";
-import { RUNNER_ENVIRONMENT } from "../../runtime/pod/layout";
-import type { LogLevel } from "../../runtime/pod/logLine";
-import { openTraces } from "../../runtime/pod/openTraces";
+import { RUNNER_ENVIRONMENT } from "../../runtime/programs/layout";
+import type { LogLevel } from "../../runtime/programs/logLine";
+import { openTraces } from "../../runtime/programs/openTraces";
+import { readEnvironment } from "../../runtime/programs/pod";
 import { Collector } from "../support/collector";
 import { eventually } from "../support/eventually";
 import { operator } from "./support/objects";
@@ -40,7 +40,7 @@ describe("the traces of a pod", () => {
     const traces = open({ endpoint: collector.endpoint });
     assert.ok(traces);
     const { traceId, rootId: spanId } = traces.begin();
-    traces.send(() => [{ traceId, spanId, name: "a", from: 1, to: 2, attributes: {} }]);
+    traces.sendMade(() => [{ traceId, spanId, name: "a", from: 1, to: 2, attributes: {} }]);
     await traces.close(60_000);
     await eventually(() => assert.equal(collector.bodies.length, 1));
     const { attributes } = JSON.parse(collector.bodies[0] ?? "").resourceSpans[0].resource;

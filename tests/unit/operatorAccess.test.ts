@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ManifestSet } from "../../components/manifests/metadata";
 import { buildAccess } from "../../components/manifests/operator/rbac";
-import type { Operator, PolicyRule } from "../../runtime/definition/definition";
+import type { Operator, PolicyRule } from "../../runtime/operator/definition";
 import { operatorOptions } from "./operatorManifests";
 import { operator } from "./support/objects";
 
@@ -73,11 +73,11 @@ describe("buildAccess", () => {
     assert.ok(given.slice(3).every((right) => right.startsWith("argosy: ")));
   });
 
-  it("lets a resync of watched objects see what is remembered, and write only the verdict", () => {
-    const given = rights(build({ watch, execution: "pod" }), "shop-resync");
+  it("lets a run only read what its operator watches, and remember its own object", () => {
+    const given = rights(build({ watch, execution: "pod" }), "shop-run");
     assert.deepStrictEqual(
       given.filter((right) => /widgets|memories/.test(right)),
-      ["all: shop.example.com/widgets get,list", "argosy: argosy.dev/memories get,list,create,patch"],
+      ["all: shop.example.com/widgets get,list,watch", "argosy: argosy.dev/memories get,create,patch,delete"],
     );
   });
 
@@ -112,7 +112,9 @@ describe("buildAccess", () => {
   });
 
   for (const execution of ["resident", "pod"] as const) {
-    it(`lets the runner hold what its children may grant, and nobody else: ${execution}`, () => {
+    const [who, other] = execution === "pod" ? ["shop-run", "shop-runner"] : ["shop-runner", "shop-run"];
+
+    it(`lets ${who} hold what its children may grant, and nobody else`, () => {
       const rbac = "rbac.authorization.k8s.io";
       const grants = [
         ...RULES,
@@ -123,17 +125,11 @@ describe("buildAccess", () => {
         `${where}: ${rbac}/clusterroles bind [view]`,
       ];
       const set = build({ execution, grants });
-      const added = rights(set, "shop-runner").filter(
-        (right) => !rights(build({ execution }), "shop-runner").includes(right),
-      );
+      const added = rights(set, who).filter((right) => !rights(build({ execution }), who).includes(right));
       assert.deepStrictEqual(added, held("all"));
-      assert.deepStrictEqual(rulesOf(set, "runner-grants-role"), grants);
-      assert.deepStrictEqual(
-        rights(set, "shop-resync"),
-        rights(build({ execution }), "shop-resync"),
-        "the resync",
-      );
-      const scoped = rights(build({ execution, grants, namespaces: ["a", "b"] }), "shop-runner");
+      assert.deepStrictEqual(rulesOf(set, `${who.replace("shop-", "")}-grants-role`), grants);
+      assert.deepStrictEqual(rights(set, other), rights(build({ execution }), other), other);
+      const scoped = rights(build({ execution, grants, namespaces: ["a", "b"] }), who);
       for (const right of [...held("a"), ...held("b")]) assert.ok(scoped.includes(right), right);
       for (const right of held("all")) assert.ok(!scoped.includes(right), right);
     });
@@ -148,42 +144,47 @@ describe("buildAccess", () => {
   });
 
   it("lets a run in a pod of its own reconcile, read what it was submitted with, and report", () => {
-    assert.deepStrictEqual(rights(build({ execution: "pod" }), "shop-runner"), [
+    assert.deepStrictEqual(rights(build({ execution: "pod" }), "shop-run"), [
       ...WIDGETS,
-      "argosy: argoproj.io/workflows get,list,delete",
+      "argosy: argoproj.io/workflows get",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ]);
   });
 
-  it("lets a resync look at the objects, submit what they need, and report runs that could not", () => {
-    const looks = (namespaces: Operator["namespaces"]) =>
-      rights(build({ execution: "pod", namespaces }), "shop-resync");
-    const objects = ["all: shop.example.com/widgets get,list", "all: shop.example.com/widgets/status patch"];
+  it("lets a runner that begins runs see the objects, make and delete Workflows, report, and delete what is left", () => {
+    const sees = (namespaces: Operator["namespaces"]) =>
+      rights(build({ execution: "pod", namespaces }), "shop-runner");
+    const objects = [
+      "all: shop.example.com/widgets get,list,watch",
+      "all: shop.example.com/widgets/status patch",
+    ];
     const others = (where: string) => [
-      `${where}: /configmaps list`,
-      `${where}: rbac.authorization.k8s.io/clusterroles list`,
+      `${where}: /configmaps get,list,watch,delete`,
+      `${where}: rbac.authorization.k8s.io/clusterroles get,list,watch,delete`,
       `${where}: events.k8s.io/events create,patch`,
     ];
-    const workflows = [
-      "argosy: argoproj.io/workflows get,list,create,delete",
-      "argosy: argoproj.io/workflowtemplates get [shop]",
-      "argosy: /pods list",
-      "argosy: argoproj.io/workflowtaskresults create,patch",
+    const home = [
+      "argosy: coordination.k8s.io/leases create",
+      "argosy: coordination.k8s.io/leases get,update,patch [argosy-argosy.shop]",
+      "argosy: argoproj.io/workflows get,list,watch,create,delete",
+      "argosy: argoproj.io/workflowtemplates get,list,watch [shop]",
     ];
-    assert.deepStrictEqual(looks("all"), [...objects, ...others("all"), ...workflows]);
-    assert.deepStrictEqual(looks(["a", "b"]), [...objects, ...others("a"), ...others("b"), ...workflows]);
+    assert.deepStrictEqual(sees("all"), [...objects, ...others("all"), ...home]);
+    const listed = "all: /namespaces get [a,b]";
+    assert.deepStrictEqual(sees(["a", "b"]), [...objects, listed, ...others("a"), ...others("b"), ...home]);
   });
 
   for (const execution of ["resident", "pod"] as const) {
-    it(`gives a handler with rules exactly these, and the runner its token alone: ${execution}`, () => {
+    it(`gives a handler with rules exactly these, and its engine its token alone: ${execution}`, () => {
       const set = build({ execution, rules: RULES });
+      const engine = execution === "pod" ? "shop-run" : "shop-runner";
       assert.deepStrictEqual(rights(set, "shop-handler"), ["all: batch/jobs get"]);
       assert.deepStrictEqual(rulesOf(set, "handler-role"), RULES);
       assert.ok(
-        rights(set, "shop-runner").includes("argosy: /serviceaccounts/token create [shop-handler]"),
-        rights(set, "shop-runner").join("\n"),
+        rights(set, engine).includes("argosy: /serviceaccounts/token create [shop-handler]"),
+        rights(set, engine).join("\n"),
       );
-      assert.ok(!rights(set, "shop-runner").some((right) => right.includes("batch/")));
+      assert.ok(!rights(set, engine).some((right) => right.includes("batch/")));
       const scoped = build({ execution, rules: RULES, namespaces: ["a"] });
       assert.deepStrictEqual(rights(scoped, "shop-handler"), ["a: batch/jobs get"]);
     });
@@ -266,19 +267,20 @@ describe("buildAccess", () => {
       ]);
     });
 
-    it("a run in a pod gets what its object names, and a resync compares", () => {
+    it("a run in a pod gets what its object names, and the runner watches", () => {
       const pod = { execution: "pod", namespaces: ["x"] } as const;
-      assert.deepStrictEqual(used(pod, "shop-runner"), [
+      assert.deepStrictEqual(used(pod, "shop-run"), [
         "x: /secrets get",
         "x: /secrets get [a,b]",
         "x: shop.example.com/widgets list",
         "shared: /configmaps get [settings]",
       ]);
-      assert.deepStrictEqual(used(pod, "shop-resync"), [
-        "x: /secrets list",
-        "x: /secrets list [a,b]",
-        "x: shop.example.com/widgets list",
-        "shared: /configmaps list [settings]",
+      assert.deepStrictEqual(used(pod, "shop-runner"), [
+        "all: shop.example.com/widgets get,list,watch",
+        "x: /secrets get,list,watch",
+        "x: /secrets get,list,watch [a,b]",
+        "x: shop.example.com/widgets get,list,watch",
+        "shared: /configmaps get,list,watch [settings]",
       ]);
     });
   });

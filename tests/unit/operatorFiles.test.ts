@@ -3,7 +3,6 @@ import { buildEngineFiles, buildFiles } from "../../components/manifests/operato
 import { buildHandlerContainer } from "../../components/manifests/operator/containers";
 import { buildOperator } from "../../components/manifests/operator/operator";
 import { buildVolumes } from "../../components/manifests/operator/volumes";
-import { removeFolder } from "./operatorFolder";
 import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
 import { sampleProgram } from "./support/sampleOperators";
 
@@ -70,20 +69,16 @@ describe("a handler's files", () => {
         files: { "../shared/lib/util.py": "x = 1\n", "../shared/crd.tmpl": "" },
       },
     ]);
-    try {
-      const [gear] = program.definitions;
-      assert.ok(gear);
-      const files = buildFiles(gear, operatorOptions(), buildEngineFiles("argosy", "argosy", {}));
-      assert.deepStrictEqual(
-        files.handler[0]?.items.map((item) => item.path),
-        ["gear/main.py", "shared/crd.tmpl", "shared/lib/util.py"],
-      );
-      const { workingDir } = buildHandlerContainer(gear, operatorOptions(), "resident");
-      assert.equal(workingDir, "/argosy/handler/gear");
-      assert.doesNotMatch(JSON.stringify(files.definition.data), /shared/);
-    } finally {
-      removeFolder(program.root);
-    }
+    const [gear] = program.definitions;
+    assert.ok(gear);
+    const files = buildFiles(gear, operatorOptions(), buildEngineFiles("argosy", "argosy", {}));
+    assert.deepStrictEqual(
+      files.handler[0]?.items.map((item) => item.path),
+      ["gear/main.py", "shared/crd.tmpl", "shared/lib/util.py"],
+    );
+    const { workingDir } = buildHandlerContainer(gear, operatorOptions(), "resident");
+    assert.equal(workingDir, "/argosy/handler/gear");
+    assert.doesNotMatch(JSON.stringify(files.definition.data), /shared/);
   });
 });
 

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { stringify } from "yaml";
 import { definitionFile } from "../../definition/definitionFile";
 import { type LoadOptions, loadOperator } from "../../definition/loadOperator";
 import { displayPath, OperatorError } from "../../definition/problems";
-import type { Operator } from "../../runtime/definition/definition";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/base/objects";
+import type { Operator } from "../../runtime/operator/definition";
+import { temporaryFolder } from "../support/temporaryFolder";
 
 /** A CRD that is in order, with `versions` and whatever else a test wants to be otherwise. */
 export function widgetCrd(spec: JsonObject = {}, root: JsonObject = {}): JsonObject {
@@ -45,7 +45,7 @@ export const widgetDefinition = {
  * @param files - contents by path; what is not a text is written as YAML
  */
 export function writeFolder(files: Readonly<Record<string, string | JsonObject>>): string {
-  const root = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-operator-")));
+  const root = temporaryFolder();
   addFiles(root, files);
   return root;
 }
@@ -55,7 +55,7 @@ export function addFiles(root: string, files: Readonly<Record<string, string | J
   for (const [name, content] of Object.entries(files)) {
     const file = path.join(root, name);
     mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, typeof content === "string" ? content : stringify(content));
+    writeFileSync(file, typeof content === "string" ? content : stringify(content, { compat: "yaml-1.1" }));
   }
 }
 
@@ -92,6 +92,6 @@ export function problemsOf(
 
 /** Writes a definition into an operator's folder, and loads the operator. */
 export function loadDefinition(folder: string, definition: unknown, options: LoadOptions = {}): Operator {
-  writeFileSync(definitionFile(folder), stringify(definition));
+  writeFileSync(definitionFile(folder), stringify(definition, { compat: "yaml-1.1" }));
   return loadOperator(folder, options);
 }

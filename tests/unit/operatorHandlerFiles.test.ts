@@ -18,7 +18,6 @@ describe("handlerFiles", () => {
     root = writeFolder({ "widget/crd.yaml": crd, "widget/main.py": "print()\n" });
     folder = path.join(root, "widget");
   });
-  afterEach(() => removeFolder(root));
 
   const source = () => ({ folder, crd, handler: { image: "a:1", command: ["sh"] } });
   const readAll = () => handlerFiles(source());

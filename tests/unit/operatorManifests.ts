@@ -4,8 +4,8 @@ import {
   type OperatorFiles,
 } from "../../components/manifests/operator/configMaps";
 import type { OperatorOptions } from "../../components/manifests/operator/options";
-import type { Operator } from "../../runtime/definition/definition";
-import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import type { Operator } from "../../runtime/operator/definition";
+import { addFiles, writeFolder } from "./operatorFolder";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
 
@@ -38,15 +38,11 @@ export function withFiles(
   options = operatorOptions(),
 ): { operator: Operator; files: OperatorFiles } {
   const folder = writeFolder({});
-  try {
-    addFiles(folder, files);
-    const made = operator({ folder, ...more });
-    const engine = buildEngineFiles("argosy", options.platform.namespace, {
-      "engine.js": "//",
-      "handler.sh": "#",
-    });
-    return { operator: made, files: buildFiles(made, options, engine) };
-  } finally {
-    removeFolder(folder);
-  }
+  addFiles(folder, files);
+  const made = operator({ folder, ...more });
+  const engine = buildEngineFiles("argosy", options.platform.namespace, {
+    "engine.js": "//",
+    "handler.sh": "#",
+  });
+  return { operator: made, files: buildFiles(made, options, engine) };
 }

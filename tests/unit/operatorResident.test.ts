@@ -8,11 +8,11 @@ import {
   buildService,
   runnerLabels,
 } from "../../components/manifests/operator/runner";
-import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definition";
-import { readDefinitionFile } from "../../runtime/pod/definitionFile";
-import { readEnvironment } from "../../runtime/pod/environment";
-import { POD_LAYOUT, RUNNER_PORTS } from "../../runtime/pod/layout";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { FUNCTION_IMAGES, type Operator } from "../../runtime/operator/definition";
+import { readDefinitionFile } from "../../runtime/programs/definitionFile";
+import { POD_LAYOUT, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/programs/layout";
+import { readEnvironment } from "../../runtime/programs/pod";
+import { writeFolder } from "./operatorFolder";
 import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
 
 const TOKEN = POD_LAYOUT.serviceAccount;
@@ -39,6 +39,15 @@ const mountsOf = ({
 const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
 
 describe("a resident runner's pod", () => {
+  it("knows the hash of its template if its handler need not be asked the same twice", () => {
+    const templateOf = (more: Partial<Operator>) =>
+      podOf(more).runner.env.find(({ name }) => name === RUNNER_ENVIRONMENT.template)?.valueFrom;
+    assert.deepEqual(templateOf({ ask: "changed" }), {
+      fieldRef: { fieldPath: "metadata.labels['pod-template-hash']" },
+    });
+    assert.equal(templateOf({}), undefined);
+  });
+
   it("has the layout that the engine reads, and only the runner has a token", () => {
     const { pod, runner, handler, shell } = podOf();
     assert.equal(pod.automountServiceAccountToken, false);
@@ -118,6 +127,7 @@ describe("a resident runner's pod", () => {
       namespace: field("metadata.namespace"),
       pod: field("metadata.name"),
       address: field("status.podIP"),
+      template: "",
       instanceId: "argosy",
       workflow: "",
       runsKept: "3600",
@@ -233,6 +243,8 @@ describe("a resident runner's pod", () => {
       { name: "TOKEN", valueFrom: { secretKeyRef: { name: "api", key: "token" } } },
     ]);
     assert.equal(handler.command.at(-1), "echo $$(date) $$$$");
+    // Its values are masked in all reports.
+    assert.ok(handler.command.includes("--hidden=TOKEN") && !handler.command.includes("--hidden=PRICE"));
   });
 
   it("gives the handler a home that can be written to, unless the author gives one", () => {
@@ -307,15 +319,11 @@ describe("a resident runner's pod", () => {
     const definition = podOf({ env: { A: "b" }, rules: RULES, record: "all" }).files.definition;
     const data = definition.data as Record<string, string>;
     const folder = writeFolder(data);
-    try {
-      const { env, rules, record, name } = readDefinitionFile(folder);
-      assert.deepStrictEqual(
-        { env, rules, record, name },
-        { env: {}, rules: RULES, record: "all", name: "shop" },
-      );
-    } finally {
-      removeFolder(folder);
-    }
+    const { env, rules, record, name } = readDefinitionFile(folder);
+    assert.deepStrictEqual(
+      { env, rules, record, name },
+      { env: {}, rules: RULES, record: "all", name: "shop" },
+    );
     assert.doesNotMatch(JSON.stringify(data), /\/tmp\//);
   });
 });

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { IMAGES } from "../../components/manifests/images";
 import type { Container } from "../../components/manifests/kinds";
 import type { OperatorOptions } from "../../components/manifests/operator/options";
-import { RUN_PARAMETERS } from "../../runtime/argo/runParameters";
-import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definition";
-import { POD_LAYOUT } from "../../runtime/pod/layout";
+import { FUNCTION_IMAGES, type Operator } from "../../runtime/operator/definition";
+import { POD_LAYOUT } from "../../runtime/programs/layout";
+import { RUN_PARAMETERS } from "../../runtime/report/workflows";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { operatorOptions, PLACEMENT } from "./operatorManifests";
-import { type ArgoKind, argoValidator } from "./support/argoSchemas";
+import { type ArgoKind, argoRelease, argoValidator } from "./support/argoSchemas";
 import { samplePlatform } from "./support/platform";
 import { build, containersOf, RULES, SCHEDULED, type Spec } from "./support/workflowTemplates";
 
@@ -24,7 +25,7 @@ describe("an operator's Workflow manifests", () => {
     for (const execution of ["resident", "pod"] as const) {
       const { set } = build({ execution, resyncSeconds: 300 }, options);
       const templates = Object.values(set).filter(({ kind }) => kind === "WorkflowTemplate");
-      assert.equal(templates.length, execution === "pod" ? 2 : 1);
+      assert.equal(templates.length, 1);
       for (const { spec } of templates)
         assert.deepStrictEqual((spec as Spec).ttlStrategy, {
           secondsAfterSuccess: 60,
@@ -34,21 +35,9 @@ describe("an operator's Workflow manifests", () => {
     }
   });
 
-  it("keep a failed run in a pod until two resyncs could report it, however soon failed runs are to go", () => {
-    const kept = (execution: Operator["execution"]) => {
-      const { set } = build(
-        { execution, resyncSeconds: 900 },
-        operatorOptions({ failedRunsKeptSeconds: 600 }),
-      );
-      assert.ok(set["template"]);
-      return (set["template"].spec as Spec).ttlStrategy;
-    };
-    assert.deepStrictEqual(kept("pod"), {
-      ...kept("resident"),
-      secondsAfterFailure: 1800,
-      secondsAfterCompletion: 1800,
-    });
-    assert.equal(kept("resident")?.["secondsAfterFailure"], 600);
+  it("are compared with the schemas of the releases that are installed", () => {
+    assert.equal(argoRelease("argo-events"), IMAGES.argoEvents.tag);
+    assert.equal(argoRelease("argo-workflows"), IMAGES.workflowController.tag);
   });
 
   const forms: [string, Partial<Operator>, OperatorOptions][] = [
@@ -80,10 +69,10 @@ describe("an operator's Workflow manifests", () => {
     const labelled = (instanceId: string) => {
       const platform = { ...operatorOptions().platform, instanceId };
       const { set } = build({ execution: "pod" }, operatorOptions({ platform }));
-      return ["template", "resync-template", "resync"].map((key) => set[key]?.metadata.labels?.[INSTANCE_ID]);
+      return set["template"]?.metadata.labels?.[INSTANCE_ID];
     };
-    assert.deepStrictEqual(labelled("mine"), ["mine", "mine", "mine"]);
-    assert.deepStrictEqual(labelled(""), [undefined, undefined, undefined]);
+    assert.equal(labelled("mine"), "mine");
+    assert.equal(labelled(""), undefined);
   });
 });
 
@@ -109,12 +98,8 @@ describe("a resident operator's WorkflowTemplate", () => {
     assert.equal(others.length, Object.keys(RUN_PARAMETERS).length - 1);
   });
 
-  it("has neither a lock nor a resync: the runner sees to both", () => {
+  it("has no lock: the runner sees to that", () => {
     assert.equal(spec.synchronization, undefined);
-    assert.deepStrictEqual(
-      Object.keys(set).filter((key) => key.startsWith("resync")),
-      [],
-    );
   });
 });
 
@@ -162,28 +147,24 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   });
 
   it("tells by itself that the handler's shell is there: Argo's executor would notice a second later", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "argosy-shell-"));
-    try {
-      const [program = "", flag = "", line = ""] = shell.command;
-      const shellEnds = (source: string) => {
-        const here = line.replaceAll("/var/run/argo", folder).replaceAll("/argosy/handler-shell", folder);
-        return spawnSync(program, [flag, here.replaceAll("/bin/busybox", source)], { encoding: "utf8" });
-      };
-      const exitCode = path.join(folder, "ctr/handler-shell/exitcode");
+    const folder = temporaryFolder();
+    const [program = "", flag = "", line = ""] = shell.command;
+    const shellEnds = (source: string) => {
+      const here = line.replaceAll("/var/run/argo", folder).replaceAll("/argosy/handler-shell", folder);
+      return spawnSync(program, [flag, here.replaceAll("/bin/busybox", source)], { encoding: "utf8" });
+    };
+    const exitCode = path.join(folder, "ctr/handler-shell/exitcode");
 
-      const elsewhere = shellEnds(__filename);
-      assert.deepStrictEqual([elsewhere.status, elsewhere.stderr], [0, ""], "were Argo's file elsewhere");
+    const elsewhere = shellEnds(__filename);
+    assert.deepStrictEqual([elsewhere.status, elsewhere.stderr], [0, ""], "were Argo's file elsewhere");
 
-      mkdirSync(path.dirname(exitCode), { recursive: true });
-      assert.notEqual(shellEnds(path.join(folder, "none")).status, 0);
-      assert.equal(existsSync(exitCode), false, "there is no shell");
+    mkdirSync(path.dirname(exitCode), { recursive: true });
+    assert.notEqual(shellEnds(path.join(folder, "none")).status, 0);
+    assert.equal(existsSync(exitCode), false, "there is no shell");
 
-      assert.equal(shellEnds(__filename).status, 0);
-      assert.equal(readFileSync(exitCode, "utf8").trim(), "0");
-      assert.deepStrictEqual(readFileSync(path.join(folder, "busybox")), readFileSync(__filename));
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    assert.equal(shellEnds(__filename).status, 0);
+    assert.equal(readFileSync(exitCode, "utf8").trim(), "0");
+    assert.deepStrictEqual(readFileSync(path.join(folder, "busybox")), readFileSync(__filename));
   });
 
   it("lets the handler's shell come first, and what Argo waits with last", () => {
@@ -258,46 +239,39 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     assert.deepStrictEqual(handler.command.slice(2, 4), ["/argosy/engine/handler.sh", "--patience=300"]);
   });
 
-  it("has no Service, no Deployment's policies, and no lease", () => {
-    assert.deepStrictEqual(
-      Object.keys(set).filter((key) => /service|policy|budget|lease/.test(key)),
-      [],
-    );
+  it("has an account of its own, which is not the runner's", () => {
+    assert.equal(spec.serviceAccountName, "shop-run");
+    assert.equal(set["run-account"]?.metadata.name, "shop-run");
   });
 
   it("keeps to the restricted Pod Security Standard", () => {
-    for (const key of ["template", "resync-template"]) {
-      const each = specOf(key);
-      assert.equal(each.securityContext?.runAsNonRoot, true);
-      for (const { securityContext } of containersOf(each)) {
-        assert.deepStrictEqual(securityContext, {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ["ALL"] },
-        });
-      }
+    assert.equal(spec.securityContext?.runAsNonRoot, true);
+    for (const { securityContext } of containersOf(spec)) {
+      assert.deepStrictEqual(securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
     }
   });
 
   it("has Argo's own containers keep to it too, whatever the Workflow controller's configuration says", () => {
     const initless = build({ execution: "pod" }, INITLESS);
-    for (const key of ["template", "resync-template"]) {
-      for (const [spec, expected] of [
-        [specOf(key), ["init", "wait"]],
-        // A patch of a container that Argo does not make would add one without an image.
-        [initless.specOf(key), ["supervisor"]],
-      ] as const) {
-        const patch = JSON.parse(spec.podSpecPatch ?? "{}") as Record<string, readonly Container[]>;
-        const { initContainers = [], containers = [] } = patch;
-        const named = [...initContainers, ...containers].map(({ name }) => name);
-        assert.deepEqual(named, expected);
-        for (const { securityContext } of [...initContainers, ...containers]) {
-          assert.deepStrictEqual(securityContext, {
-            allowPrivilegeEscalation: false,
-            readOnlyRootFilesystem: true,
-            capabilities: { drop: ["ALL"] },
-          });
-        }
+    for (const [each, expected] of [
+      [spec, ["init", "wait"]],
+      // A patch of a container that Argo does not make would add one without an image.
+      [initless.specOf("template"), ["supervisor"]],
+    ] as const) {
+      const patch = JSON.parse(each.podSpecPatch ?? "{}") as Record<string, readonly Container[]>;
+      const { initContainers = [], containers = [] } = patch;
+      const named = [...initContainers, ...containers].map(({ name }) => name);
+      assert.deepEqual(named, expected);
+      for (const { securityContext } of [...initContainers, ...containers]) {
+        assert.deepStrictEqual(securityContext, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        });
       }
     }
   });

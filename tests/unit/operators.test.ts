@@ -4,8 +4,8 @@ import path from "node:path";
 import type { LoadOptions } from "../../definition/loadOperator";
 import { loadOperators } from "../../definition/loadOperators";
 import { OperatorError } from "../../definition/problems";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import type { JsonObject } from "../../runtime/base/objects";
+import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
 import { crdOf } from "./support/sampleOperators";
 
 describe("loadOperators", () => {
@@ -21,7 +21,7 @@ describe("loadOperators", () => {
       loadOperators(root, options);
     } catch (error) {
       assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => problem.replaceAll(/\S*\/argosy-operator-[^/]*\//g, ""));
+      return error.problems.map((problem) => problem.replaceAll(/\S*\/argosy-test-[^/]*\//g, ""));
     }
     return [];
   };
@@ -30,7 +30,6 @@ describe("loadOperators", () => {
   beforeEach(() => {
     root = writeFolder({ "a/crd.yaml": widgetCrd(), "a/operator.yaml": definition(), "notes/readme.md": "" });
   });
-  afterEach(() => removeFolder(root));
 
   it("loads each folder that has a definition", () => {
     assert.deepStrictEqual(

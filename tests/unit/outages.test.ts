@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import type { WriteScope } from "../../runtime/children/childApplier";
-import type { ChildWriter } from "../../runtime/children/childWriter";
-import type { DesiredChild } from "../../runtime/children/desiredChildren";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ObjectGoneError, ReconcileFailure } from "../../runtime/base/failure";
+import { identityOf } from "../../runtime/base/names";
 import { ApiError, ApiUnreachableError, apiErrorOf, isBusy } from "../../runtime/kubernetes/errors";
-import { identityOf } from "../../runtime/names";
-import { consequenceOf, ObjectGoneError } from "../../runtime/reconcile/errors";
-import { childrenIn } from "./support/fakeChildren";
+import { ownedManifest } from "../../runtime/observe/marks";
+import { consequenceOf } from "../../runtime/reconcile/errors";
+import type { WriteScope } from "../../runtime/write/childApplier";
+import type { ChildWriter } from "../../runtime/write/childWriter";
+import type { DesiredChild } from "../../runtime/write/desiredChildren";
+import { childrenIn, retain } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, configMap, IDENTITY, widget } from "./support/objects";
 
@@ -100,6 +100,7 @@ describe("A child that the API server cannot write", () => {
         /^since \S+Z the API server has failed to write ConfigMap shop\/settings, although it answers/,
       );
       assert.ok(third.message.includes(error.message.replaceAll("refused", "***")), third.message);
+      assert.equal(/the API server panics/.test(third.message), error === CUT);
       assert.deepEqual([third.retryAfterSeconds, third.permanent, looks], [10, false, 1]);
     });
 
@@ -155,11 +156,18 @@ describe("A child that the API server cannot write", () => {
     assert.ok(third instanceof ObjectGoneError, String(third));
   });
 
-  it("is nobody's fault if we ask too much", async () => {
-    cluster.refusals.set(APPLY, new ApiError(429, { message: "too many requests" }, APPLY));
-    assert.ok((await tries(apply)).every(isBusy));
-    assert.equal(looks, 0);
-  });
+  for (const error of [
+    new ApiError(429, { message: "too many requests" }, APPLY),
+    new ApiError(401, { message: "Unauthorized" }, APPLY),
+    new ApiError(302, { message: "HTTP 302" }, APPLY),
+  ])
+    it(`is nobody's fault for two minutes if we may ask too much: ${error.message}`, async () => {
+      cluster.refusals.set(APPLY, error);
+      assert.ok((await tries(apply)).every(isBusy));
+      assert.equal(looks, 0);
+      now = 120_000;
+      await assert.rejects(apply(), { name: "ReconcileFailure", reason: "ChildRefused" });
+    });
 
   const there = () => {
     const found = cluster.find("ConfigMap", { namespace: "shop", name: "settings" });
@@ -185,7 +193,7 @@ describe("A child that the API server cannot write", () => {
     const first = store.find(CONFIG_MAPS, there().metadata);
     assert.ok(first);
     await assert.rejects(writer.delete(first, scope()), (error) => isBusy(error));
-    store.retain(new Set());
+    retain(store, []);
     now = 300_000;
     cluster.refusals.set(APPLY, AWAY);
     for (let attempt = 0; attempt < 3; attempt++) await assert.rejects(apply(), (error) => isBusy(error));

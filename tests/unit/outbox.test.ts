@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { NotLeadingError } from "../../runtime/leadership/term";
-import type { Message, Unreported } from "../../runtime/outbox/teller";
-import type { Verdict } from "../../runtime/status/conditions";
+import type { Verdict } from "../../runtime/remember/composeStatus";
+import type { Message, Unreported } from "../../runtime/report/teller";
 import { widget } from "./support/objects";
 import { fails, normal, OutboxBench, progressing, READY, UNREACHABLE, warning } from "./support/outboxBench";
 
@@ -25,6 +25,20 @@ describe("Outbox", () => {
     assert.equal(bench.told.length, 1);
     await bench.clock.tick(1);
     assert.deepEqual(bench.verdicts(), [READY, progressing("1 of 2")]);
+  });
+
+  it("loses no verdict by a fault of ours, and says where that was", async () => {
+    bench.answer = async () => {
+      if (bench.faults.length < 2) throw new TypeError("hunter2");
+      return undefined;
+    };
+    bench.put({ verdict: READY, events: [normal("a")] });
+    await bench.idle();
+    assert.deepEqual(bench.verdicts(), [READY]);
+    assert.match(bench.faults[0] ?? "", /^widget-uid: TypeError\n +at /);
+    assert.doesNotMatch(bench.faults.join(), /hunter2/);
+    assert.deepEqual(bench.dropped, ["event: a fault of Argosy"]);
+    await bench.outbox.flush(1_000);
   });
 
   it("never writes progress that has become something else within that time", async () => {
@@ -275,7 +289,7 @@ describe("Outbox", () => {
 
   it("tells Events of an object that is gone, and no verdict", async () => {
     bench.put({ verdict: progressing("x"), events: [warning("1")] });
-    bench.outbox.forget("widget-uid");
+    bench.outbox.dropVerdict("widget-uid");
     await bench.idle();
     assert.deepEqual([bench.told[0]?.verdict, bench.told[0]?.events.length], [undefined, 1]);
   });

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
-import { type EventPathPart, type EventPathPod, eventPathPodOf } from "../../runtime/eventPath/eventPathPods";
-import { outdatedPods, ROLL_OUT_MS } from "../../runtime/eventPath/outdatedPods";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import {
+  type EventPathPart,
+  type EventPathPod,
+  eventPathPodOf,
+  outdatedPods,
+  ROLL_OUT_MS,
+} from "../../runtime/programs/keep/eventPathPods";
 
 const HOUR = 3_600_000;
 

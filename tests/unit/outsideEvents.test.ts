@@ -4,12 +4,11 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { stringify } from "yaml";
 import { formatStream } from "../../cli/render/output";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { POD_PARTS } from "../../components/manifests/pods";
-import { parseIntakeFile } from "../../runtime/events/intakeFile";
-import { classOfSource, SOURCE_TYPES } from "../../runtime/events/sources";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { removeFolder } from "./operatorFolder";
+import { classOfSource, SOURCE_TYPES } from "../../definition/eventSources";
+import type { Manifest } from "../../runtime/base/objects";
+import { parseIntakeFile } from "../../runtime/programs/intake/intakeFile";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 import { type Run, run } from "./support/program";
 import {
@@ -27,7 +26,7 @@ const WEBHOOK = {
   authSecret: { name: "deploy", key: "token" },
 } as const;
 const GITHUB = {
-  webhook: { endpoint: "/github", method: "POST", port: "13000" } as const,
+  webhook: { endpoint: "/github", method: "POST", port: "9000" } as const,
   repositories: [{ owner: "octo-org", names: ["shop"] }],
   webhookSecret: { name: "github", key: "secret" },
 };
@@ -78,7 +77,6 @@ describe("OutsideEvents", function () {
     sample = sampleProgram(SAMPLES);
     plain = await runWith(STORAGE);
   });
-  after(() => removeFolder(sample.root));
 
   const runWith = (args: Partial<OperatorsArgs>): Promise<Run> => run(operatorsProgram(sample, args));
   const isOutside = ({ metadata }: Manifest) =>
@@ -230,6 +228,14 @@ describe("OutsideEvents", function () {
       .filter(({ kind }) => kind.endsWith("Binding"))
       .flatMap((binding) => binding["subjects"] as { name: string }[]);
     assert.deepEqual([...new Set(subjects.map(({ name }) => name))], ["argosy-outside-intake"]);
+  });
+
+  it("lists the ports of a source by their numbers", async () => {
+    const services = (await outsideOf()).flatMap(({ spec }) => {
+      const { service } = (spec ?? {}) as { service?: { ports: { port: number }[] } };
+      return service ? [service.ports.map(({ port }) => port)] : [];
+    });
+    assert.deepEqual(services, [[9000, 12000]]);
   });
 
   it("let only their sensor reach the intake, by NetworkPolicy", async () => {

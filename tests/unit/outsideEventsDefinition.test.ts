@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { checkOperators } from "../../definition/checkOperators";
 import { OperatorError } from "../../definition/problems";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { definitionFileContent } from "../../runtime/pod/definitionFile";
+import type { JsonObject } from "../../runtime/base/objects";
+import { definitionFileContent } from "../../runtime/programs/definitionFile";
 import {
   loadDefinition,
   problemsOf,
-  removeFolder,
   widgetCrd,
   widgetDefinition,
   widgetVersion,
@@ -46,7 +45,6 @@ describe("on", () => {
     const crd = widgetCrd({ versions: [widgetVersion({}, { spec: SPEC })] });
     root = writeFolder({ "crd.yaml": crd, "main.py": "" });
   });
-  afterEach(() => removeFolder(root));
 
   const definition = (event: object, further: object = {}) => ({
     ...widgetDefinition,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
+import type { ObjectMeta } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { ObjectMeta } from "../../runtime/kubernetes/objects";
-import type { ObjectChange } from "../../runtime/watch/customResources";
-import { OutsideObjects } from "../../runtime/watch/outsideObjects";
+import type { News } from "../../runtime/observe/news";
+import { OutsideObjects } from "../../runtime/observe/outsideObjects";
 import { eventually } from "../support/eventually";
 import { WIDGETS, widget } from "./support/objects";
 import { json, sendEvent, TestApiServer } from "./support/testApiServer";
@@ -14,7 +14,7 @@ describe("OutsideObjects", () => {
   let api: TestApiServer;
   let client: KubernetesClient;
   let outside: OutsideObjects;
-  let changes: ObjectChange[];
+  let changes: Extract<News, { kind: "object changed" }>[];
   let gone: string[];
   let watch: ServerResponse | undefined;
 
@@ -31,15 +31,17 @@ describe("OutsideObjects", () => {
       resource: WIDGETS,
       namespaces: ["listed"],
       finalizers: [OURS],
-      onChange: (change) => void changes.push(change),
-      onGone: ({ name }) => void gone.push(name),
+      emit: (news) => {
+        if (news.kind === "object changed") changes.push(news);
+        if (news.kind === "object gone") gone.push(news.name.name);
+      },
       onInterruption: () => {},
     });
-    outside.start();
+    outside.startWatching();
     await eventually(() => assert.ok(watch));
   });
   afterEach(async () => {
-    await outside.stop();
+    await outside.stopWatching();
     client.close();
     await api.stop();
   });

@@ -10,8 +10,8 @@ import { loadOperators } from "../../definition/loadOperators";
 import { override } from "../../definition/overrides";
 import { OperatorError, Problems } from "../../definition/problems";
 import { type OperatorDefinition, type OperatorOverrides, OVERRIDES } from "../../definition/schema";
-import type { Operator } from "../../runtime/definition/definition";
-import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import type { Operator } from "../../runtime/operator/definition";
+import { addFiles, widgetCrd, writeFolder } from "./operatorFolder";
 import { operatorOptions, withFiles } from "./operatorManifests";
 import { crdOf } from "./support/sampleOperators";
 
@@ -31,7 +31,6 @@ describe("overrides", () => {
   beforeEach(() => {
     root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/operator.yaml": DEFINITION });
   });
-  afterEach(() => removeFolder(root));
 
   const load = (overrides: OperatorOverrides): Operator => {
     const [operator] = loadOperators(root, { overrides: { widget: overrides } });
@@ -44,7 +43,7 @@ describe("overrides", () => {
       return [];
     } catch (error) {
       assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => problem.replace(/^\S*\/argosy-operator-[^/]*\//, ""));
+      return error.problems.map((problem) => problem.replace(/^\S*\/argosy-test-[^/]*\//, ""));
     }
   };
   const problemsOf = (overrides: unknown): string[] => problems({ widget: overrides });
@@ -165,15 +164,8 @@ describe("overrides", () => {
     ],
     [
       "pods with what they cannot have",
-      { execution: "pod", record: "all", resyncSeconds: 10 },
+      { execution: "pod", record: "all" },
       "overrides.widget: record has no meaning with execution: pod: every run is a Workflow. Leave it out.",
-      "overrides.widget: resyncSeconds is 10, less than a minute, which is the shortest step of a CronWorkflow. Give at " +
-        "least 60, or leave out execution: pod.",
-    ],
-    [
-      "runners of an operator that has pods",
-      { execution: "pod", replicas: 2 },
-      "overrides.widget: replicas has no meaning with execution: pod: each run has a pod of its own. Leave it out.",
     ],
     [
       "a list",
@@ -195,15 +187,13 @@ describe("overrides", () => {
       "widget/operator.yaml": {
         ...DEFINITION,
         children: ["v1/Namespace"],
-        resyncSeconds: 10,
         env: { A: "{{b}}" },
       },
     });
     assert.deepStrictEqual(problemsOf({ namespaces: ["team-a"] }), [
       "overrides.widget: children[0] is Namespace, which is in no namespace. Leave it out, or write namespaces: all.",
     ]);
-    const [resync = "", variable = ""] = problemsOf({ execution: "pod" });
-    assert.match(resync, /^overrides\.widget: resyncSeconds is 10, less than a minute/);
+    const [variable = ""] = problemsOf({ execution: "pod" });
     assert.match(variable, /^overrides\.widget: env\.A has "\{\{", which Argo/);
   });
 

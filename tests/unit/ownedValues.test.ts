@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { KubernetesObject, ManagedFieldsEntry } from "../../runtime/kubernetes/objects";
-import { ownedValues } from "../../runtime/kubernetes/ownedValues";
+import type { KubernetesObject, ManagedFieldsEntry } from "../../runtime/base/objects";
+import { ownedValues } from "../../runtime/fields/managedFields";
 import { withinCpuTime } from "../support/cpuTime";
 import { configMap, entryOf, MANAGER, observed } from "./support/objects";
 

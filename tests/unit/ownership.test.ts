@@ -1,17 +1,22 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
-import { canReference, conflictWith, provenOwner } from "../../runtime/children/ownership";
-import { readJson, writeJson } from "../../runtime/json/json";
-import { builtIn } from "../../runtime/kubernetes/discovery";
+import { readJson, writeJson } from "../../runtime/base/json";
+import {
+  ADOPT_ANNOTATION,
+  CHILD_OF_LABEL,
+  OWNER_ANNOTATION,
+  OWNER_UID_LABEL,
+} from "../../runtime/base/names";
 import type {
   KubernetesObject,
   ManagedFieldsEntry,
   Manifest,
   OwnerReference,
-} from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { ADOPT_ANNOTATION, CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/names";
+} from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { builtIn } from "../../runtime/kubernetes/discovery";
+import { ownedManifest } from "../../runtime/observe/marks";
+import { canReference, conflictWith, provenOwner } from "../../runtime/observe/ownership";
 import {
   applied,
   CLUSTER_ROLES,
@@ -114,7 +119,10 @@ describe("ownedManifest", () => {
         const byReference = ownerReferences !== undefined;
         assert.equal(byReference, canReference(owner, manifest.metadata.namespace));
         assert.equal(labels?.[OWNER_UID_LABEL], "widget-uid");
-        assert.equal(annotations?.[OWNER_ANNOTATION], byReference ? undefined : "shop/widget");
+        assert.equal(
+          annotations?.[OWNER_ANNOTATION],
+          byReference ? undefined : "Widget.shop.example.com/shop/widget",
+        );
         const { name, namespace } = owner.metadata;
         const found = provenOwner(applied(manifest, MANAGER), kind, [MANAGER]);
         assert.deepStrictEqual(found, { uid: "widget-uid", ...(namespace && { namespace }), name });
@@ -137,8 +145,8 @@ describe("ownedManifest", () => {
       const secret = readJson(
         `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"pin"},"stringData":{"pin":${integer}}}`,
       ) as Manifest;
-      const { data } = ownedManifest(secret, widget(), SECRETS, "argosy.shop");
-      assert.equal(writeJson(data), `{"pin":${integer}}`);
+      const { data, stringData } = ownedManifest(secret, widget(), SECRETS, "argosy.shop");
+      assert.equal(writeJson({ data, stringData }), `{"data":{},"stringData":{"pin":${integer}}}`);
     }
   });
 
@@ -260,12 +268,12 @@ describe("conflictWith", () => {
     [
       "what another controller owns, offered or not",
       having({ ...adopt, ownerReferences: [controller] }, theirs),
-      /belongs to ReplicaSet web/,
+      /belongs to ReplicaSet.apps web/,
     ],
     [
       "what we applied and another controller has taken",
       having({ ownerReferences: [controller] }),
-      /belongs to ReplicaSet web/,
+      /belongs to ReplicaSet.apps web/,
     ],
     ["what somebody else made", theirs, /created by kubectl/],
     [

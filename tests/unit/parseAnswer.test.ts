@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
 import type { HandlerAnswer, HandlerEvent } from "../../runtime/handler/contract";
 import { parseAnswer, readAnswerLine, textOf, unknownId } from "../../runtime/handler/parseAnswer";
 import { anyCharacter } from "./support/anyCharacter";

@@ -3,12 +3,12 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
+import type { PipeTransport } from "../../runtime/handler/container/pipeTransport";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
-import type { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
 import { soon } from "../support/eventually";
 import { failureOf } from "./support/failures";
 import { type Shell, shells } from "./support/handlerContainer";
-import { ECHO, isAlive, question, SHELL } from "./support/handlers";
+import { ECHO, isAlive, LEAVING, question, SHELL } from "./support/handlers";
 import { KILLED, Listened, usePipes } from "./support/pipeBench";
 
 for (const shell of shells()) describe(`PipeTransport, the shell being ${shell.name}`, () => behaves(shell));
@@ -154,7 +154,7 @@ function behaves(shell: Shell): void {
   describe("beneath a HandlerPool", () => {
     /** Answers every question with its number, and does what it says first. */
     const OBEDIENT = `${SHELL} while next; do number=\${word%% *}; case \${word#* } in
-      crash) exit 9 ;; hang) sleep 60 ;; twice) say "$number" ;; slow) sleep 0.02 ;; stray) echo '{}' ;;
+      crash) echo "crash $number" >&2; exit 9 ;; hang) sleep 60 ;; twice) say "$number" ;; slow) sleep 0.02 ;; stray) echo '{}' ;;
       log) echo "log $number" >&2 ;; esac; say "$number"; done`;
 
     it("answers each question with its own answer, whatever happens in between", async () => {
@@ -194,11 +194,20 @@ function behaves(shell: Shell): void {
     it("reports a crash and starts a new process", async () => {
       const pool = new HandlerPool({ transport: bench.runsScript(OBEDIENT), timeoutMs: 10_000 });
       const failure = await failureOf(() => pool.ask(question("1 crash")));
-      assert.equal(failure.message, "the handler ended with exit code 9");
+      assert.equal(failure.message, "the handler ended with exit code 9: crash 1");
       assert.equal((await pool.ask(question("2 answer"))).answer["word"], "2");
       assert.equal((await pool.ask(question("3 log"))).log, "log 3\n");
       await pool.close();
     });
+
+    for (const [what, script] of Object.entries(LEAVING)) {
+      it(`asks another process if one ${what}`, async () => {
+        const pool = new HandlerPool({ transport: bench.runsScript(script), timeoutMs: 10_000 });
+        for (const word of ["a", "b", "c"])
+          assert.equal((await pool.ask(question(word))).answer["word"], word);
+        await pool.close();
+      });
+    }
 
     it("tells that the program is missing", async () => {
       const pool = new HandlerPool({ transport: bench.runs(["argosy-no-such-command"]), timeoutMs: 10_000 });

@@ -3,8 +3,8 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { PipeTransport } from "../../runtime/pod/handlerContainer/pipeTransport";
-import { ShellSession } from "../../runtime/pod/handlerContainer/shellSession";
+import { PipeTransport } from "../../runtime/handler/container/pipeTransport";
+import { ShellSession } from "../../runtime/handler/container/shellSession";
 import { soon } from "../support/eventually";
 import { HandlerContainer, type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive } from "./support/handlers";
@@ -15,7 +15,7 @@ async function runnerProcess(
   folder: string,
   life: "resident" | "run",
 ): Promise<{ crash(): void; answer: string }> {
-  const source = path.join(__dirname, "../../runtime/pod/handlerContainer/pipeTransport");
+  const source = path.join(__dirname, "../../runtime/handler/container/pipeTransport");
   const script = `
     const { PipeTransport } = require(${JSON.stringify(source)});
     const transport = new PipeTransport(${JSON.stringify({ folder, life })});
@@ -67,6 +67,21 @@ function behaves(shell: Shell): void {
       assert.equal(bench.transport.whyNotReady, undefined);
       assert.deepStrictEqual(await handler.exit(), { code: 0, signal: null });
       assert.equal(handler.output, "early\n");
+    });
+
+    it("knows what of a shell's environment must not be reported, before its first process", async () => {
+      const values = {
+        LINES: "one\ntwo 'and' $three",
+        NONE: "",
+        LONG: "größer".repeat(10_000),
+        NOT: "shown",
+      };
+      const names = Object.keys(values).filter((name) => name !== "NOT");
+      const words = names.map((name) => `--hidden=${name}`);
+      bench.transport = bench.runs([...words, "sh", "-c", 'echo "$LINES"'], values);
+      await new Listened(bench.transport).exit();
+      const told = () => bench.transport?.hidden().map((each) => Buffer.from(each, "base64").toString());
+      assert.deepEqual(told(), [`${values.LINES}\n`, "\n", `${values.LONG}\n`]);
     });
 
     it("says that the handler's container is not there, after a while", async () => {
@@ -137,6 +152,7 @@ function behaves(shell: Shell): void {
       const session = path.join(bench.container.pipes, "session.dying");
       mkdirSync(session);
       for (const name of ["control", "reports"]) execFileSync("mkfifo", [path.join(session, name)]);
+      writeFileSync(path.join(session, "hidden"), "");
       const control = openSync(path.join(session, "control"), constants.O_RDWR);
       writeFileSync(path.join(bench.container.pipes, "session"), path.basename(session));
       let over = false;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { ArgoPlatformArgs } from "../../components/arguments";
-import { completePlatformArgs } from "../../components/completeArguments";
+import type { ArgoPlatformArgs } from "../../components/arguments/arguments";
+import { completePlatformArgs } from "../../components/arguments/completeArguments";
 import { ConfigurationError } from "../../components/errors";
 import { anyPlatformOptions } from "./support/platform";
 
@@ -30,7 +30,7 @@ describe("the arguments of a platform", () => {
       initlessPods: false,
       jetStreamVersion: "2.10.29",
       placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
-      protect: false,
+      data: "keep",
     });
     assert.deepEqual(
       completePlatformArgs({ archive: undefined } as unknown as ArgoPlatformArgs, "it").archive,

@@ -9,7 +9,7 @@ import {
 } from "../../components/manifests/platform/argoEvents";
 import type { PlatformOptions } from "../../components/manifests/platform/options";
 import { buildWorkflowConfiguration } from "../../components/manifests/platform/workflowController";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { platformOptions } from "./support/platform";
 
 const dataOf = ({ data }: Manifest) => data as Record<string, string>;

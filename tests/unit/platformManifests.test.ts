@@ -9,7 +9,7 @@ import {
 import { buildNamespaces } from "../../components/manifests/platform/namespaces";
 import { buildSubmitter, buildViewer } from "../../components/manifests/platform/users";
 import { buildWorkflowController } from "../../components/manifests/platform/workflowController";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import {
   anyPlatformOptions,
   deploymentsOf,

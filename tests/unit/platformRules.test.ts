@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { PlatformOptions } from "../../components/manifests/platform/options";
-import type { PolicyRule } from "../../runtime/definition/definition";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
+import type { PolicyRule } from "../../runtime/operator/definition";
 import { anyPlatformOptions, everyManifest, platformOptions } from "./support/platform";
 
 /** A right as RBAC grants it: "in NAMESPACE: VERB GROUP/RESOURCE", with "[NAME]" where it is narrowed to one. */

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
-import ts from "typescript";
 import { parse } from "yaml";
 import { schemaComment } from "../../definition/jsonSchema";
-import { pluginAnalyzer, pluginSchema } from "../../plugin/schema";
 
 const ROOT = path.resolve(__dirname, "../..");
 const LANGUAGES = ["python", "typescript", "yaml"];
@@ -24,55 +22,7 @@ function manifest(file: string): Manifest {
   return JSON.parse(read(file));
 }
 
-/** What plugin/tsconfig.json asks of the compiler, and of which files. */
-function compilerOptions(): ts.ParsedCommandLine {
-  const config = ts.getParsedCommandLineOfConfigFile(path.join(ROOT, "plugin/tsconfig.json"), undefined, {
-    ...ts.sys,
-    onUnRecoverableConfigFileDiagnostic: ({ messageText }) => assert.fail(textOf(messageText)),
-  });
-  assert.ok(config);
-  assert.deepEqual(
-    config.errors.map(({ messageText }) => textOf(messageText)),
-    [],
-  );
-  return config;
-}
-
-function textOf(message: string | ts.DiagnosticMessageChain): string {
-  return ts.flattenDiagnosticMessageText(message, "\n");
-}
-
 describe("the plugin for other languages", () => {
-  let analyzer: ReturnType<typeof pluginAnalyzer>;
-  before(function () {
-    this.timeout(120_000);
-    analyzer = pluginAnalyzer();
-  });
-
-  it("ships the schema that src/contract.ts has (npx tsx plugin/schema.ts makes it)", () => {
-    assert.equal(read("plugin/schema.json"), pluginSchema(analyzer));
-  });
-
-  it("has code whose types are right, against those of the components", function () {
-    this.timeout(120_000);
-    const { fileNames, options } = compilerOptions();
-    // The analyzer's compiler has read all that this one would read, by the same tsconfig.json.
-    const { program } = analyzer as unknown as { readonly program: ts.Program };
-    const ours = { ...program.getCompilerOptions(), configFilePath: undefined };
-    assert.deepEqual(ours, { ...options, strictNullChecks: true, configFilePath: undefined });
-    // Of its own files alone. Those of the components are checked by `tsc`, and more strictly.
-    const found = fileNames.flatMap((file) => {
-      const source = program.getSourceFile(file);
-      assert.ok(source, file);
-      return ts.getPreEmitDiagnostics(program, source);
-    });
-    assert.ok(fileNames.length > 0);
-    assert.deepEqual(
-      found.map(({ file, messageText }) => `${file?.fileName}: ${textOf(messageText)}`),
-      [],
-    );
-  });
-
   it("describes every argument, every output and every type to those who see nothing else", () => {
     const { resources, types } = JSON.parse(read("plugin/schema.json"));
     const { inputProperties, properties, description } = resources["argosy:index:Operators"];

@@ -1,21 +1,17 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { DEFINITION_FILE, definitionFileContent, readDefinitionFile } from "../../runtime/pod/definitionFile";
 import {
-  addFiles,
-  loadDefinition,
-  removeFolder,
-  widgetCrd,
-  widgetDefinition,
-  writeFolder,
-} from "./operatorFolder";
+  DEFINITION_FILE,
+  definitionFileContent,
+  readDefinitionFile,
+} from "../../runtime/programs/definitionFile";
+import { addFiles, loadDefinition, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("the definition in a pod", () => {
   let folder: string;
   beforeEach(() => {
     folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
   });
-  afterEach(() => removeFolder(folder));
 
   const operator = (more: object = {}) =>
     loadDefinition(folder, { ...widgetDefinition, name: "shop", ...more });

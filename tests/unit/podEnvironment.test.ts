@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import { readEnvironment } from "../../runtime/pod/environment";
-import { addressIn, runnerIdentityOf } from "../../runtime/pod/hints/identity";
-import { type EngineCommand, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/pod/layout";
-import { addressOf, pathOf, readSettings, SETTINGS_VARIABLE } from "../../runtime/pod/podSettings";
+import { type EngineCommand, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/programs/layout";
+import { readEnvironment } from "../../runtime/programs/pod";
+import { addressOf, pathOf, readSettings, SETTINGS_VARIABLE } from "../../runtime/programs/podSettings";
+import { addressIn, runnerIdentityOf } from "../../runtime/programs/resident/hints/takeHint";
 
 describe("a runner's environment", () => {
   const complete = {
     [RUNNER_ENVIRONMENT.namespace]: "argosy",
     [RUNNER_ENVIRONMENT.pod]: "shop-runner-0",
     [RUNNER_ENVIRONMENT.address]: "10.0.0.7",
+    [RUNNER_ENVIRONMENT.template]: "6d4cf56db6",
     [RUNNER_ENVIRONMENT.instanceId]: "",
     [RUNNER_ENVIRONMENT.workflow]: "shop-x2",
     [RUNNER_ENVIRONMENT.runsKept]: "60",
@@ -37,6 +38,7 @@ describe("a runner's environment", () => {
       pod: "shop-runner-0",
       address: "10.0.0.7",
       instanceId: "",
+      template: "6d4cf56db6",
       workflow: "shop-x2",
       runsKept: "60",
       failedRunsKept: "600",
@@ -56,7 +58,6 @@ describe("a runner's environment", () => {
   const needed: readonly [EngineCommand, readonly (keyof typeof RUNNER_ENVIRONMENT)[]][] = [
     ["resident", ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"]],
     ["run", ["namespace", "pod", "instanceId", "workflow"]],
-    ["resync", ["namespace", "pod", "instanceId", "workflow", "concurrency", "resyncSeconds"]],
     ["keep", ["namespace", "pod", "eventPath"]],
   ];
   for (const [command, variables] of needed) {
@@ -79,11 +80,18 @@ describe("a runner's environment", () => {
     assert.throws(() => readEnvironment("resident", empty), /ARGOSY_POD must be set/);
   });
 
-  it("says of a number of the resync's that it is none", () => {
-    const wrong = { ...complete, [RUNNER_ENVIRONMENT.concurrency]: "many" };
-    const message = /^environment: ARGOSY_CONCURRENCY is "many", not a whole number\. /;
-    assert.throws(() => readEnvironment("resync", wrong), { message });
-    assert.equal(readEnvironment("run", wrong).namespace, "argosy", "a run does not look at it");
+  it("says of each number that it is none", () => {
+    const numbers = [
+      ["resident", "concurrency"],
+      ["resident", "resyncSeconds"],
+      ["resident", "runsKept"],
+      ["resident", "failedRunsKept"],
+    ] as const;
+    for (const [command, variable] of numbers) {
+      const name = RUNNER_ENVIRONMENT[variable];
+      const message = `environment: ${name} is "many", not a whole number. Deploy the operator again.`;
+      assert.throws(() => readEnvironment(command, { ...complete, [name]: "many" }), { message });
+    }
   });
 
   it("needs no Workflow to reconcile for ever", () => {
@@ -105,18 +113,18 @@ describe("a runner's settings", () => {
     const settings = readSettings({ [SETTINGS_VARIABLE]: JSON.stringify(given) });
     assert.equal(pathOf(settings, "definition"), "/tmp/a/argosy/definition");
     assert.deepEqual(addressOf(settings, "metrics"), { host: "127.0.0.2", port: 2 });
-    assert.equal(settings.hintedWithinMs, 30_000);
+    assert.equal(settings.leaseSeconds, 15);
   });
 });
 
 describe("a runner's identity", () => {
   for (const address of ["10.0.0.7", "fd00::7"]) {
     it(`tells its address, ${address}, and is never that of another process`, () => {
-      const runner = { pod: "shop-runner-5d4f8c7b9-x2x2x", address };
-      const identity = runnerIdentityOf(runner);
+      const runner = ["shop-runner-5d4f8c7b9-x2x2x", address] as const;
+      const identity = runnerIdentityOf(...runner);
       assert.ok(identity.startsWith(`shop-runner-5d4f8c7b9-x2x2x_${address}_`));
       assert.equal(addressIn(identity), address);
-      assert.notEqual(runnerIdentityOf(runner), identity);
+      assert.notEqual(runnerIdentityOf(...runner), identity);
     });
   }
 

@@ -6,7 +6,7 @@ import {
   type KeepTokenOptions,
   keepHandlerToken,
   writeHandlerToken,
-} from "../../runtime/pod/handlerContainer/handlerToken";
+} from "../../runtime/programs/handlerToken";
 import { eventually } from "../support/eventually";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { json, refuse, TestApiServer } from "./support/testApiServer";

@@ -1,14 +1,21 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { connect } from "node:net";
 import fc from "fast-check";
+import { type HttpListener, listen } from "../../runtime/base/http/listen";
+import type { ObjectName } from "../../runtime/base/objects";
+import type { Engine } from "../../runtime/engine/engine";
 import type { HintResult } from "../../runtime/engine/metrics";
-import { type HttpListener, listen } from "../../runtime/http/listen";
-import type { ObjectName } from "../../runtime/kubernetes/objects";
-import { forwardHint } from "../../runtime/pod/hints/forwardHint";
-import { type Hint, HintError, parseHint } from "../../runtime/pod/hints/hint";
-import { FORWARDED_HEADER, startHintServer } from "../../runtime/pod/hints/hintServer";
-import { type HintParts, takeHint } from "../../runtime/pod/hints/takeHint";
+import {
+  FORWARDED_HEADER,
+  forwardHint,
+  type Hint,
+  HintError,
+  parseHint,
+  startHintServer,
+} from "../../runtime/programs/resident/hints/hintServer";
+import { type HintParts, type PathSilence, takeHint } from "../../runtime/programs/resident/hints/takeHint";
 
 const widgets = {
   customResource: {
@@ -27,8 +34,16 @@ describe("parseHint", () => {
     parseHint(JSON.stringify(hint), operator);
 
   it("gives the names, whatever else is beside them", () => {
-    const hint = { namespace: "shop", name: "one.two-3", uid: "x" };
+    const hint = { namespace: "shop", name: "one.two-3", kind: "x" };
     assert.deepEqual(parse(hint), { namespace: "shop", name: "one.two-3" });
+  });
+
+  it("gives the object's uid, where it is one", () => {
+    const hint = { namespace: "shop", name: "one" };
+    const uid = randomUUID();
+    assert.deepEqual(parse({ ...hint, uid }), { ...hint, uid });
+    for (const other of ["", "x", uid.toUpperCase(), `${uid}0`, 7, {}, null])
+      assert.deepEqual(parse({ ...hint, uid: other }), hint, JSON.stringify(other));
   });
 
   it("gives the version that the event is about, where it is one", () => {
@@ -218,7 +233,7 @@ describe("a hint passed on", () => {
   const target = () => ({ address: "127.0.0.1", port: leader?.port ?? 1, from: "standby-0" });
 
   it("comes to the leader as it is, with who passed it on", async () => {
-    const hint = { ...one, resourceVersion: "7" };
+    const hint = { ...one, uid: randomUUID(), resourceVersion: "7" };
     const taken: unknown[] = [];
     leader = await startHintServer({
       host: "127.0.0.1",
@@ -260,7 +275,7 @@ describe("takeHint", () => {
   const one = { namespace: "shop", name: "one" };
   const hinted: ObjectName[] = [];
   const forwarded: string[] = [];
-  /** The hints that are compared with the changes. */
+  /** The versions of the hints that came. */
   const compared: unknown[] = [];
   beforeEach(() => {
     hinted.length = 0;
@@ -284,8 +299,8 @@ describe("takeHint", () => {
           return !state.full;
         },
         knows: (_, resourceVersion) => resourceVersion !== undefined && (state.known ?? false),
-      },
-      changesWithoutHint: { hinted: (...hint) => void compared.push(hint) },
+      } as Engine,
+      silence: { hinted: (version) => void compared.push(version) } as PathSilence,
       forward: async (_, address) => {
         forwarded.push(address);
         return !state.refused;
@@ -303,7 +318,7 @@ describe("takeHint", () => {
   it("of the leader does nothing more for a version that the watch has told of, however late its hint", async () => {
     const late = { ...one, resourceVersion: "7" };
     assert.equal(await desk({ leading: true, known: true }).take(late, false), "known");
-    assert.deepEqual([hinted, compared], [[], [[late, "7"]]]);
+    assert.deepEqual([hinted, compared], [[], ["7"]]);
     assert.equal(await desk({ leading: true, known: true }).take(one, false), "queued");
   });
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
+import { formatLine } from "../../cli/commands/logs";
+import { plain } from "../../cli/common/terminal";
 import { followLogs, type PodLine, readLog, sourcesOf } from "../../cli/inspect/podLog";
-import { formatLine } from "../../cli/logs";
-import { plain } from "../../cli/terminal";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { eventually } from "../support/eventually";

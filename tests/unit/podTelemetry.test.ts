@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { Counter, Registry } from "prom-client";
-import { ReconcileFailure } from "../../runtime/failure";
-import type { HttpListener } from "../../runtime/http/listen";
-import { formatLogLine, type LogFields, logReport, logTo } from "../../runtime/pod/logLine";
-import { startTelemetryServer } from "../../runtime/pod/telemetryServer";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { HttpListener } from "../../runtime/base/http/listen";
+import { withoutRepeats } from "../../runtime/base/notices";
+import { formatLogLine, type LogFields, logReport, logTo } from "../../runtime/programs/logLine";
+import { startTelemetryServer } from "../../runtime/programs/telemetryServer";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { ONCE_A_MINUTE_MS, withoutRepeats } from "../../runtime/text/notices";
 import { FakeClock } from "./support/fakeClock";
+import { reconcileReport } from "./support/objects";
 
 describe("the telemetry server", () => {
   let server: HttpListener;
@@ -18,13 +19,8 @@ describe("the telemetry server", () => {
     const registry = new Registry();
     registry.setDefaultLabels({ operator: "shop" });
     new Counter({ name: "runs_total", help: "Runs", registers: [registry] }).inc(2);
-    server = await startTelemetryServer({
-      host: "127.0.0.1",
-      port: 0,
-      registry,
-      stopping: stopping.signal,
-      whyNotReady: () => why,
-    });
+    const settings = { root: "", host: "127.0.0.1", ports: { hints: 0, metrics: 0 }, leaseSeconds: 15 };
+    server = await startTelemetryServer({ settings, stopping: stopping.signal }, registry, () => why);
   });
   afterEach(() => server.close());
 
@@ -59,7 +55,7 @@ describe("a runner's notices", () => {
     const clock = FakeClock.install();
     try {
       const told: string[] = [];
-      const tell = withoutRepeats((notice) => told.push(notice), ONCE_A_MINUTE_MS);
+      const tell = withoutRepeats((notice) => told.push(notice));
       for (const notice of ["leading", "gone", "gone", "leading", "gone"]) tell(notice);
       assert.deepEqual(told, ["leading", "gone", "leading", "gone"]);
       await clock.tick(59_999);
@@ -75,21 +71,8 @@ describe("a runner's notices", () => {
 });
 
 describe("a runner's log", () => {
-  const report: ReconcileReport = {
-    id: "a-run",
-    operator: "shop",
-    kind: "Widget",
-    namespace: "team",
-    name: "one",
-    uid: "u",
-    generation: 3,
-    event: "reconcile",
-    attempt: 2,
-    result: "succeeded",
-    changes: [],
-    log: "",
-    durationMs: 12.6,
-  };
+  const about = { namespace: "team", name: "one", uid: "u", generation: 3 };
+  const report = reconcileReport({ ...about, attempt: 2, durationMs: 12.6 });
 
   function logged(more: Partial<ReconcileReport>): Record<string, unknown>[] {
     const lines: string[] = [];
@@ -119,8 +102,8 @@ describe("a runner's log", () => {
 
   it("tells what a reconcile changed", () => {
     const changes = [
-      { verb: "created", kind: "Deployment", namespace: "team", name: "one" },
-      { verb: "deleted", kind: "ConfigMap", namespace: "other", name: "old" },
+      { verb: "created", apiVersion: "apps/v1", kind: "Deployment", namespace: "team", name: "one" },
+      { verb: "deleted", apiVersion: "v1", kind: "ConfigMap", namespace: "other", name: "old" },
     ] as const;
     assert.deepEqual(logged({ changes: [...changes] }), [
       {

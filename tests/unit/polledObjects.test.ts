@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { type KubernetesObject, type ObjectName, withoutManagedFields } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { RequestTraits } from "../../runtime/kubernetes/gate";
-import type { KubernetesObject, ObjectName } from "../../runtime/kubernetes/objects";
-import { PolledObjects } from "../../runtime/uses/polledObjects";
+import { Store } from "../../runtime/observe/store";
+import { PolledObjects } from "../../runtime/observe/uses/polledObjects";
+import { type UsedFacts, usedFactsOf } from "../../runtime/observe/uses/useIndex";
 import { eventually } from "../support/eventually";
 
 const NAME = { namespace: "shop", name: "db" };
@@ -15,28 +17,30 @@ describe("PolledObjects", () => {
   let changes: (string | undefined)[];
   let polled: PolledObjects;
   let client: KubernetesClient;
-  /** Whether the API server gives no answer. */
-  let hangs: boolean;
+  /** What custom resources of other namespaces use. */
+  let others: Record<string, ObjectName[]>;
+  /** Whether the API server gives no answer, and about which Secrets. */
+  let hangs: boolean | string;
   /** Ends the requests of the client. */
   let ended: AbortSignal | undefined;
   let errors: string[];
 
   function secret(version: number, labels: Record<string, string> = { ours: "yes" }): KubernetesObject {
     const metadata = { ...NAME, uid: "u", resourceVersion: String(version), labels, managedFields: [] };
-    return { apiVersion: "v1", kind: "Secret", metadata, data: {} };
+    return { apiVersion: "v1", kind: "Secret", metadata, data: { version: String(version) } };
   }
 
   beforeEach(() => {
     [server, reads, inUse, isActive, changes] = [new Map(), [], [NAME], true, []];
-    [hangs, ended, errors] = [false, undefined, []];
+    [hangs, ended, errors, others] = [false, undefined, [], {}];
     client = {
       with: ({ signal }: RequestTraits) => {
-        ended = signal;
+        ended ??= signal;
         return client;
       },
       get: async (_: unknown, { name }: ObjectName) => {
         reads.push(name);
-        if (hangs)
+        if (hangs === true || hangs === name)
           await new Promise((_, reject) =>
             ended?.addEventListener("abort", () => reject(new Error("the read was ended"))),
           );
@@ -47,16 +51,24 @@ describe("PolledObjects", () => {
   });
   afterEach(() => polled.stop());
 
-  function polledIn(more: { readonly periodMs?: number; readonly mostKept?: number }): PolledObjects {
+  function polledIn({ periodMs, mostKept }: { readonly periodMs?: number; readonly mostKept?: number }) {
+    const store = new Store<UsedFacts>({
+      client,
+      factsOf: (object) =>
+        object.metadata.labels?.["ours"] === "yes" ? usedFactsOf(object, false) : undefined,
+      kept: withoutManagedFields,
+      onChange: ({ source, after }) => {
+        if (source !== "initial") changes.push(after?.resourceVersion);
+      },
+      mostKept,
+    });
     return new PolledObjects({
       client,
-      keys: ["credentials"],
-      namesOf: () => inUse,
-      isGiven: (_, { metadata }) => metadata.labels?.["ours"] === "yes",
+      stores: new Map([["credentials", store]]),
+      namesOf: () => new Map(Object.entries({ shop: inUse, ...others })),
       isActive: () => isActive,
-      onChange: (_, __, object) => void changes.push(object?.metadata.resourceVersion),
       onError: ({ message }) => void errors.push(message),
-      ...more,
+      periodMs,
     });
   }
 
@@ -76,6 +88,15 @@ describe("PolledObjects", () => {
     await eventually(() => assert.deepEqual(changes, ["1", "2"]));
     server.delete("db");
     await eventually(() => assert.deepEqual(changes, ["1", "2", undefined]));
+  });
+
+  it("gives a Secret as it is after a restore of etcd, at an earlier version", async () => {
+    polled.start();
+    server.set("db", secret(5));
+    assert.ok(await polled.get("credentials", NAME));
+    server.set("db", secret(2));
+    await eventually(() => assert.deepEqual(changes, ["2"]));
+    assert.equal((await polled.get("credentials", NAME))?.metadata.resourceVersion, "2");
   });
 
   it("keeps nothing that is not given, and reports that it is taken away", async () => {
@@ -99,6 +120,17 @@ describe("PolledObjects", () => {
     assert.equal(reads.length, 1);
   });
 
+  it("reads those of one namespace in time, however long those of another one take, and each once in a period", async () => {
+    hangs = "slow";
+    others = { other: [{ ...NAME, name: "slow" }], third: [NAME] };
+    polled.start();
+    const times = (name: string) => reads.filter((each) => each === name).length;
+    await eventually(() => assert.ok(times("slow") === 1 && times("db") >= 5, String(reads)));
+    const [before, since] = [times("db"), performance.now()];
+    await eventually(() => assert.ok(times("db") >= before + 5));
+    assert.ok(performance.now() - since >= 4 * 18, "it is read for each namespace that uses it");
+  });
+
   it("is stopped at once while a read gets no answer, and says nothing of that", async () => {
     hangs = true;
     polled.start();
@@ -109,7 +141,10 @@ describe("PolledObjects", () => {
 
   it("keeps the newest of very long ones, and reads the others when they are needed", async () => {
     const names = ["a", "b", "c"].map((name) => ({ ...NAME, name }));
-    for (const { name } of names) server.set(name, { ...secret(1), data: { key: "x".repeat(1_000) } });
+    for (const { name } of names) {
+      const { metadata, ...others } = secret(1);
+      server.set(name, { ...others, metadata: { ...metadata, name }, data: { key: "x".repeat(1_000) } });
+    }
     const bounded = polledIn({ mostKept: 2_500 });
     for (const name of [...names, ...names.toReversed()]) {
       const object = await bounded.get("credentials", name);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { prepareHandler } from "../../runtime/pod/handlerContainer/prepareHandler";
-import type { Pod } from "../../runtime/pod/pod";
+import type { Pod } from "../../runtime/programs/pod";
+import { prepareHandler } from "../../runtime/programs/prepareHandler";
 import { json, TestApiServer } from "./support/testApiServer";
 
 describe("prepareHandler", () => {

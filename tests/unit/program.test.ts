@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../runtime/json/json";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { removeFolder } from "./operatorFolder";
+import { isRecord } from "../../runtime/base/json";
+import type { Manifest } from "../../runtime/base/objects";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 import { type Run, run, runStack } from "./support/program";
 import { countReferences, danglingReferences } from "./support/references";
@@ -26,7 +25,6 @@ describe("the program", () => {
     };
     runs.set("a mirror", await run(operatorsProgram(sample, { placement: mirror })));
   });
-  after(() => removeFolder(sample.root));
 
   for (const name of ["dev", "prod", "every form", "a mirror"]) {
     describe(`with ${name}`, () => {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { removeFolder } from "./operatorFolder";
 import { type Registration, type Run, run } from "./support/program";
 import { EVERY_FORM, operatorsProgram, type SampleProgram, sampleProgram } from "./support/sampleOperators";
 
@@ -9,9 +8,8 @@ describe("the order of the program", () => {
   let made: Run;
   before(async () => {
     sample = sampleProgram(EVERY_FORM);
-    made = await run(operatorsProgram(sample, { protect: true, guards: { children: true } }));
+    made = await run(operatorsProgram(sample, { data: "protect", guards: { children: true } }));
   });
-  after(() => removeFolder(sample.root));
 
   const named = (name: string): Registration => {
     const found = made.registrations.find((each) => each.name === name && each.custom);
@@ -52,7 +50,7 @@ describe("the order of the program", () => {
     ["argosy-gear-children-guard", "argosy-gears.shop.example.com"],
     ["argosy-gear-children-guard-binding", "argosy-gears.shop.example.com"],
     ["argosy-engine", "argosy-gear-runner"],
-    ["argosy-press-template", "argosy-press-resync", "argosy-presss.shop.example.com"],
+    ["argosy-press-template", "argosy-press-runner", "argosy-presss.shop.example.com"],
     ["argosy-engine", "argosy-press-template"],
     ["argosy-engine", "argosy-keeper", "argosy-presss.shop.example.com"],
     ["argosy-keeper-role-binding.argosy", "argosy-keeper"],
@@ -92,14 +90,16 @@ describe("the order of the program", () => {
       "argosy-keeper",
       "argosy-platform-argo-events-controller",
       "argosy-platform-argo-workflows-controller",
+      "argosy-press-runner",
       "argosy-robot-runner",
+      "argosy-saw-runner",
     ]);
     assert.ok(first.length < deployments.length);
   });
 
-  it("waits for the deletion of a CRD until its objects can be finalized, in the form pod by the next resync", () => {
+  it("waits for the deletion of a CRD until its objects can be finalized, whoever asks the handler", () => {
     const timeouts = ["gear", "press"].map((name) => named(`argosy-${name}s.shop.example.com`).deleteTimeout);
-    assert.deepEqual(timeouts, ["600s", "1200s"]);
+    assert.deepEqual(timeouts, ["600s", "600s"]);
   });
 
   it("names everything once, by its purpose, below the component that it is part of, and CRDs beside their operators", () => {

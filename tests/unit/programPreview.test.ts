@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../runtime/json/json";
-import { removeFolder } from "./operatorFolder";
+import { isRecord } from "../../runtime/base/json";
 import { samplePlatform } from "./support/platform";
 import { run, runStack } from "./support/program";
 import { operatorsProgram, sampleProgram, webhookFor } from "./support/sampleOperators";
@@ -34,17 +33,13 @@ describe("a preview of the program", () => {
 
   it("of an operator with events from outside makes one Secret, whose content Pulumi encrypts", async () => {
     const sample = sampleProgram([{ name: "called", on: webhookFor("Called") }]);
-    try {
-      const { registrations } = await run(operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } }));
-      const secrets = registrations.filter(({ inputs }) => inputs.kind === "Secret");
-      assert.deepEqual(
-        secrets.map(({ inputs, secretOutputs }) => ({ data: inputs.data, secretOutputs })),
-        [{ data: undefined, secretOutputs: ["data", "stringData"] }],
-      );
-      assert.ok(!JSON.stringify(registrations).includes(SECRET));
-    } finally {
-      removeFolder(sample.root);
-    }
+    const { registrations } = await run(operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } }));
+    const secrets = registrations.filter(({ inputs }) => inputs.kind === "Secret");
+    assert.deepEqual(
+      secrets.map(({ inputs, secretOutputs }) => ({ data: inputs.data, secretOutputs })),
+      [{ data: undefined, secretOutputs: ["data", "stringData"] }],
+    );
+    assert.ok(!JSON.stringify(registrations).includes(SECRET));
   });
 
   it("keeps nothing in the components' own inputs: Pulumi would store it a second time", async () => {

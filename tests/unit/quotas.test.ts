@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { runsAtOnce } from "../../components/manifests/operator/quota";
-import type { Operator } from "../../runtime/definition/definition";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { removeFolder } from "./operatorFolder";
+import type { Manifest } from "../../runtime/base/objects";
+import type { Operator } from "../../runtime/operator/definition";
 import { operatorOptions } from "./operatorManifests";
 import { operator } from "./support/objects";
 import { run } from "./support/program";
@@ -15,7 +14,6 @@ const ONE_RUN = { cpu: 10 + 50 + 50 + 50, memory: 64 + 24 + 64 + 64 };
 describe("quotas", function () {
   this.timeout(120_000);
   const sample = sampleProgram(EVERY_FORM);
-  after(() => removeFolder(sample.root));
   const made = async (args: Partial<OperatorsArgs>): Promise<readonly Manifest[]> =>
     (await run(operatorsProgram(sample, args))).manifests;
   const find = (manifests: readonly Manifest[], kind: string, name: string) =>
@@ -33,8 +31,6 @@ describe("quotas", function () {
     });
     assert.equal(find(manifests, "PriorityClass", "argosy.press-runs")?.["value"], 0);
     assert.equal(templateOf(manifests, "press").podPriorityClassName, "argosy.press-runs");
-    // Neither the look for objects that need a run, nor the runs of others.
-    assert.equal(templateOf(manifests, "press-resync").podPriorityClassName, undefined);
     assert.equal(templateOf(manifests, "saw").podPriorityClassName, undefined);
     assert.equal(manifests.filter(({ kind }) => /PriorityClass|ResourceQuota/.test(kind)).length, 2);
     assert.deepEqual(find(manifests, "ConfigMap", "press-run-limit")?.["data"], { pods: "5" });

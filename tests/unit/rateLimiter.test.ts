@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { KeyedRateLimiter } from "../../runtime/limits/rateLimiter";
+import { KeyedRateLimiter } from "../../runtime/base/limits";
 
 describe("KeyedRateLimiter", () => {
   it("lets a burst pass, then one each time, for every key by itself", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { whyNotReady } from "../../runtime/children/readiness";
+import { whyNotReady } from "../../runtime/observe/readiness";
 import { observed } from "./support/objects";
 
 /** What the API server puts into `apiVersion` of the kinds in these tests. */

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { dropOldest } from "../../runtime/limits/dropOldest";
-import { Recent } from "../../runtime/limits/recent";
+import { dropOldest, Recent } from "../../runtime/base/limits";
 
 describe("recent values", () => {
   let now: number;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
-import { intakeManagerOf } from "../../runtime/events/eventMarks";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { EVENT_LABEL, identityOf } from "../../runtime/base/names";
+import { conditionsIn, type KubernetesObject } from "../../runtime/base/objects";
+import { kindKey } from "../../runtime/base/resource";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { kindKey } from "../../runtime/kubernetes/resource";
-import { memoryOf, NOTHING } from "../../runtime/memory/memory";
-import { EVENT_LABEL, identityOf } from "../../runtime/names";
-import type { StatusChange } from "../../runtime/status/composeStatus";
+import { ownedManifest } from "../../runtime/observe/marks";
+import { intakeManagerOf } from "../../runtime/operator/eventMarks";
+import type { StatusChange } from "../../runtime/remember/composeStatus";
+import { memoryOf, NOTHING } from "../../runtime/remember/memory";
 import {
   applied,
   CLUSTER_ROLES,
@@ -48,10 +48,10 @@ describe("Reconciler", () => {
     const { report } = await world.reconcile({ operator: operator({ children: declared }), childResources });
     assert.equal(report.failure, undefined);
     const classOf = (kind: string) => world.cluster.classes.get(`apply ${kind} a`);
-    assert.deepEqual(["ConfigMap", "Service", "Deployment"].map(classOf), ["work", "unhurried", "work"]);
+    assert.deepEqual(["ConfigMap", "Service", "Deployment"].map(classOf), ["work", "later", "work"]);
     world.answer = { children: [configMap()] };
     await world.reconcile();
-    assert.equal(world.cluster.classes.get("apply ConfigMap settings"), "unhurried");
+    assert.equal(world.cluster.classes.get("apply ConfigMap settings"), "later");
   });
 
   it("masks the Secrets of its runs in what a handler writes beside them", async () => {
@@ -100,7 +100,7 @@ describe("Reconciler", () => {
     assert.deepEqual(world.cluster.steps, ["ask reconcile", "apply ConfigMap settings", "status"]);
     assert.equal(report.result, "succeeded");
     assert.deepEqual(report.changes, [
-      { verb: "created", kind: "ConfigMap", namespace: "shop", name: "settings" },
+      { verb: "created", apiVersion: "v1", kind: "ConfigMap", namespace: "shop", name: "settings" },
     ]);
     assert.equal(report.log, "the handler's log");
     assert.deepEqual([verdict, again], [{ kind: "ready" }, { kind: "done" }]);

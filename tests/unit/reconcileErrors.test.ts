@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ObjectGoneError, ReconcileFailure } from "../../runtime/base/failure";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { NotLeadingError } from "../../runtime/leadership/term";
-import { consequenceOf, ObjectGoneError, WatchLateError } from "../../runtime/reconcile/errors";
-import { StillListingError } from "../../runtime/watch/kindWatch";
+import { StillListingError } from "../../runtime/observe/kindWatch";
+import { consequenceOf, WatchLateError } from "../../runtime/reconcile/errors";
 
 function refused(code: number, status: ApiStatus = {}): ApiError {
   return new ApiError(code, status, "PATCH /apis");

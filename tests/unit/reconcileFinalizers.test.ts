@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { RememberedPlaces } from "../../runtime/reconcile/completeness";
-import { CustomResources } from "../../runtime/watch/customResources";
-import { StillListingError } from "../../runtime/watch/kindWatch";
+import { CustomResources } from "../../runtime/observe/customResources";
+import { StillListingError } from "../../runtime/observe/kindWatch";
+import { Finalizers } from "../../runtime/write/finalizers";
+import type { RememberedPlaces } from "../../runtime/write/sweep";
 import { configMap, operator, WIDGETS } from "./support/objects";
 import { DELETED, ELSEWHERE, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
@@ -41,6 +42,24 @@ describe("Reconciler", () => {
       ]);
     });
 
+    for (const late of [FINALIZER, ELSEWHERE])
+      it(`stays if a former leader's write of ${late} comes late`, async () => {
+        world.given();
+        const before = world.object() as KubernetesObject;
+        const finalizers = new Finalizers(WIDGETS, operator());
+        const ensure = (object: KubernetesObject, ...wanted: string[]) =>
+          finalizers.ensure(world.cluster.client(), object, {
+            handler: wanted.includes(FINALIZER),
+            elsewhere: wanted.includes(ELSEWHERE),
+          });
+        await ensure(await ensure(before, FINALIZER), FINALIZER, ELSEWHERE);
+        await ensure(before, late);
+        assert.deepEqual(
+          [...(world.object()?.metadata.finalizers ?? [])].sort(),
+          [FINALIZER, ELSEWHERE].sort(),
+        );
+      });
+
     it("goes along with the namespaces of such children, also of those that are no longer listed", async () => {
       const namespaces = () => (world.status()["argosy"] as { namespaces?: string[] }).namespaces;
       world.given();
@@ -71,6 +90,7 @@ describe("Reconciler", () => {
       const { report: skipped, events } = await world.reconcile(narrow);
       assert.equal(skipped.result, "succeeded");
       assert.ok(events.some(({ note }) => /are left, .* in namespace elsewhere/.test(note)));
+      assert.ok(!world.children.wasEmptied("widget-uid"));
     });
 
     it("is all that is looked after outside of the namespaces that are listed", async () => {
@@ -88,8 +108,7 @@ describe("Reconciler", () => {
       const objects = new CustomResources({
         client: world.cluster.client(),
         resource: WIDGETS,
-        onChange: () => {},
-        onGone: () => {},
+        emit: () => {},
       });
       world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER, "example.com/other"] });
       objects.sink(undefined).set(world.object() as KubernetesObject, false);
@@ -213,6 +232,7 @@ describe("Reconciler", () => {
       world.cluster.steps.length = 0;
       await world.reconcile();
       assert.deepEqual(world.cluster.steps, ["delete ConfigMap settings", `remove ${ELSEWHERE}`]);
+      assert.ok(world.children.wasEmptied("widget-uid"));
     });
   });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { Outages } from "../../runtime/children/outages";
+import type { ObjectMeta } from "../../runtime/base/objects";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { ObjectMeta } from "../../runtime/kubernetes/objects";
+import { Outages } from "../../runtime/write/outages";
 import { configMap } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
@@ -58,6 +58,40 @@ describe("Reconciler, of an object for which the API server does not answer ever
     assert.deepEqual(skipped, ["API server away", "API server away", "gone"]);
   });
 
+  for (const [what, problem, third] of [
+    ["and its kind can be listed", undefined, "ApiError"],
+    ["and nothing else is answered either", new ApiError(503, {}, "GET /all"), undefined],
+  ] as const)
+    it(`says of an object that it cannot be read, if that lasts ${what}: ${third ?? "no"}`, async () => {
+      let now = 0;
+      const outages = new Outages("ApiError", () => now);
+      const cut = new ApiUnreachableError("GET /it", new Error("no answer within 65 s"));
+      const readToReconcile = async () => {
+        throw cut;
+      };
+      const objects = {
+        readToReconcile,
+        learn: () => {},
+        invalidate: () => {},
+        isGoing: () => false,
+        isShown: () => true,
+      };
+      if (problem) world.cluster.readRefusals.set("list Widget in shop", problem);
+      const failures = [];
+      for (now of [0, 10_000, 30_000])
+        failures.push((await world.reconcile({ outages, objects })).report.failure);
+      assert.deepEqual(
+        failures.map((failure) => failure?.reason),
+        [undefined, undefined, third],
+      );
+      if (!failures[2]) return;
+      assert.match(failures[2].message, /has failed to answer GET \/it, although it answers other requests/);
+      // Nothing is known of the object but its name.
+      const about = { namespace: "shop", name: "widget", attempt: 1, uid: "1", generation: 1 };
+      const { report, again } = world.reconciling.fault(failures[2], about);
+      assert.deepEqual([report.failure?.reason, again.kind], ["ApiError", "failed"]);
+    });
+
   it("says nothing soon after the API server was away, although a request had failed before", async () => {
     let now = 0;
     const outages = new Outages("ApiError", () => now);
@@ -89,7 +123,10 @@ describe("Reconciler, of an object for which the API server does not answer ever
         await world.reconcile(options);
       },
     ],
-    ["it was gone meanwhile", async () => world.reconciling.forget({ namespace: "shop", name: "widget" })],
+    [
+      "it was gone meanwhile",
+      async () => world.reconciling.forgetObject({ namespace: "shop", name: "widget" }),
+    ],
   ] as const)
     it(`begins to count failed requests again if ${what}`, async () => {
       let now = 0;

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ChildStore } from "../../runtime/children/childStore";
-import { ChildWriter } from "../../runtime/children/childWriter";
-import { managersOf } from "../../runtime/children/marks";
-import { provenOwner } from "../../runtime/children/ownership";
-import type { Operator } from "../../runtime/definition/definition";
-import { formatName, type KubernetesObject, type Manifest } from "../../runtime/kubernetes/objects";
-import { statusMemories } from "../../runtime/memory/memories";
-import { fieldManagerOf, finalizersOf } from "../../runtime/names";
-import type { Outcome } from "../../runtime/reconcile/outcome";
-import { Statuses } from "../../runtime/status/statuses";
-import { StatusWriter } from "../../runtime/status/statusWriter";
+import { fieldManagerOf, finalizersOf } from "../../runtime/base/names";
+import { formatName, type KubernetesObject, type Manifest } from "../../runtime/base/objects";
+import { ChildStore } from "../../runtime/observe/childStore";
+import { managersOf } from "../../runtime/observe/marks";
+import { provenOwner } from "../../runtime/observe/ownership";
+import type { Operator } from "../../runtime/operator/definition";
+import type { Outcome } from "../../runtime/reconcile/report";
+import { StatusMemories, StatusWriter } from "../../runtime/remember/statusMemories";
+import { ChildWriter } from "../../runtime/write/childWriter";
+import { retain } from "./support/fakeChildren";
 import { Faults, fates } from "./support/faults";
 import { CLUSTER_ROLES, CONFIG_MAPS, operator, WIDGETS } from "./support/objects";
 import { DELETED, ReconcileWorld } from "./support/reconcileWorld";
@@ -137,7 +136,7 @@ class WholeWorld extends ReconcileWorld {
     if (isRenamed) this.names.unshift(`shop${this.names.length}`);
     const shared = { ownerKind: WIDGETS, operator: this.operator };
     this.store = new ChildStore({ ...shared, client: this.cluster.client() });
-    this.childWriter = new ChildWriter({ ...shared, store: this.store });
+    this.childWriter = new ChildWriter(this.store);
     this.reported();
   }
 
@@ -145,18 +144,19 @@ class WholeWorld extends ReconcileWorld {
   reported(): void {
     for (const resource of [CONFIG_MAPS, CLUSTER_ROLES])
       this.store.learn(resource, this.cluster.ofKind(resource.kind));
-    this.store.retain(new Set(this.there().map(({ metadata }) => metadata.uid)));
+    retain(
+      this.store,
+      this.there().map(({ metadata }) => metadata.uid),
+    );
   }
 
   reconciled(): Promise<Outcome> {
     const fieldManager = fieldManagerOf(this.operator);
-    const statuses = new Statuses({
-      writer: new StatusWriter({ resource: WIDGETS, fieldManager }),
+    const memories = new StatusMemories(new StatusWriter({ resource: WIDGETS, fieldManager }), {
       read: async () => this.object(),
       learn: () => {},
       invalidate: () => {},
     });
-    const memories = statusMemories(statuses);
     const parts = { children: this.store, writer: this.childWriter, memories };
     return this.reconcile({ operator: this.operator, ...parts });
   }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
+import { ObjectGoneError } from "../../runtime/base/failure";
+import { conditionsIn } from "../../runtime/base/objects";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { conditionsIn } from "../../runtime/kubernetes/objects";
-import { ObjectGoneError } from "../../runtime/reconcile/errors";
-import { configMap } from "./support/objects";
+import { CLUSTER_ROLES, configMap } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
 const NAME = { namespace: "shop", name: "widget" };
@@ -13,6 +13,38 @@ describe("Reconciler", () => {
 
   beforeEach(() => {
     world = new ReconcileWorld();
+  });
+
+  describe("of a child that is refused because another object holds what it needs,", () => {
+    const full = new ApiError(
+      403,
+      { kind: "Status", message: "forbidden: exceeded quota: q, used: 1" },
+      "PATCH",
+    );
+    const role = {
+      apiVersion: CLUSTER_ROLES.apiVersion,
+      kind: CLUSTER_ROLES.kind,
+      metadata: { name: "old" },
+    };
+    const messageAfter = async (former: object) => {
+      world.given();
+      world.answer = { children: [former] };
+      await world.reconcile();
+      world.answer = { children: [configMap({ name: "new" })] };
+      world.cluster.refusals.set("apply ConfigMap new", full);
+      const { failure } = (await world.reconcile()).report;
+      assert.equal(failure?.reason, "ChildRefused");
+      return failure?.message ?? "";
+    };
+
+    it("names a former child of its kind, which may be in the way", async () => {
+      const message = await messageAfter(configMap({ name: "old" }));
+      assert.match(message, /If ConfigMap shop\/old, which .*, delete it by hand\.$/);
+    });
+
+    it("names no former child of another kind, which can hold nothing that it needs", async () => {
+      assert.doesNotMatch(await messageAfter(role), /by hand/);
+    });
   });
 
   describe("what the handler says of the object", () => {
@@ -69,7 +101,7 @@ describe("Reconciler", () => {
     });
 
     const ends: Readonly<Record<string, readonly [Error, () => void]>> = {
-      "when its object is gone": [UNREACHABLE, () => world.reconciling.forget(NAME)],
+      "when its object is gone": [UNREACHABLE, () => world.reconciling.forgetObject(NAME)],
       "if its object is gone when its status is written": [new ObjectGoneError(), () => {}],
     };
     for (const [when, [error, end]] of Object.entries(ends)) {

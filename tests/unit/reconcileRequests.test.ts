@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { ReconcileRequests } from "../../runtime/engine/objectWork";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { ReconcileRequests } from "../../runtime/reconcile/requests";
 
 const KEY = "shop/demo";
 const NIGHTLY = { name: "nightly", at: "2026-11-23T03:00:00Z" };
@@ -12,7 +12,7 @@ describe("ReconcileRequests", () => {
   });
   /** A run begins and ends. @returns the schedules that its callers start */
   const run = (skipped?: ReconcileReport["skipped"]) => {
-    const taken = requests.take(KEY);
+    const taken = requests.takeWaiting(KEY);
     requests.answer(KEY, taken, { id: skipped ?? "done", skipped } as ReconcileReport);
     return taken.map(({ due }) => due?.name);
   };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { memoryOf } from "../../runtime/memory/memory";
-import type { ReconcilerOptions } from "../../runtime/reconcile/reconciler";
-import { StillListingError } from "../../runtime/watch/kindWatch";
+import { StillListingError } from "../../runtime/observe/kindWatch";
+import type { ReconcilerOptions } from "../../runtime/reconcile/run";
+import { memoryOf } from "../../runtime/remember/memory";
 import { configMap, operator, widget } from "./support/objects";
 import { DELETED, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { fakeOf } from "../../cli/diff/secretMask";
 import { Fakes } from "../../cli/record/fakes";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
+import { bytesOfText, readingsOf } from "../../runtime/secrets/secretReadings";
+import { FORMS, secretValues } from "./support/secretForms";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const decoded = (text: unknown) => Buffer.from(String(text), "base64").toString();
@@ -115,17 +118,31 @@ describe("the fakes of argosy record", () => {
     assert.match(once.note, /^argosy-fake-/);
   });
 
-  it("leave no value of 6 characters and more, whatever it is and wherever it stands", () => {
-    const value = fc.string({ minLength: 6, maxLength: 30 }).filter((text) => text.trim().length >= 6);
-    fc.assert(
-      fc.property(value, fc.string(), fc.string(), (real, before, after) => {
-        const given = secret("db", { key: real });
-        const text = fakesOf(given).inside(`${before} ${real} ${after} ${base64(real)}`);
-        // What stands before and after may itself have the value's characters, or make it together with the fake.
-        if ((before + after).includes(real.trim().slice(0, 2))) return;
-        assert.ok(!text.includes(real), text);
-        assert.ok(!text.includes(base64(real)), text);
-      }),
-    );
+  for (const [name, form] of Object.entries(FORMS))
+    it(`leave no value, whatever its characters are: ${name}`, () => {
+      fc.assert(
+        fc.property(secretValues(), (value) => {
+          const given = secret("db", { key: value });
+          const text = fakesOf(given).inside(`= ${form(value)} =`);
+          const bytes = [...readingsOf(bytesOfText(text))].map((reading) => reading.bytes);
+          const says = (word: string) =>
+            bytes.some((each) => each.includes(Buffer.from(word).toString("latin1")));
+          assert.ok(!says(value) && says(fakeOf(given, "key")), text);
+        }),
+      );
+    });
+
+  it("are written as the value was, also within a longer base64", () => {
+    const given = secret("db", { one: "the first", two: "the-second" });
+    const made = ["one", "two"].map((key) => fakeOf(given, key));
+    const written = ([first, second]: (string | undefined)[]) => {
+      const basic = base64(`admin:${first}`);
+      const config = JSON.stringify({ auths: { hub: { auth: basic } }, more: `${second}/${first}` });
+      const path = Buffer.from(`${first}?${second}>`).toString("base64url");
+      return [config, base64(config), `/api/${path}`, Buffer.from(`${first}`).toString("hex"), `<${first}…`];
+    };
+    const fakes = fakesOf(given);
+    assert.deepEqual(fakes.inside(written(["the first", "the-second"])), written(made));
+    assert.equal(fakes.inside("?t=the%20first+%22"), `?t=${made[0]}+%22`);
   });
 });

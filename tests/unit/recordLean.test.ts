@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { recorded } from "../../cli/record/lean";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../runtime/base/objects";
 
 /** A Deployment as an API server gives it: defaults filled in, its status reported by its controller. */
 const deployment: KubernetesObject = {

@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { ownerRangeOf } from "../../runtime/base/names";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import {
   buildRecordedRun,
   describeRun,
   isRecorded,
   outputsOf,
   type RecordingPlace,
-} from "../../runtime/argo/recordedRun";
-import { runName } from "../../runtime/argo/runName";
-import { ReconcileFailure } from "../../runtime/failure";
-import type { ReconcileReport } from "../../runtime/reconcile/report";
+} from "../../runtime/report/recordedRun";
+import { runName } from "../../runtime/report/runRecorder";
+import { reconcileReport } from "./support/objects";
 
 const PLACE: RecordingPlace = {
   namespace: "operators",
@@ -21,22 +23,19 @@ const FINISHED = new Date("2026-11-20T14:22:41.900Z");
 const HANDLER_FAILED = new ReconcileFailure("HandlerError", "no such plan");
 
 function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
-  return {
-    id: "a-run",
+  return reconcileReport({
     operator: "memcached",
     kind: "Memcached",
     namespace: "services",
     name: "demo",
     uid: "8c5e2f0a-1b1c-4c8e-9c39-2f8f6f1c2f11",
     generation: 3,
-    event: "reconcile",
-    attempt: 1,
-    result: "succeeded",
-    changes: [{ verb: "created", kind: "Deployment", namespace: "services", name: "demo" }],
-    log: "",
+    changes: [
+      { verb: "created", apiVersion: "apps/v1", kind: "Deployment", namespace: "services", name: "demo" },
+    ],
     durationMs: 12.4,
     ...more,
-  };
+  });
 }
 
 function record(given: ReconcileReport, place = PLACE) {
@@ -102,6 +101,7 @@ describe("a recorded run", () => {
         "workflows.argoproj.io/controller-instanceid": "argosy",
         "argosy.dev/operator": "argosy.memcached",
         "argosy.dev/object-uid": "8c5e2f0a-1b1c-4c8e-9c39-2f8f6f1c2f11",
+        "argosy.dev/owner-range": ownerRangeOf("8c5e2f0a-1b1c-4c8e-9c39-2f8f6f1c2f11"),
       },
     });
     const told = {
@@ -190,7 +190,7 @@ describe("a recorded run", () => {
 
   it("stays small, however much a handler has to say", () => {
     const changes = Array.from({ length: 5_000 }, (_, at) => {
-      return { verb: "created" as const, kind: "ConfigMap", name: `settings-${at}` };
+      return { verb: "created" as const, apiVersion: "v1", kind: "ConfigMap", name: `settings-${at}` };
     });
     const failure = new ReconcileFailure("HandlerError", "x".repeat(1_000_000));
     const large = record(report({ changes, failure, log: "y".repeat(1_000_000) }));
@@ -204,11 +204,11 @@ describe("the outputs of a run", () => {
 
   it("say what was created, patched and pruned", () => {
     const changes: ReconcileReport["changes"] = [
-      { verb: "created", kind: "Deployment", namespace: "services", name: "demo" },
-      { verb: "recreated", kind: "Job", namespace: "services", name: "load" },
-      { verb: "patched", kind: "Service", namespace: "services", name: "demo" },
-      { verb: "adopted", kind: "ConfigMap", namespace: "other", name: "theirs" },
-      { verb: "deleted", kind: "Service", namespace: "services", name: "old" },
+      { verb: "created", apiVersion: "apps/v1", kind: "Deployment", namespace: "services", name: "demo" },
+      { verb: "recreated", apiVersion: "batch/v1", kind: "Job", namespace: "services", name: "load" },
+      { verb: "patched", apiVersion: "v1", kind: "Service", namespace: "services", name: "demo" },
+      { verb: "adopted", apiVersion: "v1", kind: "ConfigMap", namespace: "other", name: "theirs" },
+      { verb: "deleted", apiVersion: "v1", kind: "Service", namespace: "services", name: "old" },
     ];
     assert.equal(output(report({ changes }), "created"), "created Deployment demo, recreated Job load");
     assert.equal(

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Use } from "../../runtime/definition/definition";
+import { formatPath } from "../../definition/checkUses";
+import { readJson } from "../../runtime/base/json";
+import type { Use } from "../../runtime/operator/definition";
 import {
   EACH,
-  formatPath,
   isList,
   isSelected,
   isTooMany,
@@ -13,8 +14,7 @@ import {
   referenceOf,
   type Step,
   selectorOf,
-} from "../../runtime/definition/references";
-import { readJson } from "../../runtime/json/json";
+} from "../../runtime/operator/uses";
 import { widget } from "./support/objects";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { Reflector } from "../../runtime/watch/reflector";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { Reflector } from "../../runtime/observe/reflector";
 import { eventually } from "../support/eventually";
 import { CONFIG_MAPS } from "./support/objects";
 import { item, ReflectorBench } from "./support/reflectorBench";
@@ -59,7 +59,7 @@ describe("Reflector", () => {
       set: (object: KubernetesObject) => seen.push(object),
     };
     bench.reflector = new Reflector({ client: bench.client, resource: CONFIG_MAPS, sink });
-    bench.reflector.start();
+    bench.reflector.startWatching();
     await bench.reflector.whenListed();
     assert.deepStrictEqual([seen[0]?.apiVersion, seen[0]?.kind], ["v1", "ConfigMap"]);
   });
@@ -75,7 +75,7 @@ describe("Reflector", () => {
       sink,
       metadataOnly: true,
     });
-    bench.reflector.start();
+    bench.reflector.startWatching();
     await bench.reflector.whenListed();
     const { response } = await bench.watch();
     sendEvent(response, "MODIFIED", item("a", "2", "data"));
@@ -171,7 +171,7 @@ describe("Reflector", () => {
   it("tells the sink nothing after it was stopped, and closes its connection", async () => {
     await bench.start();
     const { response } = await bench.watch();
-    await bench.reflector?.stop();
+    await bench.reflector?.stopWatching();
     const before = bench.told.length;
     sendEvent(response, "ADDED", item("a", "101"));
     await eventually(() => assert.ok(response.destroyed || response.closed, "the watch is closed"));
@@ -183,7 +183,7 @@ describe("Reflector", () => {
     bench.api.answer = () => {};
     const starting = bench.start();
     await eventually(() => assert.ok(bench.api.calls.length === 1, "the list is asked for"));
-    await bench.reflector?.stop();
+    await bench.reflector?.stopWatching();
     await starting;
     assert.equal(bench.reflector?.isSynced, false);
     await bench.reflector?.relist();
@@ -203,7 +203,7 @@ describe("Reflector", () => {
     bench.pages = [{ items: [item("bad", "1"), item("good", "2")], resourceVersion: "5" }];
     const onInterruption = (error: Error) => void bench.interruptions.push(error);
     bench.reflector = new Reflector({ client: bench.client, resource: CONFIG_MAPS, sink, onInterruption });
-    bench.reflector.start();
+    bench.reflector.startWatching();
     await bench.reflector.whenListed();
     assert.deepStrictEqual(bench.told, ["good", "listed"]);
     assert.equal(bench.interruptions[0]?.message, "shop/bad was left out: too deep");

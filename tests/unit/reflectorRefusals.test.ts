@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { Reflector } from "../../runtime/watch/reflector";
-import { Store } from "../../runtime/watch/store";
+import { Reflector } from "../../runtime/observe/reflector";
+import { Store } from "../../runtime/observe/store";
 import { eventually } from "../support/eventually";
 import { CONFIG_MAPS } from "./support/objects";
 import { item, ReflectorBench } from "./support/reflectorBench";
@@ -92,7 +92,7 @@ describe("Reflector, when lists or watches fail", () => {
       assert.equal(expectedMs, longestMs);
       await eventually(() => assert.equal(waits.length, 15));
       // A wait is left that nothing but the test would end.
-      const stopped = bench.reflector?.stop();
+      const stopped = bench.reflector?.stopWatching();
       end();
       await stopped;
     });
@@ -223,7 +223,7 @@ describe("Reflector, when lists or watches fail", () => {
         assert.deepEqual([bench.reflector?.problem, asked > 0], [undefined, !listsOthers]);
         bench.api.answer = answer;
         assert.equal(await bench.reflector?.whenListed(), true);
-        await bench.reflector?.stop();
+        await bench.reflector?.stopWatching();
       }
     });
 
@@ -265,7 +265,7 @@ describe("Reflector, when lists or watches fail", () => {
         pause: () => pause(20),
       });
       bench.reflector = reflector;
-      reflector.start();
+      reflector.startWatching();
       for (const now of [{ a: "1" }, { a: "2" }, { a: "2", b: "1" }, { b: "1" }, {}]) {
         usages = now;
         await eventually(async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
+import { within } from "../../runtime/base/clock";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import { within } from "../../runtime/limits/within";
 import { eventually } from "../support/eventually";
 import { item, ReflectorBench, replacingFirstWatch } from "./support/reflectorBench";
 import { refuse, sendEvent } from "./support/testApiServer";

@@ -4,12 +4,12 @@ import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { manifestsOf } from "../../cli/render/manifests";
-import { formatManifest } from "../../cli/render/output";
+import { manifestYaml } from "../../cli/common/yaml";
+import { type Made, manifestsOf, readResources } from "../../cli/render/manifests";
 import { renderStack } from "../../cli/render/renderStack";
 import { runProgram } from "../../cli/render/runProgram";
 import { readStackConfiguration } from "../../cli/render/stackConfiguration";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/base/objects";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 import { anyCharacter } from "./support/anyCharacter";
 
@@ -17,9 +17,17 @@ const { ConfigMap } = k8s.core.v1;
 const metadata = { name: "settings", namespace: "shop" };
 const keepAll = async () => undefined;
 
+async function read(program: () => unknown): Promise<Made> {
+  const { resources } = await runProgram(
+    program,
+    { project: "argosy", stack: "dev", values: {} },
+    { preview: true },
+  );
+  return readResources(resources);
+}
+
 async function render(program: () => unknown): Promise<Manifest[]> {
-  const { resources } = await runProgram(program, { project: "argosy", stack: "dev", values: {} });
-  return manifestsOf(resources);
+  return (await read(program)).manifests;
 }
 
 describe("render", () => {
@@ -83,13 +91,93 @@ describe("render", () => {
       fc.assert(
         fc.property(fc.dictionary(texts, texts), (data) => {
           const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { ...data } };
-          const text = formatManifest(manifest);
+          const text = manifestYaml(manifest);
           assert.deepEqual(parse(text), manifest);
           assert.deepEqual(parse(text, { version: "1.1" }), manifest);
         }),
       );
     });
   });
+
+  /** Resources of which only Pulumi knows what becomes of them. */
+  const OTHERS: readonly (readonly [what: string, make: () => unknown, others: readonly string[]])[] = [
+    [
+      "a release, a chart and what is made of them",
+      () => {
+        const release = new k8s.helm.v3.Release("argo", { chart: "argo-cd" });
+        new k8s.helm.v4.Chart("web", { chart: "nginx" });
+        new ConfigMap("one", { metadata, data: { status: release.status.status } });
+      },
+      [
+        "argo (kubernetes:helm.sh/v3:Release)",
+        "web (kubernetes:helm.sh/v4:Chart)",
+        "one (kubernetes:core/v1:ConfigMap)",
+      ],
+    ],
+    [
+      "what is no object of Kubernetes, and what refers to it",
+      () => {
+        const { id } = new Pet("pet", {});
+        const stringData = { password: pulumi.secret(id) };
+        new k8s.core.v1.Secret("password", { metadata, stringData });
+        new ConfigMap("named", { metadata: { name: id } });
+      },
+      [
+        "pet (random:index/randomPet:RandomPet)",
+        "password (kubernetes:core/v1:Secret)",
+        "named (kubernetes:core/v1:ConfigMap)",
+      ],
+    ],
+    [
+      "an object with a secret of Pulumi's, and one whose name the API server or Pulumi makes",
+      () => {
+        new ConfigMap("one", { metadata, data: { password: pulumi.secret("s3cret") } });
+        new ConfigMap("two", { metadata: { generateName: "settings-" } });
+        new ConfigMap("three", { data: {} });
+      },
+      ["one", "two", "three"].map((name) => `${name} (kubernetes:core/v1:ConfigMap)`),
+    ],
+    [
+      "a patch of an object, and an object that is only read",
+      () => {
+        new k8s.core.v1.ConfigMapPatch("patch", { metadata, data: { a: "b" } });
+        ConfigMap.get("read", "shop/settings");
+      },
+      ["patch (kubernetes:core/v1:ConfigMapPatch)", "read (kubernetes:core/v1:ConfigMap)"],
+    ],
+    ["providers of others", () => new Cloud("cloud", {}), []],
+  ];
+  for (const [what, make, others] of OTHERS) {
+    it(`leaves out, and names, ${what}`, async () => {
+      const made = await read(() => {
+        make();
+        new ConfigMap("beside", { metadata: { name: "beside" } });
+      });
+      assert.deepEqual(made.others, [...others].sort());
+      assert.deepEqual(
+        made.manifests.map(({ metadata: { name } }) => name),
+        ["beside"],
+      );
+    });
+  }
+
+  for (const [what, value, reason] of [
+    [
+      "only Pulumi knows",
+      () => new Pet("pet", {}).id,
+      /^one contains a value that another resource has only/,
+    ],
+    ["is secret", () => pulumi.secret("s3cret"), /^one contains a secret of Pulumi.*Refer to a Secret of/],
+  ] as const) {
+    it(`refuses an object of Argosy's own with a value that ${what}`, async () => {
+      const labels = { "app.kubernetes.io/managed-by": "argosy" };
+      const annotations = { "argosy.dev/program": "acme/shop/dev" };
+      for (const mark of [{ labels }, { annotations }]) {
+        const own = () => new ConfigMap("one", { metadata: { ...metadata, ...mark }, data: { a: value() } });
+        await assert.rejects(render(own), { name: "CommandError", message: reason });
+      }
+    });
+  }
 
   describe("refuses", () => {
     const refused: readonly (readonly [string, () => unknown, RegExp])[] = [
@@ -112,11 +200,6 @@ describe("render", () => {
         /^the stack dev has a transform/,
       ],
       [
-        "a secret of Pulumi's",
-        () => new ConfigMap("one", { metadata, data: { password: pulumi.secret("s3cret") } }),
-        /^one contains a secret of Pulumi.*Refer to a Secret of the cluster by name\.$/,
-      ],
-      [
         "a question to a provider",
         () => new ConfigMap("one", { metadata, data: { text: pulumi.output(askProvider()) } }),
         /^kubernetes:yaml:decode needs a provider, and there is none here/,
@@ -132,39 +215,9 @@ describe("render", () => {
         /^the program needs the outputs of the stack org\/other\/dev.*--platform FILE/,
       ],
       [
-        "what is no object of Kubernetes",
-        () => new Pet("pet", {}),
-        /^pet is a random:index\/randomPet:RandomPet: only objects of Kubernetes can be rendered\.$/,
-      ],
-      [
         "a provider that changes what is made",
         () => new k8s.Provider("other", { context: "prod", namespace: "shop" }),
-        /^other is a pulumi:providers:kubernetes/,
-      ],
-      [
-        "a chart",
-        () => new k8s.helm.v4.Chart("web", { chart: "nginx" }),
-        /^web is a kubernetes:helm\.sh\/v4:Chart, which is not an object/,
-      ],
-      [
-        "a patch of somebody else's object",
-        () => new k8s.core.v1.ConfigMapPatch("one", { metadata, data: { a: "b" } }),
-        /^one is a kubernetes:core\/v1:ConfigMapPatch, which is not an object/,
-      ],
-      [
-        "an object that is only read",
-        () => ConfigMap.get("one", "shop/settings"),
-        /^one is a kubernetes:core\/v1:ConfigMap, which is not an object/,
-      ],
-      [
-        "an object without a name",
-        () => new ConfigMap("one", { data: {} }),
-        /^one has no metadata\.name: Pulumi would generate a different name/,
-      ],
-      [
-        "a name that the API server makes",
-        () => new ConfigMap("one", { metadata: { generateName: "settings-" } }),
-        /^one has no metadata\.name/,
+        /^the provider other has a namespace, /,
       ],
       [
         "two manifests of one object",
@@ -200,6 +253,12 @@ class Pet extends pulumi.CustomResource {
   }
 }
 
+class Cloud extends pulumi.ProviderResource {
+  constructor(name: string, inputs: pulumi.Inputs) {
+    super("cloud", name, inputs);
+  }
+}
+
 /** As components ask that are made from YAML or charts. */
 function askProvider(): Promise<unknown> {
   return pulumi.runtime.invoke("kubernetes:yaml:decode", { text: "" });
@@ -225,7 +284,6 @@ config:
   beforeEach(() => {
     root = writeFolder({ "Pulumi.yaml": PROJECT, "Pulumi.prod.yaml": "", "Pulumi.dev.yaml": "" });
   });
-  afterEach(() => removeFolder(root));
 
   /** What a program is given where the stack's file is this. */
   function read(file: string): Readonly<Record<string, string>> {
@@ -333,7 +391,6 @@ module.exports = async () => {
       "broken.json": "{",
     });
   });
-  after(() => removeFolder(root));
 
   const given = (file: string) => renderStack(root, "dev", path.join(root, file));
 

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { formatStream } from "../../cli/render/output";
-import { addFiles, removeFolder } from "./operatorFolder";
+import { addFiles } from "./operatorFolder";
 import { runStack } from "./support/program";
 import { copyProgram } from "./support/projectCopy";
 import { type Ended, renderHere } from "./support/renderHere";
@@ -18,7 +18,6 @@ describe("the command render", () => {
   before(() => {
     copy = copyProgram();
   });
-  after(() => removeFolder(copy));
 
   /** A kubeconfig whose cluster must not matter. */
   const elsewhere = () => ({ ...process.env, KUBECONFIG: path.join(copy, "kubeconfig") });

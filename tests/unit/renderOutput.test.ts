@@ -3,14 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node
 import path from "node:path";
 import { parseAllDocuments } from "yaml";
 import { fileNameOf, formatList, formatStream, writeFolder } from "../../cli/render/output";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import {
-  addFiles,
-  loadDefinition,
-  removeFolder,
-  widgetDefinition,
-  writeFolder as writeFiles,
-} from "./operatorFolder";
+import type { Manifest } from "../../runtime/base/objects";
+import { addFiles, loadDefinition, widgetDefinition, writeFolder as writeFiles } from "./operatorFolder";
 import { run, runStack } from "./support/program";
 import { operatorsProgram, sampleProgram } from "./support/sampleOperators";
 
@@ -26,7 +20,6 @@ describe("render --out", () => {
   beforeEach(() => {
     out = writeFiles({});
   });
-  afterEach(() => removeFolder(out));
 
   const contents = () => new Map(readdirSync(out).map((name) => [name, read(name)]));
   const read = (name: string) => readFileSync(path.join(out, name), "utf8");
@@ -78,34 +71,30 @@ describe("render --out", () => {
 
   it("shows an edited handler as its ConfigMap and the one object that refers to it", async () => {
     const sample = sampleProgram([{ name: "gear" }, { name: "press", execution: "pod" }]);
-    try {
-      writeFolder(out, (await run(operatorsProgram(sample))).manifests);
-      const before = contents();
-      addFiles(path.join(sample.root, "gear"), { "main.py": "print('otherwise')\n" });
-      const definitions = sample.definitions.map((each) =>
-        each.name === "gear" ? loadDefinition(each.folder, widgetDefinition) : each,
-      );
-      const edited = await run(operatorsProgram({ ...sample, definitions }));
-      const { written, removed } = writeFolder(out, edited.manifests);
+    writeFolder(out, (await run(operatorsProgram(sample))).manifests);
+    const before = contents();
+    addFiles(path.join(sample.root, "gear"), { "main.py": "print('otherwise')\n" });
+    const definitions = sample.definitions.map((each) =>
+      each.name === "gear" ? loadDefinition(each.folder, widgetDefinition) : each,
+    );
+    const edited = await run(operatorsProgram({ ...sample, definitions }));
+    const { written, removed } = writeFolder(out, edited.manifests);
 
-      const [runner = "", map = ""] = [...written].sort().reverse();
-      assert.equal(written.length, 2);
-      assert.equal(runner, "deployment.apps_argosy_gear-runner.yaml");
-      assert.match(map, /^configmap_argosy_gear-handler-\w+\.yaml$/);
-      const [old = ""] = removed;
-      assert.equal(removed.length, 1);
-      assert.match(old, /^configmap_argosy_gear-handler-\w+\.yaml$/);
+    const [runner = "", map = ""] = [...written].sort().reverse();
+    assert.equal(written.length, 2);
+    assert.equal(runner, "deployment.apps_argosy_gear-runner.yaml");
+    assert.match(map, /^configmap_argosy_gear-handler-\w+\.yaml$/);
+    const [old = ""] = removed;
+    assert.equal(removed.length, 1);
+    assert.match(old, /^configmap_argosy_gear-handler-\w+\.yaml$/);
 
-      // What refers to it refers to nothing else than before.
-      const names = (file: string) => file.replace(/^configmap_argosy_|\.yaml$/g, "");
-      assert.equal(read(runner), before.get(runner)?.replaceAll(names(old), names(map)));
-      assert.deepEqual(
-        [...contents().keys()].sort(),
-        [...before.keys()].map((name) => (name === old ? map : name)).sort(),
-      );
-    } finally {
-      removeFolder(sample.root);
-    }
+    // What refers to it refers to nothing else than before.
+    const names = (file: string) => file.replace(/^configmap_argosy_|\.yaml$/g, "");
+    assert.equal(read(runner), before.get(runner)?.replaceAll(names(old), names(map)));
+    assert.deepEqual(
+      [...contents().keys()].sort(),
+      [...before.keys()].map((name) => (name === old ? map : name)).sort(),
+    );
   });
 
   it("names no two objects alike", () => {

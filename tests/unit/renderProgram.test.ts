@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import path from "node:path";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 import { type Ended, renderHere } from "./support/renderHere";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -19,7 +19,6 @@ const configMap = (value: string) =>
 
 describe("a program of a user's own is rendered", () => {
   const folders: string[] = [];
-  after(() => folders.forEach(removeFolder));
 
   /** A program outside this repository, with its packages installed. */
   function programOf(files: Record<string, string>): string {
@@ -94,6 +93,15 @@ describe("a program of a user's own is rendered", () => {
     const folder = programOf({ "index.ts": IMPORT + configMap("1"), "inner/x": "" });
     const { status, stderr } = await renderHere(path.join(folder, "inner"), "--out", "rendered");
     assert.deepEqual([status, stderr], [0, "rendered: 1 objects, 1 written, 0 removed\n"]);
+  });
+
+  it("beside resources that only Pulumi makes, which it names", async () => {
+    const release = `new k8s.helm.v3.Release("argo", { chart: "argo-cd" });\n`;
+    const { stderr, ...ended } = await renderHere(
+      programOf({ "index.ts": IMPORT + release + configMap("1") }),
+    );
+    assertValue('"1"', { ...ended, stderr: "" });
+    assert.equal(stderr, "left out, because only pulumi up makes it: argo (kubernetes:helm.sh/v3:Release)\n");
   });
 
   for (const [what, files, expected] of [

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { Replay } from "../../runtime/argo/replay";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { ObjectName } from "../../runtime/base/objects";
+import type { Engine } from "../../runtime/engine/engine";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { ObjectName } from "../../runtime/kubernetes/objects";
 import { NotLeadingError } from "../../runtime/leadership/term";
+import { Replay } from "../../runtime/programs/resident/replay";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { TrialResult } from "../../runtime/reconcile/trial";
 import { eventually } from "../support/eventually";
-import { operator } from "./support/objects";
+import { operator, reconcileReport } from "./support/objects";
 import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
 
 const BASE = "/apis/argoproj.io/v1alpha1";
@@ -25,19 +26,7 @@ const TASK_SET = {
   spec: { tasks: { node: { plugin: { argosy: { operator: "shop" } } } } },
 };
 
-const REPORT: ReconcileReport = {
-  id: "a-run",
-  operator: "shop",
-  kind: "Widget",
-  namespace: "services",
-  name: "demo",
-  event: "reconcile",
-  attempt: 1,
-  result: "succeeded",
-  changes: [],
-  log: "",
-  durationMs: 1,
-};
+const REPORT = reconcileReport({ namespace: "services", name: "demo" });
 
 /** An API server with one WorkflowTaskSet, and an engine that notes what it is asked for. */
 describe("Replay", () => {
@@ -105,7 +94,7 @@ describe("Replay", () => {
           return outcome();
         },
         tryHandler: (object) => tried(object),
-      },
+      } as Engine,
     });
   });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Resync, type ResyncOptions } from "../../runtime/work/resync";
+import { Resync } from "../../runtime/when/resync";
 import { eventually } from "../support/eventually";
 
 describe("Resync", () => {
@@ -9,7 +9,7 @@ describe("Resync", () => {
   let relisted: number;
   let added: Map<string, number>;
   let keys: string[];
-  let options: ResyncOptions;
+  let options: ConstructorParameters<typeof Resync>[0];
   let resync: Resync;
 
   beforeEach(() => {

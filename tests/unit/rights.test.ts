@@ -4,8 +4,8 @@ import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
 import { compareRights, type Right, rightsIn } from "../../cli/rights/rights";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import type { Manifest } from "../../runtime/base/objects";
+import { widgetCrd, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
 
 const RBAC = "rbac.authorization.k8s.io/v1";
@@ -101,7 +101,6 @@ describe("argosy rights", function () {
     git("add", "--all");
     git("commit", "--quiet", "--message", "one");
   });
-  after(() => removeFolder(folder));
   const argosy = (...args: string[]) => captured(() => main(["rights", ...args, "--project", folder]));
 
   it("lists those of an operator's accounts, and refuses a name that no operator has", async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildRoles } from "../../components/manifests/operator/rbac";
-import type { Operator, PolicyRule } from "../../runtime/definition/definition";
-import { BUILT_IN_KINDS, pluralOf } from "../../runtime/kubernetes/kinds";
-import { groupOf, type Manifest } from "../../runtime/kubernetes/objects";
+import { BUILT_IN_KINDS, pluralOf } from "../../runtime/base/kinds";
+import { groupOf, type Manifest } from "../../runtime/base/objects";
+import type { Operator, PolicyRule } from "../../runtime/operator/definition";
 
 const HOME = "argosy";
 

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/failure";
-import type { Condition } from "../../runtime/kubernetes/objects";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { Condition } from "../../runtime/base/objects";
+import { ReconcileRequests } from "../../runtime/engine/objectWork";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { ReconcileRequests } from "../../runtime/reconcile/requests";
-import { conditionsOf, type Verdict } from "../../runtime/status/conditions";
+import { conditionsOf, type Verdict } from "../../runtime/remember/composeStatus";
+import { reconcileReport } from "./support/objects";
 
 const NOW = "2026-01-02T03:04:05Z";
 const READY: Verdict = { kind: "ready" };
@@ -45,42 +46,34 @@ describe("the run that Ready names", () => {
 });
 
 describe("ReconcileRequests", () => {
-  const report = (more: Partial<ReconcileReport> = {}): ReconcileReport => ({
-    id: "a-run",
-    operator: "shop",
-    kind: "Widget",
-    name: "demo",
-    event: "reconcile",
-    attempt: 1,
-    result: "succeeded",
-    changes: [],
-    log: "",
-    durationMs: 1,
-    ...more,
-  });
+  const report = (more: Partial<ReconcileReport> = {}) => reconcileReport({ name: "demo", ...more });
 
   it("answers with the report of a run that begins after the question, not of the one that runs", async () => {
     const requests = new ReconcileRequests();
-    const running = requests.take("a");
+    const running = requests.takeWaiting("a");
     const answer = requests.ask("a");
     requests.answer("a", running, report({ generation: 1 }));
-    requests.answer("a", requests.take("a"), report({ generation: 2 }));
+    requests.answer("a", requests.takeWaiting("a"), report({ generation: 2 }));
     assert.equal((await answer).generation, 2);
   });
 
   it("waits for the next run where one came to nothing", async () => {
     const requests = new ReconcileRequests();
     const answer = requests.ask("a");
-    requests.answer("a", requests.take("a"), report({ result: "skipped", skipped: "changed meanwhile" }));
+    requests.answer(
+      "a",
+      requests.takeWaiting("a"),
+      report({ result: "skipped", skipped: "changed meanwhile" }),
+    );
     assert.ok(requests.has("a"));
-    requests.answer("a", requests.take("a"), report());
+    requests.answer("a", requests.takeWaiting("a"), report());
     assert.equal((await answer).result, "succeeded");
   });
 
   it("refuses those too whose run comes to nothing after the end", async () => {
     const requests = new ReconcileRequests();
     const answer = requests.ask("a");
-    const running = requests.take("a");
+    const running = requests.takeWaiting("a");
     requests.refuse(new Error("over"));
     requests.answer("a", running, report({ result: "skipped", skipped: "not the leader" }));
     await assert.rejects(answer, /over/);
@@ -93,7 +86,7 @@ describe("ReconcileRequests", () => {
     await assert.rejects(requests.ask("a"), /over/);
     requests.open();
     const answer = requests.ask("a");
-    requests.answer("a", requests.take("a"), report());
+    requests.answer("a", requests.takeWaiting("a"), report());
     assert.equal((await answer).result, "succeeded");
   });
 

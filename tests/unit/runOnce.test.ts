@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import type { Resource } from "../../runtime/base/resource";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { runOnce } from "../../runtime/pod/run/runOnce";
+import { runOnce } from "../../runtime/programs/run/runOnce";
 import { operator, WIDGETS } from "./support/objects";
 
 const WORKFLOW = {
@@ -16,16 +16,24 @@ const WORKFLOW = {
 /** An API server that has the Workflow and not its object. @param errors the first answers about each kind */
 function server(...errors: Error[]): KubernetesClient {
   const left = new Map<string, Error[]>();
+  const answerAbout = ({ kind }: Resource) => {
+    const error = left
+      .set(kind, left.get(kind) ?? [...errors])
+      .get(kind)
+      ?.shift();
+    if (error) throw error;
+  };
   const client = {
     with: () => client,
     now: () => Date.now(),
-    get: async ({ kind }: Resource) => {
-      const error = left
-        .set(kind, left.get(kind) ?? [...errors])
-        .get(kind)
-        ?.shift();
-      if (error) throw error;
-      return kind === "Workflow" ? WORKFLOW : undefined;
+    get: async (resource: Resource) => {
+      answerAbout(resource);
+      return resource.kind === "Workflow" ? WORKFLOW : undefined;
+    },
+    list: async (resource: Resource, _: unknown, onPage: (items: unknown[], pages: object) => void) => {
+      answerAbout(resource);
+      onPage([], {});
+      return "1";
     },
     read: async () => ({ resources: [{ name: WIDGETS.plural, kind: WIDGETS.kind, namespaced: true }] }),
   };

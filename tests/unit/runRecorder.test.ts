@@ -1,35 +1,33 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
-import { Retention } from "../../runtime/argo/retention";
-import { RunRecorder, type RunRecorderOptions } from "../../runtime/argo/runRecorder";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import type { RunRecord } from "../../runtime/outbox/recorder";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
-import { observed } from "./support/objects";
+import {
+  Retention,
+  type RunRecord,
+  RunRecorder,
+  type RunRecorderOptions,
+} from "../../runtime/report/runRecorder";
+import { observed, reconcileReport } from "./support/objects";
 
 /** What the clock of the API server shows. */
 const SERVER_TIME = Date.parse("2026-01-01T00:00:00Z");
 
 function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
-  return {
+  return reconcileReport({
     id: randomUUID(),
-    operator: "shop",
-    kind: "Widget",
     namespace: "services",
     name: "demo",
     uid: "uid-1",
     generation: 1,
-    event: "reconcile",
-    attempt: 1,
-    result: "succeeded",
-    changes: [{ verb: "patched", kind: "ConfigMap", namespace: "services", name: "settings" }],
-    log: "",
-    durationMs: 1,
+    changes: [
+      { verb: "patched", apiVersion: "v1", kind: "ConfigMap", namespace: "services", name: "settings" },
+    ],
     ...more,
-  };
+  });
 }
 
 function failed(message: string, more: Partial<ReconcileReport> = {}): ReconcileReport {
@@ -187,7 +185,9 @@ describe("RunRecorder", () => {
     const recorder = make();
     const records = Array.from({ length: 50 }, (_, at) => {
       const name = at % 2 ? "odd" : "even";
-      const changes = [{ verb: "patched" as const, kind: "ConfigMap", namespace: "services", name }];
+      const changes = [
+        { verb: "patched" as const, apiVersion: "v1", kind: "ConfigMap", namespace: "services", name },
+      ];
       return recordOf(recorder, report({ generation: at + 1, changes }));
     });
     const joined = records.reduce((earlier, later) => recorder.join(earlier, later));
@@ -211,7 +211,7 @@ describe("RunRecorder", () => {
 describe("Retention", () => {
   it("keeps few records for the longest time, and a flood of them for the shortest", () => {
     let now = 0;
-    const retention = new Retention({ longestSeconds: 3_600, shortestSeconds: 60, few: 100 }, () => now);
+    const retention = new Retention(3_600, 60, 100, () => now);
     assert.equal(retention.seconds(), 3_600);
     for (let at = 0; at < 100_000; at++) retention.count();
     assert.equal(retention.seconds(), 60);
@@ -223,10 +223,7 @@ describe("Retention", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), (perSecond) => {
         let now = 0;
-        const retention = new Retention(
-          { longestSeconds: 3_600, shortestSeconds: 60, few: 1_000 },
-          () => now,
-        );
+        const retention = new Retention(3_600, 60, 1_000, () => now);
         let kept = 0;
         for (let second = 0; second < 3 * 3_600; second++) {
           now += 1_000;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { triedAnswer } from "../../runtime/argo/runResult";
+import { triedAnswer } from "../../runtime/programs/workflows/runResult";
 
 /** How many bytes of etcd a text takes in an object of a CRD: Go escapes more than JavaScript does. */
 function storedBytes(text: string): number {

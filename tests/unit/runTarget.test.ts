@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { RunTargetError, runTargetOf } from "../../runtime/argo/runTarget";
-import { readJson } from "../../runtime/json/json";
+import { readJson } from "../../runtime/base/json";
+import { RunTargetError, runTargetOf } from "../../runtime/programs/workflows/runTarget";
 import { observed, operator } from "./support/objects";
 
 describe("the target of a run", () => {

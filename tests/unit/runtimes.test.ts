@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { runtimeDifference } from "../../cli/dev/runtimes";
-import type { Operator } from "../../runtime/definition/definition";
+import type { Operator } from "../../runtime/operator/definition";
 
 function difference(
   image: string,

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { HandlerWorker } from "../../runtime/handler/handlerWorker";
-import { LogTail } from "../../runtime/handler/logTail";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { Scrubber } from "../../runtime/reconcile/scrubber";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { HandlerWorker, LogTail } from "../../runtime/handler/handlerWorker";
+import { Scrubber } from "../../runtime/secrets/scrubber";
 import { failureOf } from "./support/failures";
 import { question, shellHandler } from "./support/handlers";
 

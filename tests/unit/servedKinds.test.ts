@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
+import { kindKey } from "../../runtime/base/resource";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import { kindKey } from "../../runtime/kubernetes/resource";
-import { ServedKinds } from "../../runtime/pod/withoutWatches/servedKinds";
+import { ServedKinds } from "../../runtime/programs/run/servedKinds";
 import { operator } from "./support/objects";
 
 const AWAY = { apiVersion: "away.example.com/v1", kind: "Away", plural: "aways", namespaced: true };

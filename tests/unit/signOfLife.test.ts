@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { ManagedFieldsEntry } from "../../runtime/kubernetes/objects";
+import type { ManagedFieldsEntry } from "../../runtime/base/objects";
 import type { Lease, LeaseSpec } from "../../runtime/leadership/lease";
-import { isSignOfLife } from "../../runtime/leadership/signOfLife";
+import { isSignOfLife } from "../../runtime/leadership/ourLease";
 
 const [FIRST, SECOND] = ["2026-11-21T10:00:00Z", "2026-11-21T10:00:02Z"];
 const SPEC: LeaseSpec = { holderIdentity: "a", renewTime: "2026-11-21T10:00:00.000000Z" };

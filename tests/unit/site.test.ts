@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { addressOf, anchorOf } from "../../site/links";
 import { pictures } from "../../tools/pictures";
 import { navigation } from "../../tools/reference/contents";
+import { addressOf, anchorOf } from "../../tools/site/links";
 import { anchorsOf, linksOf, prose } from "./support/markdown";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -38,6 +38,37 @@ describe("the pages of docs/", () => {
       assert.match(title, /^[A-Zo].{2,40}$/, file);
       assert.match(summary, /^[^A-Z ]?.{15,110}[^.]$/, file);
     }
+  });
+
+  it("name the page in each link to it, not its file", () => {
+    const named = documents
+      .filter((file) => /^(docs|examples)\/|^README/.test(file))
+      .flatMap((file) =>
+        [...prose(read(file)).matchAll(/\[([\w./-]+\.md)\]\(/g)].map(([, name]) => `${file}: ${name}`),
+      );
+    assert.deepEqual(named, []);
+  });
+
+  it("have code in fences with a language, since only those have a scrolling box on a small screen", () => {
+    const others = documents
+      .filter((file) => /^(docs|examples)\/|^README/.test(file))
+      .flatMap((file) =>
+        read(file)
+          .replace(/^( *)```[\w]+[^\n]*\n[\s\S]*?^\1```$/gm, "")
+          .split("\n\n")
+          .filter((block) => /^( {4}|\t| *```)/.test(block))
+          .map((block) => `${file}: ${block}`),
+      );
+    assert.deepEqual(others, []);
+  });
+
+  it("are found by the words that readers look for", () => {
+    const words = ["rollback", "uninstall", "upgrade", "Windows", "Prometheus", "Argo CD", "finalizer"];
+    const all = [...pages.map((file) => read(`docs/${file}`)), read("README.md")].map(prose).join("\n");
+    assert.deepEqual(
+      words.filter((word) => !all.includes(word)),
+      [],
+    );
   });
 
   it("have one title each", () => {
@@ -108,20 +139,31 @@ describe("the site", () => {
     assert.equal(anchorOf("`a_b` and Ärger"), "a_b-and-ärger");
   });
 
+  it("has the home page, the pages of docs/ and the examples", () => {
+    assert.equal(addressOf("docs/deploy.md", "../README.md"), "/");
+    assert.equal(addressOf("README.md", "docs/README.md"), "/contents");
+    assert.equal(addressOf("docs/reference/cli.md", "../handlers.md#types"), "/handlers#types");
+    assert.equal(addressOf("examples/README.md", "05-schedule"), "/examples/05-schedule");
+    assert.equal(addressOf("docs/uses.md", "../examples/05-schedule/README.md"), "/examples/05-schedule");
+    assert.equal(addressOf("docs/uses.md", "../examples"), "/examples/");
+    assert.equal(addressOf("docs/deploy.md", "#see-it"), "#see-it");
+  });
+
   it("leads to GitHub for what is no page", () => {
     const blob = "https://github.com/argosy-dev/argosy/blob/main";
-    assert.equal(addressOf("deploy.md", "../index.ts"), `${blob}/index.ts`);
-    assert.equal(addressOf("reference/cli.md", "../../examples/05-schedule"), `${blob}/examples/05-schedule`);
-    assert.equal(addressOf("reference/cli.md", "../handlers.md#types"), "../handlers.md#types");
-    assert.equal(addressOf("deploy.md", "https://a.example/../b"), "https://a.example/../b");
-    assert.equal(addressOf("deploy.md", "#see-it"), "#see-it");
+    assert.equal(addressOf("docs/deploy.md", "../index.ts"), `${blob}/index.ts`);
+    assert.equal(
+      addressOf("examples/05-schedule/README.md", "main.py"),
+      `${blob}/examples/05-schedule/main.py`,
+    );
+    assert.equal(addressOf("docs/deploy.md", "https://a.example/../b"), "https://a.example/../b");
   });
 
   it("is installed apart from Argosy", () => {
     const root = JSON.parse(read("package-lock.json")) as { packages: Record<string, unknown> };
     assert.equal(root.packages["node_modules/vitepress"], undefined);
-    const { devDependencies } = JSON.parse(read("site/package.json"));
-    const lock = JSON.parse(read("site/package-lock.json"));
+    const { devDependencies } = JSON.parse(read("tools/site/package.json"));
+    const lock = JSON.parse(read("tools/site/package-lock.json"));
     for (const [name, version] of Object.entries<string>(devDependencies)) {
       assert.match(version, /^\d+\.\d+\.\d+$/, name);
       assert.equal(lock.packages[`node_modules/${name}`].version, version, name);

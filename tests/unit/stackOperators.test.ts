@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
+import { test } from "../../cli/commands/test";
 import { operatorSource } from "../../cli/render/stackOperators";
-import { test } from "../../cli/test";
 import {
   addFiles,
   removeFolder,
@@ -47,7 +47,6 @@ describe("the operators of a stack", function () {
         "object: { metadata: { name: a } }\nanswer: { children: [], status: { size: 2 } }\n",
     });
   });
-  afterEach(() => removeFolder(root));
 
   const ofStack = (stack: string) => operatorSource({ project: root, stack });
   const tested = (options: object) => captured(() => test([], { project: root, ...options }));

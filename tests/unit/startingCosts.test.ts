@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { StartingCosts } from "../../runtime/handler/startingCosts";
+import { StartingCosts } from "../../runtime/handler/handlerPool";
 
 describe("StartingCosts", () => {
   /** Costs after processes that answered a first question in one time, and later ones in another. */

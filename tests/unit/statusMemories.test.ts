@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { StatusChange } from "../../runtime/status/composeStatus";
-import { Statuses } from "../../runtime/status/statuses";
+import type { StatusChange, StatusVerdict } from "../../runtime/remember/composeStatus";
+import { StatusMemories, type StatusWriter } from "../../runtime/remember/statusMemories";
 
 const NAME = { namespace: "shop", name: "sessions", uid: "uid-1" };
 
-describe("Statuses", () => {
+describe("StatusMemories", () => {
   let object: KubernetesObject | undefined;
   /** The answers that the API server owes. */
   let owed: (() => void)[];
@@ -23,15 +23,10 @@ describe("Statuses", () => {
   });
 
   const statuses = () =>
-    new Statuses({
-      read: async () => object,
-      learn: (newest) => {
-        object = newest;
-      },
-      invalidate: () => assert.fail("it is there"),
-      writer: {
-        wouldChange: (_, { fields }) => fields?.["nothing"] === undefined,
-        write: async (_, newest, { fields = {}, verdict }) => {
+    new StatusMemories(
+      {
+        write: async (_, newest, { fields = {}, ...change }, along) => {
+          const verdict = change.verdict ?? along;
           await new Promise<void>((resolve) => owed.push(resolve));
           const before = newest["status"] as object;
           return {
@@ -39,8 +34,15 @@ describe("Statuses", () => {
             status: { ...before, ...fields, ...(verdict && { told: verdict.generation }) },
           };
         },
+      } as Partial<StatusWriter> as StatusWriter,
+      {
+        read: async () => object,
+        learn: (newest) => {
+          object = newest;
+        },
+        invalidate: () => assert.fail("it is there"),
       },
-    });
+    );
 
   /** Lets the API server answer, one request after another, until none is left. */
   async function answerAll(writes: readonly Promise<unknown>[]): Promise<void> {
@@ -68,31 +70,37 @@ describe("Statuses", () => {
   });
 
   it("goes on after a write that failed", async () => {
-    const all = new Statuses({
-      read: async () => object,
-      learn: () => {},
-      invalidate: () => {},
-      writer: { wouldChange: () => true, write: () => Promise.reject(new Error("refused")) },
-    });
+    const all = new StatusMemories(
+      { write: async () => Promise.reject(new Error("refused")) } as unknown as StatusWriter,
+      {
+        read: async () => object,
+        learn: () => {},
+        invalidate: () => {},
+      },
+    );
     await assert.rejects(all.write(client, NAME, {}), /refused/);
     await assert.rejects(all.write(client, NAME, {}), /refused/);
   });
 
-  it("writes what goes along only if the change itself is written", async () => {
-    const along: StatusChange = { verdict: { verdict: { kind: "ready" }, generation: 7 } };
-    await answerAll([statuses().write(client, NAME, { fields: { nothing: true } }, along)]);
-    assert.deepEqual(object?.["status"], {});
-    await answerAll([statuses().write(client, NAME, { fields: { size: 1 } }, along)]);
+  it("writes no verdict that went along with a change already, and each other one", async () => {
+    const along: StatusVerdict = { verdict: { kind: "ready" }, generation: 7 };
+    const all = statuses();
+    await answerAll([all.write(client, NAME, { fields: { size: 1 } }, along)]);
+    const written = object;
+    assert.deepEqual(written?.["status"], { size: 1, told: 7 });
+    assert.equal(await all.write(client, NAME, { verdict: { ...along } }), written);
+    await answerAll([all.write(client, NAME, { verdict: { ...along, generation: 8 } })]);
+    assert.deepEqual(object?.["status"], { size: 1, told: 8 });
+    await answerAll([all.write(client, NAME, { verdict: along })]);
     assert.deepEqual(object?.["status"], { size: 1, told: 7 });
   });
 
   it("says so if the object went while its status was written, and has it read again", async () => {
     const invalidated: object[] = [];
-    const all = new Statuses({
+    const all = new StatusMemories({ write: async () => undefined } as unknown as StatusWriter, {
       read: async () => object,
       learn: () => assert.fail("it is gone"),
       invalidate: (name) => void invalidated.push(name),
-      writer: { wouldChange: () => true, write: async () => undefined },
     });
     assert.equal(await all.write(client, NAME, { fields: { size: 1 } }), undefined);
     assert.deepEqual(invalidated, [{ namespace: "shop", name: "sessions" }]);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { compiled } from "../../runtime/definition/contentSchema";
-import { statusChecker } from "../../runtime/definition/statusSchema";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import Ajv from "ajv";
+import { regexOf } from "../../definition/patterns";
+import type { JsonObject } from "../../runtime/base/objects";
+import { flawsOf, statusChecker } from "../../runtime/operator/contentSchema";
 
 /** What is wrong with a status; the schema is given by its properties. */
 function problem(status: JsonObject, properties: JsonObject, more: JsonObject = {}): string | undefined {
@@ -74,7 +75,15 @@ describe("statusChecker", () => {
       problem({ at: null }, { at: { nullable: true, "x-kubernetes-preserve-unknown-fields": true } }),
       undefined,
     );
-    assert.equal(problem({ at: null }, { at: { type: "string" } }), "status.at must be string");
+    // The API server takes it for a missing field. No entry of a list can be missing.
+    const text = { type: "string" };
+    assert.equal(problem({ at: null }, { at: text }), undefined);
+    assert.match(
+      problem({ at: null }, { at: text }, { required: ["at"] }) ?? "",
+      /must have required property/,
+    );
+    const list = { list: { type: "array", items: text } };
+    assert.equal(problem({ list: [null] }, list), "status.list.0 must be string");
   });
 
   it("takes only what an enum names", () => {
@@ -106,7 +115,47 @@ describe("statusChecker", () => {
     assert.match(problem({ n: 0 }, { n: exclusive }) ?? "", /status\.n must be > 0/);
     // RE2 knows more than JavaScript, and the API server checks it anyway.
     assert.equal(problem({ at: "x" }, { at: { type: "string", pattern: "(?i)^\\Ax\\-y\\z" } }), undefined);
-    assert.equal(problem({ at: "x" }, { at: { type: "string", format: "date-time" } }), undefined);
+    assert.equal(
+      problem({ at: "x" }, { at: { type: "string", format: "date-time" } }),
+      'status.at must match format "date-time"',
+    );
+    assert.equal(problem({ at: "x" }, { at: { type: "string", format: "email" } }), undefined);
+    const set = { type: "array", items: { type: "string" }, "x-kubernetes-list-type": "set" };
+    assert.match(problem({ set: ["a", "a"] }, { set }) ?? "", /^status\.set must NOT have duplicate items/);
+    const keyed = { properties: { name: { type: "string" } }, type: "object" };
+    const map = {
+      type: "array",
+      items: keyed,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+    };
+    assert.equal(problem({ map: [{ name: "a" }, { name: "b" }] }, { map }), undefined);
+    assert.equal(
+      problem({ map: [{ name: "a" }, { name: "a" }] }, { map }),
+      "status.map must NOT have two entries with the same keys",
+    );
+  });
+
+  it("checks patterns only where it is asked for, because one may keep JavaScript busy for ever", () => {
+    const endless = { at: { type: "string", pattern: "^(a+)+$" } };
+    const at = `${"a".repeat(60)}b`;
+    assert.equal(problem({ at }, endless), undefined);
+    const checked = (pattern: string, text: string) =>
+      statusChecker(
+        { type: "object", properties: { at: { type: "string", pattern } } },
+        regexOf,
+      )({
+        at: text,
+      });
+    assert.match(checked("^[a-z]+$", "A") ?? "", /^status\.at must match pattern/);
+    assert.equal(checked("b", "abc"), undefined);
+    // Of these, only the API server knows what they mean.
+    assert.equal(checked("(?i)^a$", "b"), undefined);
+    assert.equal(checked("[\\S]", " "), undefined);
+    // RE2 knows other line ends and other blanks.
+    assert.equal(checked("^.[.]\\S$", "\u2028.\u2028"), undefined);
+    assert.match(checked("\\s|[a\\s]", "\u2028") ?? "", /pattern/);
+    assert.match(checked("^.$", "\n") ?? "", /pattern/);
   });
 
   it("takes the own fields of an embedded object, which its schema need not mention, and no others", () => {
@@ -120,9 +169,24 @@ describe("statusChecker", () => {
     };
     assert.equal(problem({ last: { ...object, spec: { size: 1 } } }, last), undefined);
     assert.equal(problem({ last: { ...object, kind: 1 } }, last), "status.last.kind must be string");
+    assert.match(problem({ last: { kind: "Backup" } }, last) ?? "", /required property 'apiVersion'/);
     assert.equal(
       problem({ last: { ...object, data: {} } }, last),
       "status.last.data is not in the CRD's schema",
+    );
+    const kind = { type: "string", enum: ["Backup"], default: "Backup" };
+    const name = { type: "string", maxLength: 3 };
+    const metadata = { type: "object", properties: { name } };
+    const named = { last: { ...last.last, properties: { kind, metadata } } };
+    const { kind: _, ...bare } = object;
+    assert.equal(problem({ last: bare }, named), undefined);
+    assert.match(
+      problem({ last: { ...object, kind: "Restore" } }, named) ?? "",
+      /^status\.last\.kind must be/,
+    );
+    assert.match(
+      problem({ last: { ...bare, metadata: { name: "abcd", labels: {} } } }, named) ?? "",
+      /^status\.last\.metadata\.name must NOT have more than 3/,
     );
     const open = { last: { type: "object", ...embedded, "x-kubernetes-preserve-unknown-fields": true } };
     assert.equal(problem({ last: { ...object, data: {} } }, open), undefined);
@@ -147,13 +211,13 @@ describe("statusChecker", () => {
   });
 
   it("leaves to the API server what oneOf and not say by patterns and formats, and checks the rest of them", () => {
-    const address = { oneOf: [{ format: "ipv4" }, { format: "ipv6" }] };
+    const address = { oneOf: [{ format: "hostname" }, { format: "uri" }] };
     const deep = { not: { properties: { name: { pattern: "^kube-" } } } };
     const host = { type: "string" };
     for (const schema of [
       { ...host, ...address },
       { ...host, not: { pattern: "^kube-" } },
-      { ...host, allOf: [{ not: { anyOf: [{ format: "ipv4" }, { maxLength: 2 }] } }] },
+      { ...host, allOf: [{ not: { anyOf: [{ format: "hostname" }, { maxLength: 2 }] } }] },
       { type: "object", properties: { name: host }, ...deep },
     ])
       assert.equal(
@@ -165,7 +229,7 @@ describe("statusChecker", () => {
     assert.match(problem({ size: 4 }, { size }) ?? "", /status\.size must match exactly one schema in oneOf/);
     const some = {
       ...host,
-      oneOf: [{ maxLength: 2 }, { minLength: 4, format: "ipv4" }],
+      oneOf: [{ maxLength: 2 }, { minLength: 4, format: "hostname" }],
       anyOf: [{ minLength: 2 }],
     };
     assert.equal(problem({ some: "ab" }, { some }), undefined);
@@ -199,17 +263,29 @@ describe("statusChecker", () => {
 describe("a compiled schema", () => {
   const schema = { type: "object", properties: { size: { type: "integer", default: 3 } } };
 
-  it("is compiled once, and sets defaults", () => {
-    const check = compiled(schema);
-    assert.equal(compiled(schema), check);
+  it("is compiled once, and leaves the value without its defaults", () => {
+    const own: JsonObject = { ...schema, required: ["size", "conditions"] };
     const value = {};
-    assert.ok(check(value));
-    assert.deepEqual(value, { size: 3 });
+    const compile = Ajv.prototype.compile;
+    let times = 0;
+    Ajv.prototype.compile = function (this: Ajv, ...given: Parameters<typeof compile>) {
+      times += 1;
+      return compile.apply(this, given);
+    } as typeof compile;
+    try {
+      for (let time = 0; time < 3; time++) {
+        assert.deepEqual(flawsOf(value, schema), []);
+        assert.equal(statusChecker(own)(value), undefined);
+      }
+    } finally {
+      Ajv.prototype.compile = compile;
+    }
+    assert.equal(times, 2);
+    assert.deepEqual(value, {});
   });
 
-  it("is another one for another schema of the same content, and for one that is no schema an error each time", () => {
-    assert.notEqual(compiled({ ...schema }), compiled(schema));
+  it("is an error each time if it is no schema", () => {
     const wrong = { type: "nothing" };
-    for (let time = 0; time < 2; time++) assert.throws(() => compiled(wrong), /schema is invalid/);
+    for (let time = 0; time < 2; time++) assert.throws(() => flawsOf({}, wrong), /schema is invalid/);
   });
 });

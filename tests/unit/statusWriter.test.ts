@@ -1,16 +1,23 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { ApiError } from "../../runtime/kubernetes/errors";
 import {
   type Condition,
   conditionsIn,
   type JsonObject,
   type KubernetesObject,
   type Manifest,
-} from "../../runtime/kubernetes/objects";
-import type { StatusChange } from "../../runtime/status/composeStatus";
-import type { Statement, Verdict } from "../../runtime/status/conditions";
-import { type StatusClient, StatusWriter } from "../../runtime/status/statusWriter";
+  type Statement,
+} from "../../runtime/base/objects";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import {
+  composeStatus,
+  type StatusChange,
+  type StatusVerdict,
+  type Verdict,
+} from "../../runtime/remember/composeStatus";
+import { memoryOf } from "../../runtime/remember/memory";
+import { StatusWriter } from "../../runtime/remember/statusMemories";
 import { errorOf } from "./support/failures";
 import { MANAGER, WIDGETS, widget } from "./support/objects";
 
@@ -25,7 +32,7 @@ describe("StatusWriter", () => {
   let sent: { manifest: Manifest; options: object }[];
   /** An error with which the API server answers the next write. */
   let refusal: Error | undefined;
-  let client: StatusClient;
+  let client: KubernetesClient;
   let writer: StatusWriter;
 
   beforeEach(() => {
@@ -41,7 +48,7 @@ describe("StatusWriter", () => {
         return { object, created: false };
       },
       jsonPatch: () => assert.fail("no map is to be emptied"),
-    };
+    } as Partial<KubernetesClient> as KubernetesClient;
   });
 
   const write = async (change: StatusChange) => {
@@ -81,7 +88,20 @@ describe("StatusWriter", () => {
     assert.deepEqual(sent[0]?.options, { fieldManager: MANAGER, force: true, subresource: "status" });
   });
 
+  it("writes no verdict that is over", async () => {
+    const { verdict: said } = verdict(READY);
+    await write({ verdict: { ...said, isOver: () => true } });
+    assert.deepEqual([sent.length, conditions()], [0, []]);
+  });
+
   describe("if others write the object meanwhile:", () => {
+    it("a verdict is not written that is over by then", async () => {
+      othersWrite(1);
+      const { verdict: said } = verdict(READY);
+      await write({ verdict: { ...said, isOver: () => sent.length > 0 } });
+      assert.deepEqual([sent.length, conditions()], [1, []]);
+    });
+
     /** How many of our writes meet a write of somebody else just before. */
     function othersWrite(times: number): void {
       const { apply } = client;
@@ -156,7 +176,7 @@ describe("StatusWriter", () => {
     await write(change);
     others({ theirs: 1 }, [condition("Theirs")]);
     now = new Date("2026-02-02T00:00:00Z");
-    assert.equal(writer.wouldChange(object, change), false);
+    assert.equal(await writer.write(client, object, change), object);
     for (const each of [change, { fields: change.fields }, { memory: change.memory }, verdict(READY)])
       assert.equal(await writer.write(client, object, each), object);
     assert.equal(sent.length, 1);
@@ -170,7 +190,55 @@ describe("StatusWriter", () => {
       verdict(READY, 4),
       verdict(READY, 3, "r-1"),
     ])
-      assert.equal(writer.wouldChange(object, change), true, JSON.stringify(change));
+      assert.ok(
+        composeStatus(object, change, undefined, { fieldManager: MANAGER, now }),
+        JSON.stringify(change),
+      );
+  });
+
+  it("writes a verdict that goes along only if the change itself is written", async () => {
+    const along = { verdict: READY, generation: 3 };
+    await write({ fields: { replicas: 1 }, ...verdict(PROGRESSING) });
+    assert.equal(await writer.write(client, object, { fields: { replicas: 1 } }, along), object);
+    assert.ok(conditions().includes("Ready=False ChildrenNotReady"));
+    await writer.write(client, object, { fields: { replicas: 2 } }, along);
+    assert.ok(conditions().includes("Ready=True Reconciled"));
+    assert.equal(sent.length, 2);
+  });
+
+  it("remembers the digest of a verdict that is written anyway, and writes nothing for it alone", async () => {
+    const said = (digest: string | undefined, of: Verdict = READY): StatusVerdict => ({
+      verdict: of,
+      generation: 3,
+      ...(digest !== undefined && { digest }),
+    });
+    const memory = { kinds: [], uid: "widget-uid" };
+    await writer.write(client, object, { memory }, said("one"));
+    assert.deepEqual(status()["argosy"], { ...memory, digest: "one" });
+    for (const same of [{ memory }, { verdict: said("two") }])
+      assert.equal(await writer.write(client, object, same, said("two")), object);
+    // What is remembered in the midst of a run is no answer.
+    await write({ memory: { ...memory, kinds: ["v1/Pod"] } });
+    assert.deepEqual(status()["argosy"], { ...memory, kinds: ["v1/Pod"], digest: "one" });
+    await write({ verdict: said("two", PROGRESSING) });
+    assert.deepEqual(status()["argosy"], { ...memory, kinds: ["v1/Pod"], digest: "two" });
+    await write({ verdict: said(undefined) });
+    assert.deepEqual(status()["argosy"], { ...memory, kinds: ["v1/Pod"] });
+  });
+
+  it("remembers a digest of an object of which nothing else is remembered", async () => {
+    await write({ verdict: { verdict: READY, generation: 3, digest: "one" } });
+    assert.deepEqual(status()["argosy"], { kinds: [], uid: "widget-uid", digest: "one" });
+    assert.equal(memoryOf(object).digest, "one");
+  });
+
+  it("leaves alone what is remembered under the operator's former name, if there is nothing of its own to remember", async () => {
+    const memory = { kinds: ["v1/Pod"], uid: "widget-uid" };
+    await writer.write(client, object, { memory }, { verdict: READY, generation: 3, digest: "one" });
+    const [entry] = object.metadata.managedFields ?? [];
+    object.metadata.managedFields = [{ ...entry, manager: "argosy.former" }];
+    await write({ fields: { mine: 1 } });
+    assert.deepEqual(sent.at(-1)?.manifest["status"], { mine: 1 });
   });
 
   it("gives up a field, and a condition, that the handler answers no longer, and the last one too", async () => {
@@ -206,8 +274,8 @@ describe("StatusWriter", () => {
     const fieldsV1 = { "f:status": { "f:parts": { "f:wheels": {} } } };
     const entry = { manager: MANAGER, operation: "Apply" as const, subresource: "status", fieldsV1 };
     object = widget({ managedFields: [entry] }, { status: { parts: { wheels: 4, colour: "red" } } });
-    assert.equal(writer.wouldChange(object, { fields: { parts: { wheels: 4 } } }), false);
-    assert.equal(writer.wouldChange(object, { fields: { parts: {} } }), true);
+    assert.equal(await writer.write(client, object, { fields: { parts: { wheels: 4 } } }), object);
+    assert.ok(composeStatus(object, { fields: { parts: {} } }, undefined, { fieldManager: MANAGER, now }));
     await write(verdict(READY));
     const applied = sent.at(-1)?.manifest["status"] as Status;
     assert.deepEqual(applied["parts"], { wheels: 4 });
@@ -239,6 +307,36 @@ describe("StatusWriter", () => {
     await write(verdict(READY));
     await write({ fields: { replicas: 1 } });
     assert.ok(conditions().includes("Mine=True Because"));
+  });
+
+  describe("of a CRD with a schema", () => {
+    const text = { type: "string" };
+    const named = { type: text, status: text, reason: text, message: text };
+    const writing = (conditionsSchema: JsonObject) => {
+      const schema = { type: "object", properties: { at: text, conditions: conditionsSchema } };
+      writer = new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER, now: () => now, schema });
+    };
+
+    it("leaves out a null, and the fields of conditions for which there is no place", async () => {
+      const keyed = { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] };
+      writing({ type: "array", items: { type: "object", properties: named }, ...keyed });
+      const change = { fields: { at: null }, ...verdict(READY) };
+      await write(change);
+      assert.deepEqual(Object.keys(conditionsIn(status())[0] ?? {}).sort(), Object.keys(named).sort());
+      assert.ok(!("at" in status()));
+      assert.equal(await writer.write(client, object, change), object);
+    });
+
+    it("writes a list without keys as a whole: the handler's conditions stay beside a verdict that is written alone", async () => {
+      writing({ type: "array", items: { type: "object", properties: named } });
+      others({}, [condition("Former")]);
+      await write({ fields: {}, ...own("Mine"), ...verdict(READY) });
+      // Somebody has written the list, and it is not ours any more.
+      object.metadata.managedFields = [];
+      await write(verdict(PROGRESSING));
+      const applied = conditionsIn(sent.at(-1)?.manifest["status"]).map(({ type }) => type);
+      assert.deepEqual(applied.slice(0, 4), ["Ready", "Reconciling", "Stalled", "Mine"]);
+    });
   });
 
   it("takes no condition out of the handler's fields", async () => {
@@ -318,7 +416,7 @@ describe("StatusWriter", () => {
           memory = each.memory ?? memory;
           const { conditions: _, argosy, observedGeneration = 0, ...rest } = status();
           assert.deepEqual([observedGeneration, rest, argosy], [observed, { ...fields }, memory]);
-          assert.equal(writer.wouldChange(object, each), false);
+          assert.equal(await writer.write(client, object, each), object);
         }
       }),
     );

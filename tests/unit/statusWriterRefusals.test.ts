@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { type StatusClient, StatusWriter } from "../../runtime/status/statusWriter";
+import { StatusWriter } from "../../runtime/remember/statusMemories";
 import { errorOf, failureOf } from "./support/failures";
 import { MANAGER, WIDGETS, widget } from "./support/objects";
 
@@ -13,7 +14,7 @@ describe("StatusWriter, if the API server refuses", () => {
   let object: KubernetesObject;
   /** The error with which the API server answers the next write. */
   let refusal: Error | undefined;
-  let client: StatusClient;
+  let client: KubernetesClient;
   let writer: StatusWriter;
 
   beforeEach(() => {
@@ -25,7 +26,7 @@ describe("StatusWriter, if the API server refuses", () => {
         throw refusal;
       },
       jsonPatch: () => assert.fail("no map is to be emptied"),
-    };
+    } as Partial<KubernetesClient> as KubernetesClient;
   });
 
   it("an object that is gone, or another one of its name, gets nothing", async () => {
@@ -86,7 +87,7 @@ describe("StatusWriter, if the API server refuses", () => {
   });
 
   it("what the CRD drops is named: the conditions", async () => {
-    client = { ...client, apply: async () => ({ object: widget({}, { status: {} }), created: false }) };
+    client.apply = async () => ({ object: widget({}, { status: {} }), created: false });
     const failure = await failureOf(() => writer.write(client, object, READY));
     assert.ok(failure instanceof ReconcileFailure);
     assert.match(failure.message, /dropped status\.observedGeneration and status\.conditions: .*widgets/);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { Source } from "../../runtime/watch/standing";
-import { type Change, Store } from "../../runtime/watch/store";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { type Change, Store } from "../../runtime/observe/store";
+import type { Source } from "../../runtime/observe/storedObject";
 import { CONFIG_MAPS, observed } from "./support/objects";
 
 /** A ConfigMap of that name and version. */
@@ -72,6 +72,19 @@ describe("Store", () => {
     sink.set(quoted(7), false);
     sink.set(quoted(8), false);
     assert.equal(changes.length, 4);
+  });
+
+  it("parses an object once for all who use it at the same time, and again when it has changed", async () => {
+    const came = item("a", 1);
+    const sink = list(2, [came]);
+    const read = () => {
+      const stored = find("a");
+      return stored && store.read(stored);
+    };
+    assert.equal(await read(), came);
+    const later = item("a", 3, "x");
+    sink.set(later, false);
+    assert.equal(await read(), later);
   });
 
   it("takes in what is listed, watched and answered, and says how it came", () => {

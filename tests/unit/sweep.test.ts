@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import type { ChildStore } from "../../runtime/children/childStore";
-import type { ChildChange } from "../../runtime/children/childWriter";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
-import type { Operator } from "../../runtime/definition/definition";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import { identityOf, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/base/names";
+import type { KubernetesObject, Manifest } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { memoryOf } from "../../runtime/memory/memory";
-import { identityOf, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/names";
-import { namespacesLeft, unlessTheyMayStay } from "../../runtime/reconcile/leftBehind";
-import { Sweep } from "../../runtime/reconcile/sweep";
+import type { ChildStore } from "../../runtime/observe/childStore";
+import { ownedManifest } from "../../runtime/observe/marks";
+import type { Operator } from "../../runtime/operator/definition";
+import { memoryOf } from "../../runtime/remember/memory";
+import type { ChildChange } from "../../runtime/write/childWriter";
+import { namespacesLeft, unlessTheyMayStay } from "../../runtime/write/refusals";
+import { Sweep } from "../../runtime/write/sweep";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, widget } from "./support/objects";
@@ -99,7 +99,9 @@ describe("Sweep", () => {
       applied("other's", { kind: "Secret", of: widget({ name: "other", uid: "other-uid" }) });
       applied("forged", { kind: "Secret", manager: "somebody" });
       applied("declared");
-      assert.deepEqual(await run(), [{ verb: "deleted", kind: "Secret", namespace: "shop", name: "ours" }]);
+      assert.deepEqual(await run(), [
+        { verb: "deleted", apiVersion: "v1", kind: "Secret", namespace: "shop", name: "ours" },
+      ]);
       assert.deepEqual([there("Secret"), there()], [["other's", "forged"], ["declared"]]);
     });
 
@@ -157,7 +159,9 @@ describe("Sweep", () => {
       applied("ours", { kind: "Gadget" });
       cluster.served.set("example.com/v1", [GADGETS]);
       const changes = await run(owner("example.com/v1beta1/Gadget"));
-      assert.deepEqual(changes, [{ verb: "deleted", kind: "Gadget", namespace: "shop", name: "ours" }]);
+      assert.deepEqual(changes, [
+        { verb: "deleted", apiVersion: "example.com/v1", kind: "Gadget", namespace: "shop", name: "ours" },
+      ]);
     });
 
     it("forgets them as soon as the API server serves the kind in no version", async () => {

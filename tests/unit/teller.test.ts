@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../runtime/failure";
+import { ReconcileFailure } from "../../runtime/base/failure";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { RunRecord } from "../../runtime/outbox/recorder";
-import { type Message, Teller, type TellerOptions, type Unreported } from "../../runtime/outbox/teller";
-import type { ObjectEvent } from "../../runtime/reconcile/outcome";
+import type { ObjectEvent } from "../../runtime/reconcile/report";
+import type { RunRecord } from "../../runtime/report/runRecorder";
+import { type Message, Teller, type Unreported } from "../../runtime/report/teller";
 import { FakeClock } from "./support/fakeClock";
 import { widget } from "./support/objects";
 
@@ -56,21 +56,25 @@ describe("Teller", () => {
     written.push(what);
   }
 
-  function teller(more: Partial<TellerOptions> = {}): Teller {
-    return new Teller({
-      statuses: {
-        write: async (_, { uid }, { verdict }) => {
-          if (object?.metadata.uid === uid) step(`status ${verdict?.run ?? "-"}`);
-          return object;
-        },
+  type Parts = ConstructorParameters<typeof Teller>;
+  function teller({
+    memories = {
+      write: async (_, { uid }, { verdict }) => {
+        if (object?.metadata.uid === uid) step(`status ${verdict?.run ?? "-"}`);
+        return object;
       },
-      events: { write: async (_, __, { type, reason, run = "-" }) => step(`${type} ${reason} ${run}`) },
-      record: async ({ name }) => {
-        step(`record ${name}`);
-        return true;
-      },
-      ...more,
-    });
+    },
+    events = { write: async (_, __, { type, reason, run = "-" }) => step(`${type} ${reason} ${run}`) },
+    record = async ({ name }) => {
+      step(`record ${name}`);
+      return true;
+    },
+  }: {
+    memories?: Parts[0];
+    events?: Parts[1];
+    record?: Parts[2];
+  } = {}): Teller {
+    return new Teller(memories, events, record);
   }
 
   const tell = (what: Message, by = teller()): Promise<Unreported | undefined> => by.tell(client, NAME, what);
@@ -163,7 +167,7 @@ describe("Teller", () => {
 
   it("leaves everything if the API server is away", async () => {
     const away = () => Promise.reject(UNREACHABLE);
-    const unread = teller({ statuses: { write: away }, events: { write: away } });
+    const unread = teller({ memories: { write: away }, events: { write: away } });
     assert.deepEqual(await tell(message({ events: [WARNING] }), unread), {
       left: message({ events: [WARNING] }),
       error: UNREACHABLE,

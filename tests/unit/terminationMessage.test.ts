@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import {
   leaveExitOfHandler,
   leaveTimings,
   writeTerminationMessage,
-} from "../../runtime/pod/terminationMessage";
+} from "../../runtime/programs/terminationMessage";
+import { temporaryFolder } from "../support/temporaryFolder";
+import { reconcileReport } from "./support/objects";
 
 describe("the last word of a container", () => {
   let root: string;
   let file: string;
   beforeEach(() => {
-    root = mkdtempSync(path.join(tmpdir(), "argosy-word-"));
+    root = temporaryFolder();
     mkdirSync(path.join(root, "dev"));
     file = path.join(root, "dev/termination-log");
   });
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   it("goes where the kubelet looks for it, short and without what a terminal would act on", () => {
     writeFileSync(file, "");
@@ -45,18 +45,7 @@ describe("the last word of a container", () => {
 
   it("leaves how long the steps took where Argo takes outputs from, and nothing where there is no such place", () => {
     const timing = { from: 0, to: 5, steps: [{ name: "handler" as const, from: 1, to: 4 }], omitted: 0 };
-    const begin = { event: "reconcile", attempt: 1, result: "succeeded" } as const;
-    const report = {
-      ...begin,
-      id: "a-run",
-      operator: "o",
-      kind: "K",
-      name: "n",
-      changes: [],
-      log: "",
-      durationMs: 5,
-      timing,
-    };
+    const report = reconcileReport({ durationMs: 5, timing });
     leaveTimings({ root }, [report]);
     assert.equal(existsSync(path.join(root, "tmp")), false);
     mkdirSync(path.join(root, "tmp"));

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
-import { asCommandError, CommandError } from "../../cli/commandError";
-import { LONG_FILES, readTestArguments, testCommand, testFilesIn } from "../../tools/testArguments";
+import { asCommandError, CommandError } from "../../cli/common/commandError";
+import {
+  isIntegration,
+  LONG_FILES,
+  readTestArguments,
+  testCommand,
+  testFilesIn,
+} from "../../tools/testArguments";
 
 const FOLDERS = ["tests/unit", "tests/package", "tests/integration"];
 
@@ -14,12 +20,13 @@ describe("cli: arguments of npm test", () => {
   }
 
   it("may be none", () => {
-    assert.deepEqual(read([]), { files: [], options: [] });
+    assert.deepEqual(read([]), { files: [], options: [], isChoice: false, isAll: false });
   });
 
   it("name tests, also by a word that is the name of a folder", () => {
-    assert.deepEqual(read(["--grep", "handlers"]), { files: [], options: ["--grep=handlers"] });
-    assert.deepEqual(read(["-g", "--x y", "--bail"]), { files: [], options: ["--grep=--x y", "--bail"] });
+    const byName = { files: [], isChoice: true, isAll: false };
+    assert.deepEqual(read(["--grep", "handlers"]), { ...byName, options: ["--grep=handlers"] });
+    assert.deepEqual(read(["-g", "--x y", "--bail"]), { ...byName, options: ["--grep=--x y", "--bail"] });
   });
 
   it("name files and folders, each file once", () => {
@@ -31,12 +38,11 @@ describe("cli: arguments of npm test", () => {
     assert.ok(read(["tests"]).files.every((each) => !each.startsWith("tests/e2e")));
   });
 
-  it("begin with the files that take longest", () => {
-    for (const folder of FOLDERS) {
-      const long = LONG_FILES.filter((file) => file.startsWith(`${folder}/`));
-      assert.ok(long.length > 0);
-      assert.deepEqual(testFilesIn(folder).slice(0, long.length), long);
-    }
+  it("begin with the files that take longest, and then with those of which fewer run at a time", () => {
+    const [all, long] = [testFilesIn(...FOLDERS), LONG_FILES.length];
+    assert.deepEqual(all.slice(0, long).sort(), [...LONG_FILES].sort());
+    const kinds = all.slice(long).map((file) => isIntegration(file));
+    assert.ok(kinds.includes(true) && !kinds.slice(kinds.indexOf(false)).includes(true));
   });
 
   it("fail what is skipped in CI, where it would be tried nowhere", () => {
@@ -44,8 +50,11 @@ describe("cli: arguments of npm test", () => {
     assert.deepEqual(read([], { CI: "true" }, "e2e").options, []);
   });
 
-  it("say how many files run at a time", () => {
-    assert.equal(read(["--jobs", "3"]).jobs, 3);
+  it("say how many files run at a time, and whether all tests run, without a choice of tests", () => {
+    const { jobs, isAll, isChoice, options } = read(["--jobs", "3", "--all", "--bail"]);
+    assert.deepEqual([jobs, isAll, isChoice, options], [3, true, false, ["--bail"]]);
+    assert.equal(read(["tests/unit"]).isChoice, true);
+    assert.throws(() => read(["--all"], {}, "e2e"), /unknown option '--all'/);
   });
 
   for (const [what, args, expected] of [

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { PACKAGE_FOLDER } from "../../tools/packageFolder";
-import { removeFolder, writeFolder } from "./operatorFolder";
+import { writeFolder } from "./operatorFolder";
 
 /** Generous: a run takes some seconds on a quiet machine. */
 const TIMEOUT_MS = 300_000;
@@ -20,6 +20,13 @@ describe("the reporter of the tests", function () {
         describe("a suite", () => it("is broken", () => {
           throw new Error("no disk", { cause: new Error("no power") });
         }));`,
+      "hook.test.js":
+        "describe('a suite', () => { before(() => { throw 1; }); it('is not run', () => {}); });",
+      "late.test.js": `it("takes longer than it says", async function () {
+        this.timeout(300);
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      });`,
+      "slow.test.js": "it('takes a while', (done) => void setTimeout(done, 500));",
       "unloadable.test.js": "const = 1;",
       "ends.test.js": "it('ends the process', () => process.exit(7));",
       "run.cjs": `
@@ -29,7 +36,6 @@ describe("the reporter of the tests", function () {
       "lingers.test.js": "it('leaves a timer', () => void setInterval(() => {}, 1000));",
     });
   });
-  after(() => removeFolder(folder));
 
   /**
    * Runs Node in the project's folder.
@@ -53,17 +59,26 @@ describe("the reporter of the tests", function () {
   }
 
   describe("of files that run side by side", () => {
-    const files = ["fine", "broken", "lingers", "unloadable", "ends"];
+    const files = ["fine", "broken", "late", "hook", "lingers", "unloadable", "ends"];
+    const mocha = ["node_modules/mocha/bin/mocha.js", "--no-config", "--parallel", "--jobs=2"];
+    const required = ["leftRunning", "patience"].map((name) => `--require=./tests/support/${name}.ts`);
+    const options = [TYPESCRIPT, ...required, REPORTER];
     let result: ReturnType<typeof node>;
     before(() => {
-      const mocha = ["node_modules/mocha/bin/mocha.js", "--no-config", "--parallel", "--jobs=2"];
-      const options = [TYPESCRIPT, "--require=./tests/support/leftRunning.ts", REPORTER];
       result = node([...mocha, ...options], files, { ARGOSY_TEST_LINGER_MS: "1000" });
     });
 
     it("reports a failure whole and with its file, the result last", () => {
-      assert.deepEqual([result.status, result.lines.at(-1)], [4, "2 passed, 4 failed, 1 skipped"]);
+      assert.deepEqual([result.status, result.lines.at(-1)], [5, "3 passed, 5 failed, 1 skipped"]);
       assertFailure(result.stdout);
+    });
+
+    it("gives each test more time than it asks for", () => {
+      assert.match(result.stdout, /^✔ \S*late\.test\.js {2}1 passed/m);
+    });
+
+    it("tells of which file a hook has failed", () => {
+      assert.match(result.stdout, /^✖ \S*hook\.test\.js {2}0 passed, 1 failed/m);
     });
 
     it("tells which file leaves something running", () => {
@@ -77,6 +92,12 @@ describe("the reporter of the tests", function () {
     it("counts a file that cannot be loaded, or that ends its process, as failed, and goes on", () => {
       assert.match(result.stdout, /unloadable\.test\.js/);
       assert.match(result.stdout, /ends\.test\.js/);
+    });
+
+    it("ends after a failure with --bail, though files wait", () => {
+      const { stdout, status, lines } = node([...mocha, ...options, "--bail"], ["broken", "slow", "fine"]);
+      assert.equal(status, 1, stdout);
+      assert.match(lines.at(-1) ?? "", /^[012] passed, 1 failed, [01] skipped$/);
     });
   });
 

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { newTrace } from "../../runtime/traces/context";
-import { TraceExporter, type TraceExporterOptions } from "../../runtime/traces/exporter";
-import { endpointProblem, readTraceSettings } from "../../runtime/traces/settings";
-import type { Span } from "../../runtime/traces/spans";
-import { Tracing } from "../../runtime/traces/tracing";
+import { newTrace } from "../../runtime/base/traceContext";
+import { TraceExporter, type TraceExporterOptions } from "../../runtime/report/traces/exporter";
+import { endpointProblem, readTraceSettings } from "../../runtime/report/traces/settings";
+import type { Span } from "../../runtime/report/traces/spans";
 import { eventually } from "../support/eventually";
 
 const SECRET = "s3cret-token";
@@ -234,12 +233,11 @@ describe("the exporter of traces", () => {
 
   it("loses a trace that cannot be made, and nothing else", async () => {
     const exporter = make();
-    const tracing = new Tracing(exporter, 1);
-    tracing.send(() => {
+    exporter.sendMade(() => {
       throw new RangeError("NaN");
     });
     assert.deepEqual(figures(exporter), [0, 1]);
-    tracing.send(() => spans(1));
+    exporter.sendMade(() => spans(1));
     await eventually(() => assert.deepEqual(figures(exporter), [1, 1]));
   });
 });

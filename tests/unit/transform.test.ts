@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
 import {
   TRANSFORM_PARTS,
   TransformError,
@@ -8,8 +8,7 @@ import {
   transformed,
   type UntypedManifest,
 } from "../../components/manifests/transform";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { removeFolder } from "./operatorFolder";
+import type { Manifest } from "../../runtime/base/objects";
 import { run } from "./support/program";
 import { EVERY_FORM, operatorsProgram, type Sample, sampleProgram } from "./support/sampleOperators";
 
@@ -38,7 +37,6 @@ type AnyTransform = (manifest: UntypedManifest) => unknown;
 describe("a transform", function () {
   this.timeout(120_000);
   const sample = sampleProgram([...EVERY_FORM, LISTENING]);
-  after(() => removeFolder(sample.root));
 
   // What `argosy render` does too: the program runs, and what it registers is taken as manifests.
   const made = async (transform: object): Promise<readonly Manifest[]> => {

@@ -213,6 +213,16 @@ describe("HttpTransport", () => {
     assert.equal(error.isSent, true);
   });
 
+  it("gives up an answer that goes on coming, and does not end", async () => {
+    api.answer = (_, response) => {
+      const timer = setInterval(() => response.write(" "), 10);
+      response.on("close", () => clearInterval(timer));
+    };
+    const error = await withShortTimers(() => errorOf(ApiUnreachableError, () => transport.send(PODS)));
+    assert.match(error.message, /the answer has not ended within 65 s/);
+    await eventually(() => assert.equal(api.openConnections, 0));
+  });
+
   it("gives up a server that it does not reach: another one may be at that address", async () => {
     await api.stop();
     const server = await deafServer();
@@ -313,7 +323,7 @@ describe("HttpTransport", () => {
       });
     const waiting = new HttpTransport(api.connection({ token }));
     const ended = assert.rejects(waiting.send(PODS), /connection .* was closed/);
-    await eventually(() => assert.ok(give));
+    await eventually(() => assert.ok(give, "it asks for no token"));
     for (const each of [waiting, transport]) each.close();
     give?.("token");
     await ended;

@@ -179,6 +179,20 @@ describe("a request of HttpTransport that is refused, or breaks", () => {
       });
     }
 
+    for (const length of [1, 8_000_000]) {
+      it(`sends a body of ${length} again, whether it notices when it writes or when it reads`, async () => {
+        api.answer = (_, response) => json(response, {});
+        await transport.send(PODS);
+        let isCut = false;
+        const fence = () => {
+          if (!isCut) api.cut();
+          isCut = true;
+        };
+        await transport.send({ ...PODS, method: "PATCH", body: "x".repeat(length), fence });
+        assert.equal(api.calls.at(-1)?.connection, 2);
+      });
+    }
+
     for (const code of [409, 422]) {
       it(`does not believe a ${code} to the repeated request: the request may have been done before, and conflict with itself`, async () => {
         const { answer } = api;

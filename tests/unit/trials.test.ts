@@ -14,6 +14,7 @@ describe("trials", () => {
 
   function newTrials(concurrency: number): Trials {
     const pool = {
+      hidden: () => [],
       ask: ({ object: { metadata } }: { readonly object: ReturnType<typeof widget> }) =>
         new Promise<{ answer: Record<string, unknown>; length: number; log: string }>((resolve, reject) => {
           asked.set(metadata.name, (failure) => {

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { checkLosses } from "../../preflight/checkLosses";
-import { checkPlatform } from "../../preflight/checkPlatform";
 import { notingUnseen } from "../../preflight/unseen";
-import { fakeLook, found, SHOP } from "./support/fakeLook";
+import { fakeLook, found } from "./support/fakeLook";
 
 describe("notingUnseen", () => {
   it("names each question without an answer once, and no other", async () => {
@@ -19,25 +17,5 @@ describe("notingUnseen", () => {
     );
     assert.deepEqual(answers, [found(), "absent", false, undefined, undefined, undefined]);
     assert.deepEqual(unseen, ["the namespace argosy", "the Secret archive in argosy-system"]);
-  });
-
-  it("tells of all that would be deleted, if that is not seen", async () => {
-    const platform = {
-      ...SHOP,
-      argoEvents: "none",
-      argoWorkflows: "none",
-      instanceId: "",
-      namespaces: [],
-      needed: [],
-      namespace: "argosy",
-      controllerNamespace: "argosy-system",
-    } as const;
-    const { unseen } = await notingUnseen(fakeLook({}), (noting) =>
-      Promise.all([checkPlatform(noting, platform), checkLosses(noting, SHOP)]),
-    );
-    assert.deepEqual(unseen, [
-      "the CRDs of Argo that this stack created",
-      "the namespaces that this stack created",
-    ]);
   });
 });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DeadlineError, until } from "../../cli/until";
+import { DeadlineError, until } from "../../cli/common/until";
 
 const WHAT = { what: "it is there", pollMs: 1 };
 

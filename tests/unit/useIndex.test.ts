@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Use } from "../../runtime/definition/definition";
-import { isSelected, referenceOf } from "../../runtime/definition/references";
-import { UseIndex } from "../../runtime/uses/useIndex";
+import { UseIndex } from "../../runtime/observe/uses/useIndex";
+import type { Use } from "../../runtime/operator/definition";
+import { isSelected, referenceOf } from "../../runtime/operator/uses";
 import { widget } from "./support/objects";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
@@ -63,18 +63,22 @@ describe("UseIndex", () => {
 
   it("knows all users of a use, and each name that is in use once", () => {
     const index = new UseIndex(USES);
-    for (const key of ["k1", "k2"]) index.set(key, widget({}, { spec: { names: ["a", "b"] } }));
-    index.set("k3", widget({}, { spec: {} }));
-    assert.deepEqual(index.usersOfAll("named"), ["k1", "k2"]);
-    assert.deepEqual(index.namesOf("named"), [
-      { namespace: "shop", name: "a" },
-      { namespace: "shop", name: "b" },
-    ]);
+    const keys = ["shop/k1", "shop/k2", "other/k3"];
+    for (const key of ["shop/k1", "shop/k2"]) index.set(key, widget({}, { spec: { names: ["a", "b"] } }));
+    index.set("other/k3", widget({}, { spec: {} }));
+    assert.deepEqual(index.usersOfAll("named"), ["shop/k1", "shop/k2"]);
+    assert.deepEqual(
+      ["shop", "other"].map((namespace) => index.usersOfAll("named", namespace).length),
+      [2, 0],
+    );
+    const both = ["a", "b"].map((name) => ({ namespace: "shop", name }));
+    assert.deepEqual(index.namesOf("named").get("shop"), both);
     // Each name may be read again all the time: too many of them are not.
     const names = Array.from({ length: 10_000 }, (_, number) => `name-${number}`);
-    index.set("k3", widget({}, { spec: { names } }));
-    assert.ok(index.namesOf("named").length <= 2 + 501);
-    for (const key of ["k1", "k2", "k3"]) index.set(key, undefined);
-    assert.deepEqual([index.usersOfAll("named"), index.namesOf("named")], [[], []]);
+    index.set("other/k3", widget({}, { spec: { names } }));
+    assert.equal(index.namesOf("named").get("shop")?.length, 2);
+    assert.ok((index.namesOf("named").get("other")?.length ?? 0) <= 501);
+    for (const key of keys) index.set(key, undefined);
+    assert.deepEqual([index.usersOfAll("named"), index.namesOf("named")], [[], new Map()]);
   });
 });

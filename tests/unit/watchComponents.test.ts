@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { Operators } from "../../components";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { addFiles, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { run } from "./support/program";
 
 const WATCHING = `watch: { apiVersion: apps/v1, kind: Deployment, labels: { notify: "true" } }
@@ -17,7 +17,6 @@ describe("Operators with one that watches a kind that others own", () => {
       "notify/operator.yaml": WATCHING,
     });
   });
-  afterEach(() => removeFolder(root));
 
   const made = async (installation = "argosy") => {
     let operators: Operators | undefined;

@@ -3,12 +3,11 @@ import path from "node:path";
 import { checkOperators } from "../../definition/checkOperators";
 import { loadOperator } from "../../definition/loadOperator";
 import type { OperatorError } from "../../definition/problems";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/base/objects";
 import {
   addFiles,
   loadDefinition,
   problemsOf,
-  removeFolder,
   widgetCrd,
   widgetDefinition,
   writeFolder,
@@ -24,7 +23,6 @@ describe("a definition with watch", () => {
     root = writeFolder({ "notify/main.py": "", "notify/crd.yaml": widgetCrd() });
     folder = path.join(root, "notify");
   });
-  afterEach(() => removeFolder(root));
 
   const { crd: _, ...others } = widgetDefinition;
   const definition = (more: JsonObject = {}) => ({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { type Step, WatchFailures } from "../../runtime/watch/watchFailures";
+import { type Step, WatchFailures } from "../../runtime/observe/watchFailures";
 
 const SIGNAL = new AbortController().signal;
 
@@ -20,7 +20,10 @@ describe("what a reflector does after an error", () => {
   let failures: WatchFailures;
   beforeEach(() => {
     [now, answersOthers] = [0, true];
-    failures = new WatchFailures({ answersOthers: async () => answersOthers, now: () => now });
+    failures = new WatchFailures(
+      async () => answersOthers,
+      () => now,
+    );
   });
 
   function outcome(error: Error, step: Step, wasListed = true) {
@@ -58,7 +61,7 @@ describe("what a reflector does after an error", () => {
 
   const lasting: [what: string, error: Error, list: string, watch: string][] = [
     ["a kind that nobody can watch", refusal(405), "refused", "relist"],
-    ["a version that is too old", refusal(410), "relist", "relist"],
+    ["a version that is too old", refusal(410), "refused", "relist"],
     ["too many requests", refusal(429), "retry", "relist"],
     ["a cache that cannot be filled", UNCACHED, "refused", "relist"],
     ["a version that is newer than any", TOO_NEW, "refused", "relist"],

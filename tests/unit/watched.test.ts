@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { marksOf } from "../../runtime/children/ownedManifest";
-import { provenOwner } from "../../runtime/children/ownership";
-import { isOwnWork } from "../../runtime/children/watchedBy";
-import { fingerprint } from "../../runtime/json/fingerprint";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { hasLabels, labelSelectorOf, partsOf } from "../../runtime/watch/watched";
+import { fingerprint } from "../../runtime/base/json";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { marksOf } from "../../runtime/observe/marks";
+import { provenOwner } from "../../runtime/observe/ownership";
+import { hasLabels, isOwnWork, labelSelectorOf, partsOf } from "../../runtime/observe/watched";
 import { applied, configMap, MANAGER, WIDGETS, widget } from "./support/objects";
 
 const OBJECT = widget({ labels: { app: "web" }, annotations: { commit: "abc" } }, { spec: { size: 1 } });

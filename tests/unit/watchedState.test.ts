@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { ChildStore } from "../../runtime/children/childStore";
-import type { ChildWriter } from "../../runtime/children/childWriter";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { MemoryObjects } from "../../runtime/memory/memoryObjects";
-import { MemoryStore } from "../../runtime/memory/memoryStore";
-import type { Outcome } from "../../runtime/reconcile/outcome";
-import { childrenIn } from "./support/fakeChildren";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import type { ChildStore } from "../../runtime/observe/childStore";
+import type { Outcome } from "../../runtime/reconcile/report";
+import { MemoryObjects } from "../../runtime/remember/memoryObjects";
+import type { ChildWriter } from "../../runtime/write/childWriter";
+import { childrenIn, retain } from "./support/fakeChildren";
 import { Faults, fates } from "./support/faults";
-import { CONFIG_MAPS, configMap, IDENTITY, operator, WIDGETS } from "./support/objects";
+import { CONFIG_MAPS, configMap, operator, WIDGETS } from "./support/objects";
 import { ReconcileWorld } from "./support/reconcileWorld";
 
 const NAME = { namespace: "shop", name: "widget" };
@@ -33,7 +32,6 @@ class WatchedWorld extends ReconcileWorld {
   readonly faults = new Faults(this.cluster);
   /** Each state with which the handler was asked, if it was not the one that was stored then. */
   readonly wrong: unknown[] = [];
-  private readonly known: MemoryStore;
   private readonly memories: MemoryObjects;
   private readonly store: ChildStore;
   private readonly childWriter: ChildWriter;
@@ -44,16 +42,13 @@ class WatchedWorld extends ReconcileWorld {
   constructor() {
     super();
     const { cluster } = this;
-    const where = { namespace: "argosy", client: cluster.client() };
-    this.known = new MemoryStore({
-      ...where,
-      identities: [IDENTITY],
-      assertKnown: () => {},
-      onLost: () => {},
+    this.memories = new MemoryObjects({
+      client: cluster.client(),
+      operator: operator(),
+      resource: WIDGETS,
+      namespace: "argosy",
+      isThere: (uid) => uid === this.object()?.metadata.uid,
     });
-    const isThere = (uid: string) => uid === this.object()?.metadata.uid;
-    const about = { operator: IDENTITY, resource: WIDGETS, namespace: "argosy", known: this.known };
-    this.memories = new MemoryObjects({ ...about, isThere });
     ({ store: this.store, writer: this.childWriter } = childrenIn(cluster));
     this.meanwhile = () => {
       const memory = cluster.find("Memory", { namespace: "argosy", name: `argosy.shop.w${this.lives}` });
@@ -77,8 +72,11 @@ class WatchedWorld extends ReconcileWorld {
   reported(): void {
     const children = this.cluster.ofKind("ConfigMap");
     this.store.learn(CONFIG_MAPS, children);
-    this.store.retain(new Set(children.map(({ metadata }) => metadata.uid)));
-    const sink = this.known.sink("argosy");
+    retain(
+      this.store,
+      children.map(({ metadata }) => metadata.uid),
+    );
+    const sink = this.memories.sink("argosy");
     const version = String(++this.version);
     sink.listing(false, version);
     for (const memory of this.cluster.ofKind("Memory")) sink.set(memory, true);
@@ -102,9 +100,8 @@ class WatchedWorld extends ReconcileWorld {
       hasUid: (uid: string) => uid === this.object()?.metadata.uid,
       removedAt: () => undefined,
     };
-    const sight = { objects, completeness: { assertSeen: () => {} }, isBlind: false };
-    const departures = { resource: WIDGETS, memories, children, ...sight };
-    return this.reconcile({ ...WATCHING, children, writer, memories, departures });
+    const others = { memories, objects, assertSeen: () => {}, isBlind: false };
+    return this.reconcile({ ...WATCHING, children, writer, memories, others });
   }
 
   /** What is left of the object and of those that had its name. */

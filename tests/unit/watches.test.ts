@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { ownedManifest } from "../../runtime/children/ownedManifest";
-import type { Operator } from "../../runtime/definition/definition";
+import type { KubernetesObject } from "../../runtime/base/objects";
 import { Watches } from "../../runtime/engine/watches";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { ownedManifest } from "../../runtime/observe/marks";
+import type { Operator } from "../../runtime/operator/definition";
 import { eventually } from "../support/eventually";
-import { DEAF } from "./support/clusterListener";
 import {
   CONFIG_MAPS,
   configMap,
@@ -53,7 +52,7 @@ describe("Watches", () => {
     watches = watchesOf(client);
   });
   afterEach(async () => {
-    await watches.stop();
+    await watches.stopWatching();
     client.close();
     await api.stop();
   });
@@ -67,10 +66,9 @@ describe("Watches", () => {
       }),
       resource: WIDGETS,
       namespace: "argosy",
-      listener: {
-        ...DEAF,
-        kindListed: () => void synced++,
-        childrenUnserved: (owners) => void unserved.push(owners.map(({ name }) => name)),
+      emit: (news) => {
+        if (news.kind === "kind listed") synced++;
+        if (news.kind === "children unserved") unserved.push(news.owners.map(({ name }) => name));
       },
       isActive: () => true,
       onInterruption: (_, { message }) => void told.push(message),
@@ -80,7 +78,7 @@ describe("Watches", () => {
   const lists = () => api.calls.filter(({ path }) => path.endsWith("/configmaps")).length;
 
   it("lists the children of a kind when the cluster says how it serves the kind", async () => {
-    const started = watches.start();
+    const started = watches.startWatching();
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
     discovered[0]?.();
     await started;
@@ -89,7 +87,7 @@ describe("Watches", () => {
   });
 
   it("starts without a kind that the cluster does not serve, says which definition declares it, and takes it up later", async () => {
-    const started = watches.start();
+    const started = watches.startWatching();
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
     const before = performance.now();
     discovered[0]?.([]);
@@ -105,9 +103,9 @@ describe("Watches", () => {
   });
 
   it("begins to watch nothing after it was stopped, even if the cluster answers then", async () => {
-    const started = watches.start().catch((error: Error) => error.message);
+    const started = watches.startWatching().catch((error: Error) => error.message);
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
-    await watches.stop();
+    await watches.stopWatching();
     discovered[0]?.();
     await started;
     await pause(200);
@@ -116,7 +114,7 @@ describe("Watches", () => {
 
   it("tells the owners of a kind's children once each time that the cluster no longer serves that kind", async () => {
     children = [childOf("first"), childOf("second")];
-    const started = watches.start();
+    const started = watches.startWatching();
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
     discovered[0]?.();
     await started;
@@ -142,7 +140,7 @@ describe("Watches", () => {
       children = [];
       const use = { apiVersion: "v1", kind: "Pod", plural: "pods", name: "spec.pod" };
       watches = watchesOf(client, { uses: { pod: use } });
-      const started = watches.start();
+      const started = watches.startWatching();
       await eventually(() => assert.equal(discovered.length, 2, "it asks for both kinds"));
       const pods = { name: "pods", kind: "Pod", namespaced: true };
       for (const answer of discovered) answer([...RESOURCES, pods]);
@@ -157,7 +155,7 @@ describe("Watches", () => {
       api.answer = (call, response) => {
         if (!call.path.endsWith(`/${endless}`)) return answer(call, response);
       };
-      void watches.relist().catch(() => {});
+      void watches.resync().catch(() => {});
       await eventually(() => assert.deepEqual(listsOf(), [2, 2, 2]));
     });
 
@@ -192,22 +190,22 @@ describe("Watches", () => {
       return server.calls.slice(before).filter(({ path }) => path.endsWith("/widgets/widget")).length;
     };
     try {
-      await watching.start();
+      await watching.startWatching();
       await watching.refreshObjects();
       await eventually(() => assert.ok(watching.wouldShow(name), "it is watched"));
       assert.equal(await reads(), 0);
       refused = "lists";
-      await watching.relist();
+      await watching.resync();
       assert.deepEqual([watching.wouldShow(name), await reads(), await reads()], [true, 1, 0]);
       refused = "lists and watches";
-      await watching.relist();
+      await watching.resync();
       assert.deepEqual([watching.wouldShow(name), await reads(), await reads()], [false, 1, 1]);
       refused = "nothing";
-      await watching.relist();
+      await watching.resync();
       await eventually(() => assert.ok(watching.wouldShow(name), "it is watched"));
       assert.equal(await reads(), 0);
     } finally {
-      await watching.stop();
+      await watching.stopWatching();
       other.close();
       await server.stop();
     }
@@ -231,7 +229,11 @@ describe("Watches", () => {
         uid: "m1",
         resourceVersion: "9",
       };
-      const memory = { apiVersion: "argosy.dev/v1", kind: "Memory", metadata, object: name, memory: {} };
+      const { apiVersion, kind } = object;
+      const memory = {
+        ...{ apiVersion: "argosy.dev/v1", kind: "Memory" },
+        ...{ metadata, object: { apiVersion, kind, ...name }, memory: {} },
+      };
       const server = await TestApiServer.start((call, response) => {
         if (call.path === "/api/v1") return json(response, { resources: RESOURCES });
         if (call.path.endsWith("/memories/argosy.shop.widget-uid")) return json(response, memory);
@@ -242,12 +244,12 @@ describe("Watches", () => {
       const other = server.client();
       const watching = watchesOf(other, { watch: { labels: {}, on: ["spec"] } });
       try {
-        await watching.start();
+        await watching.startWatching();
         assert.deepEqual(await watching.memories?.read("widget-uid"), []);
         invalidate(watching);
         assert.deepEqual(await watching.memories?.read("widget-uid"), [memory]);
       } finally {
-        await watching.stop();
+        await watching.stopWatching();
         other.close();
         await server.stop();
       }

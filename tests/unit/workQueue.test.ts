@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import type { WorkResult } from "../../runtime/work/backoff";
-import { WorkQueue, type WorkQueueOptions } from "../../runtime/work/workQueue";
+import type { WorkResult } from "../../runtime/base/turn";
+import { WorkQueue, type WorkQueueOptions } from "../../runtime/when/workQueue";
+import { due } from "./support/wakeups";
 
 describe("WorkQueue", () => {
   let now: number;
@@ -15,7 +16,7 @@ describe("WorkQueue", () => {
   /** Takes everything that is due, in order, and ends the work on each at once. */
   function drain(queue: WorkQueue, result: WorkResult = { kind: "done" }): string[] {
     const taken: string[] = [];
-    for (let key = queue.take(); key !== undefined; key = queue.take()) {
+    for (let key = queue.takeDue(); key !== undefined; key = queue.takeDue()) {
       taken.push(key);
       queue.finish(key, result);
     }
@@ -31,18 +32,18 @@ describe("WorkQueue", () => {
 
   it("gives what changed before children, and children before routine", () => {
     const queue = make();
-    queue.add("routine", { priority: "routine" });
-    queue.add("child", { priority: "child" });
-    queue.add("change");
+    queue.add("routine", due("routine"));
+    queue.add("child", due("child", 0, false));
+    queue.add("change", due());
     assert.deepEqual(drain(queue), ["change", "child", "routine"]);
   });
 
   it("gives a key of more than one reason with the most urgent, once", () => {
     const queue = make();
-    queue.add("a", { priority: "child" });
-    queue.add("b", { priority: "routine" });
-    queue.add("b");
-    queue.add("b", { priority: "routine" });
+    queue.add("a", due("child", 0, false));
+    queue.add("b", due("routine"));
+    queue.add("b", due());
+    queue.add("b", due("routine"));
     assert.deepEqual(drain(queue), ["b", "a"]);
   });
 
@@ -54,22 +55,22 @@ describe("WorkQueue", () => {
     ];
     for (const [childMs, routineMs] of times) {
       const queue = make();
-      queue.add("a", { priority: "child", afterMs: childMs });
-      queue.add("a", { priority: "routine", afterMs: routineMs });
+      queue.add("a", due("child", childMs, false));
+      queue.add("a", due("routine", routineMs));
       assert.deepEqual(queue.stateOf("a").dueInMs ?? 0, Math.min(childMs, routineMs));
       now += 10;
-      queue.add("b", { priority: "routine" });
+      queue.add("b", due("routine"));
       assert.deepEqual(drain(queue), ["a", "b"], `${childMs} ms, ${routineMs} ms`);
     }
   });
 
   it("gives one of eight turns to the key that has waited longest, once that is ten seconds", () => {
     const queue = make({ rateLimit: { burst: 1_000, refillMs: 1 } });
-    queue.add("patient", { priority: "routine" });
+    queue.add("patient", due("routine"));
     const turns = () =>
       Array.from({ length: 16 }, (_, at) => {
-        queue.add(`urgent-${at}`);
-        const key = queue.take();
+        queue.add(`urgent-${at}`, due());
+        const key = queue.takeDue();
         if (key !== undefined) queue.finish(key, { kind: "done" });
         return key;
       });
@@ -82,95 +83,100 @@ describe("WorkQueue", () => {
 
   it("gives a key once more that was added while it was worked on, and no more than that", () => {
     const queue = make();
-    queue.add("a");
-    assert.equal(queue.take(), "a");
-    for (let times = 0; times < 3; times++) queue.add("a");
-    assert.equal(queue.take(), undefined);
+    queue.add("a", due());
+    assert.equal(queue.takeDue(), "a");
+    for (let times = 0; times < 3; times++) queue.add("a", due());
+    assert.equal(queue.takeDue(), undefined);
     queue.finish("a", { kind: "done" });
     assert.deepEqual(drain(queue), ["a"]);
     assert.equal(queue.has("a"), false);
   });
 
   it("gives a key once more with the most urgent of the reasons that came meanwhile, at the earliest of their times", () => {
-    const [soon, late] = [
-      { priority: "routine", afterMs: 500 },
-      { priority: "change", afterMs: 1_000 },
-    ] as const;
+    const [soon, late] = [due("routine", 500), due("change", 1_000)];
     for (const reasons of [
       [soon, late],
       [late, soon],
     ]) {
       const queue = make();
-      queue.add("a");
-      assert.equal(queue.take(), "a");
+      queue.add("a", due());
+      assert.equal(queue.takeDue(), "a");
       for (const each of reasons) queue.add("a", each);
       queue.finish("a", { kind: "done" });
       assert.equal(nextInMs(queue), 500);
       now += 500;
-      queue.add("b", { priority: "child" });
+      queue.add("b", due("child", 0, false));
       assert.deepEqual(drain(queue), ["a", "b"]);
     }
   });
 
   it("gives a delayed key when its time has come, at the earlier of two times, and at once if it changes", () => {
     const queue = make();
-    queue.add("a", { afterMs: 1_000 });
-    queue.add("a", { afterMs: 500 });
-    queue.add("a", { afterMs: 2_000 });
+    queue.add("a", due("change", 1_000));
+    queue.add("a", due("change", 500));
+    queue.add("a", due("change", 2_000));
     assert.deepEqual(drain(queue), []);
     assert.equal(nextInMs(queue), 500);
     now += 500;
     assert.deepEqual(drain(queue), ["a"]);
-    queue.add("b", { afterMs: 1_000 });
-    queue.add("b");
+    queue.add("b", due("change", 1_000));
+    queue.add("b", due());
     assert.deepEqual(drain(queue), ["b"]);
     assert.equal(queue.nextInMs, undefined);
   });
 
   it("gives a key again when its work asks for that, or earlier if it is added", () => {
     const queue = make();
-    queue.add("a");
+    queue.add("a", due());
     assert.deepEqual(drain(queue, { kind: "done", againAfterMs: 5_000 }), ["a"]);
     assert.equal(nextInMs(queue), 5_000);
-    queue.add("a", { priority: "child", afterMs: 1_000 });
+    queue.add("a", due("child", 1_000, false));
     assert.equal(nextInMs(queue), 1_000);
   });
 
   it("gives a key again with its first reason if nothing was done for it, whatever less urgent was added meanwhile", () => {
     for (const afterMs of [0, 5, 100_000]) {
       const queue = make();
-      queue.add("a");
-      assert.equal(queue.take(), "a");
-      queue.add("a", { priority: "routine", afterMs });
-      queue.add("b", { priority: "child" });
+      queue.add("a", due());
+      assert.equal(queue.takeDue(), "a");
+      queue.add("a", due("routine", afterMs));
+      queue.add("b", due("child", 0, false));
       queue.finish("a", { kind: "again", afterMs: 1_000 });
       now += 1_000;
       assert.deepEqual(drain(queue), ["a", "b"], `${afterMs} ms`);
     }
   });
 
+  it("shows a key as delayed until its alarm, if nothing else is to be done", () => {
+    const queue = make();
+    assert.deepEqual(queue.stateOf("a", 1_000), { state: "delayed", attempt: 1, dueInMs: 1_000 });
+    assert.deepEqual(queue.stateOf("a"), { state: "idle", attempt: 1 });
+    queue.add("a", due());
+    assert.deepEqual(queue.stateOf("a", 1_000), { state: "ready", attempt: 1 });
+  });
+
   it("gives what changed before a key that the API server held up, and that key before routine", () => {
     const queue = make();
-    queue.add("held");
-    queue.add("routine", { priority: "routine" });
-    assert.equal(queue.take(), "held");
+    queue.add("held", due());
+    queue.add("routine", due("routine"));
+    assert.equal(queue.takeDue(), "held");
     queue.finish("held", { kind: "again", afterMs: 1_000, yields: true });
     now += 1_000;
     queue.stateOf("held");
     assert.equal(queue.depth, 2);
-    queue.add("change");
+    queue.add("change", due());
     assert.deepEqual(drain(queue), ["change", "held", "routine"]);
-    queue.add("routine", { priority: "routine" });
+    queue.add("routine", due("routine"));
     drain(queue, { kind: "again", afterMs: 1_000, yields: true });
     now += 1_000;
-    queue.add("child", { priority: "child" });
+    queue.add("child", due("child", 0, false));
     assert.deepEqual(drain(queue), ["child", "routine"]);
   });
 
   describe("after a failure", () => {
     function failing(attempts: number, options: WorkQueueOptions = {}): WorkQueue {
       const queue = make(options);
-      queue.add("a");
+      queue.add("a", due());
       for (let attempt = 1; attempt <= attempts; attempt++) {
         if (attempt > 1) now += nextInMs(queue);
         assert.deepEqual(drain(queue, { kind: "failed" }), ["a"]);
@@ -190,7 +196,7 @@ describe("WorkQueue", () => {
       const queue = failing(2);
       for (let time = 0; time < 12; time++) {
         // Somebody changes a child back while the handler fails.
-        queue.add("a", { priority: "child", endsBackoff: true });
+        queue.add("a", due("child", 0, true));
         assert.deepEqual(drain(queue, { kind: "failed" }), ["a"]);
       }
       assert.equal(queue.attemptOf("a"), 15);
@@ -211,64 +217,49 @@ describe("WorkQueue", () => {
 
     it("waits as long as the failure asks for", () => {
       const queue = make();
-      queue.add("a");
+      queue.add("a", due());
       drain(queue, { kind: "failed", retryAfterMs: 7_000 });
       assert.equal(nextInMs(queue), 7_000);
     });
 
     it("waits for a change alone if the failure is permanent", () => {
       const queue = make();
-      queue.add("a");
+      queue.add("a", due());
       drain(queue, { kind: "failed", permanent: true });
       assert.equal(queue.nextInMs, undefined);
       assert.equal(queue.failing, 1);
       assert.equal(queue.attemptOf("a"), 2);
-      queue.add("a");
+      queue.add("a", due());
       assert.deepEqual(drain(queue), ["a"]);
       assert.equal(queue.failing, 0);
     });
 
-    it("a change, the resync and a drifted child end the wait; a child's report does not", () => {
-      const endings = [
-        ["change", undefined, true],
-        ["routine", undefined, true],
-        ["child", true, true],
-        ["child", undefined, false],
-      ] as const;
-      for (const [priority, endsBackoff, isEnded] of endings) {
-        const queue = failing(3);
-        queue.add("a", { priority, ...(endsBackoff !== undefined && { endsBackoff }) });
-        assert.deepEqual(drain(queue), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
-      }
-    });
-
-    it("the same holds for what was added during the work that failed, but for routine", () => {
-      const endings = [
-        ["change", undefined, true],
-        ["routine", undefined, false],
-        ["child", true, true],
-        ["child", undefined, false],
-      ] as const;
-      for (const [priority, endsBackoff, isEnded] of endings) {
-        const queue = make();
-        queue.add("a");
-        queue.take();
-        queue.add("a", { priority, ...(endsBackoff !== undefined && { endsBackoff }) });
-        queue.finish("a", { kind: "failed" });
-        assert.deepEqual(drain(queue), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
-        if (!isEnded) assert.equal(nextInMs(queue), 500);
-      }
-    });
+    for (const endsBackoff of [true, false]) {
+      it(`a reason that ${endsBackoff ? "ends" : "does not end"} the wait does so whether it comes during the wait or before`, () => {
+        for (const priority of ["change", "child", "routine"] as const) {
+          const waiting = failing(3);
+          waiting.add("a", due(priority, 0, endsBackoff));
+          assert.deepEqual(drain(waiting), endsBackoff ? ["a"] : []);
+          const queue = make();
+          queue.add("a", due());
+          queue.takeDue();
+          queue.add("a", due(priority, 0, endsBackoff));
+          queue.finish("a", { kind: "failed" });
+          assert.deepEqual(drain(queue), endsBackoff ? ["a"] : []);
+          if (!endsBackoff) assert.equal(nextInMs(queue), 500);
+        }
+      });
+    }
 
     it("one of several reasons that were added during the work is enough to end the wait", () => {
       for (const reasons of [
-        ["change", "child"],
-        ["child", "change"],
-      ] as const) {
+        [true, false],
+        [false, true],
+      ]) {
         const queue = make();
-        queue.add("a");
-        queue.take();
-        for (const priority of reasons) queue.add("a", { priority });
+        queue.add("a", due());
+        queue.takeDue();
+        for (const endsBackoff of reasons) queue.add("a", due("child", 0, endsBackoff));
         queue.finish("a", { kind: "failed" });
         assert.deepEqual(drain(queue), ["a"]);
       }
@@ -285,7 +276,7 @@ describe("WorkQueue", () => {
 
   it("tries again soon, and less soon each time, what failed through nobody's fault; that is no attempt", () => {
     const queue = make();
-    queue.add("a");
+    queue.add("a", due());
     const waits = Array.from({ length: 10 }, () => {
       assert.equal(queue.attemptOf("a"), 1);
       assert.deepEqual(drain(queue, { kind: "again" }), ["a"]);
@@ -302,21 +293,21 @@ describe("WorkQueue", () => {
     const queue = make({ rateLimit: { burst: 3, refillMs: 100 } });
     let given = 0;
     for (let ms = 0; ms < 1_000; ms++, now++) {
-      queue.add("busy");
+      queue.add("busy", due());
       given += drain(queue).length;
     }
     assert.ok(given >= 12 && given <= 13, `given out ${given} times`);
     now += 100;
     assert.deepEqual(drain(queue), ["busy"]);
-    queue.add("other");
+    queue.add("other", due());
     assert.deepEqual(drain(queue), ["other"]);
   });
 
   it("gives the others while a key is blocked, and that one as soon as it is not", () => {
     const queue = make();
     queue.block(new Set(["a"]));
-    queue.add("a");
-    queue.add("b", { priority: "routine" });
+    queue.add("a", due());
+    queue.add("b", due("routine"));
     assert.deepEqual(drain(queue), ["b"]);
     assert.equal(queue.depth, 1);
     queue.block(new Set());
@@ -325,13 +316,13 @@ describe("WorkQueue", () => {
 
   it("forgets a key that waits, is delayed or has failed; one that is worked on when its work ends", () => {
     const queue = make();
-    queue.add("ready");
-    queue.add("delayed", { afterMs: 1_000 });
+    queue.add("ready", due());
+    queue.add("delayed", due("change", 1_000));
     queue.forget("ready");
     queue.forget("delayed");
-    queue.add("working");
-    queue.take();
-    queue.add("working");
+    queue.add("working", due());
+    queue.takeDue();
+    queue.add("working", due());
     queue.clear();
     assert.equal(queue.has("working"), true);
     queue.finish("working", { kind: "done" });
@@ -343,16 +334,16 @@ describe("WorkQueue", () => {
   it("takes no failure over from an object that went while it was worked on, to a new one of its name or for ever", () => {
     for (const isNew of [false, true]) {
       const queue = make();
-      queue.add("working");
-      queue.take();
+      queue.add("working", due());
+      queue.takeDue();
       queue.forget("working");
-      if (isNew) queue.add("working", { priority: "routine" });
+      if (isNew) queue.add("working", due("routine"));
       queue.finish("working", { kind: "failed", permanent: true });
       assert.deepEqual([queue.failing, queue.has("working")], [0, isNew]);
       assert.equal(queue.attemptOf("working"), 1);
       assert.deepEqual(drain(queue), isNew ? ["working"] : []);
-      queue.add("working");
-      queue.take();
+      queue.add("working", due());
+      queue.takeDue();
       queue.finish("working", { kind: "failed" });
       assert.equal(queue.failing, 1);
     }
@@ -360,24 +351,84 @@ describe("WorkQueue", () => {
 
   it("tries work again that nobody failed, also if the object went meanwhile: somebody may wait for its outcome", () => {
     const queue = make();
-    queue.add("working");
-    queue.take();
+    queue.add("working", due());
+    queue.takeDue();
     queue.forget("working");
     queue.finish("working", { kind: "again" });
     now += 1_000;
     assert.deepEqual(drain(queue), ["working"]);
   });
 
+  it("tries a key soon that misses a list, if one came while it was worked on", () => {
+    const queue = make();
+    const awaits = { kind: "v1/ConfigMap", namespace: "shop" };
+    const failed = { kind: "failed", retryAfterMs: 30_000, awaits } as const;
+    queue.add("a", due());
+    queue.takeDue();
+    assert.deepEqual(queue.listed("v1/ConfigMap", "shop"), []);
+    queue.finish("a", failed);
+    assert.ok(nextInMs(queue) <= 10);
+    assert.equal(queue.attemptOf("a"), 1);
+    now += 10;
+    queue.takeDue();
+    queue.finish("a", failed);
+    assert.equal(nextInMs(queue), 30_000);
+    assert.deepEqual(queue.listed("v1/ConfigMap", "shop"), ["a"]);
+  });
+
   it("tells how many wait, how long the oldest does, and begins to count again", () => {
     const queue = make();
     assert.equal(queue.oldestMs, 0);
-    queue.add("a", { priority: "routine" });
+    queue.add("a", due("routine"));
     now += 1_000;
-    queue.add("b");
-    queue.add("c", { afterMs: 1 });
+    queue.add("b", due());
+    queue.add("c", due("change", 1));
     assert.equal(queue.depth, 2);
     assert.equal(queue.oldestMs, 1_000);
     queue.restartWaiting();
     assert.equal(queue.oldestMs, 0);
+  });
+
+  describe("what brought a key to its run", () => {
+    /** The cause of the next run, and when it came. */
+    function next(queue: WorkQueue, result: WorkResult = { kind: "done" }) {
+      const key = queue.takeDue() ?? "";
+      const arrival = queue.arrivalOf(key);
+      queue.finish(key, result);
+      return arrival;
+    }
+
+    it("is the first of equal things, and the most reporting several", () => {
+      const queue = make();
+      const at = now;
+      for (const cause of ["child", "watch", "watch", "child"] as const) {
+        queue.add("a", { ...due(), cause });
+        now += 10;
+      }
+      assert.deepEqual(next(queue), { cause: "watch", at: at + 10, readyAt: at, takenAt: at + 40 });
+    });
+
+    it("counts for one run, also if it came during the last one, and is forgotten with its object", () => {
+      const queue = make();
+      queue.add("a", { ...due(), cause: "hint" });
+      queue.takeDue();
+      assert.equal(queue.arrivalOf("a").cause, "hint");
+      queue.add("a", { ...due(), cause: "child" });
+      queue.finish("a", { kind: "failed" });
+      assert.equal(next(queue, { kind: "failed" }).cause, "child");
+      now += nextInMs(queue);
+      assert.equal(next(queue).cause, "retry");
+      queue.add("a", { ...due(), cause: "hint" });
+      queue.forget("a");
+      queue.add("a", due());
+      assert.equal(next(queue).cause, "time");
+    });
+
+    it("is forgotten when this process begins to work", () => {
+      const queue = make();
+      queue.add("a", { ...due(), cause: "watch" });
+      queue.restartWaiting();
+      assert.equal(next(queue).cause, "time");
+    });
   });
 });

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { WorkResult } from "../../runtime/work/backoff";
-import { Workers } from "../../runtime/work/workers";
-import { WorkQueue } from "../../runtime/work/workQueue";
+import type { WorkResult } from "../../runtime/base/turn";
+import { Workers } from "../../runtime/when/workers";
+import { WorkQueue } from "../../runtime/when/workQueue";
 import { FakeClock } from "./support/fakeClock";
+import { due } from "./support/wakeups";
 
 describe("Workers", () => {
   let clock: FakeClock;
@@ -15,11 +16,12 @@ describe("Workers", () => {
   let begun: string[];
   /** How the work in progress leaves its place, by its key. */
   let leave: Map<string, () => void>;
+  let faults: string[];
 
   beforeEach(() => {
     clock = FakeClock.install();
     queue = new WorkQueue({ random: () => 1 });
-    [working, begun, leave] = [new Map(), [], new Map()];
+    [working, begun, leave, faults] = [new Map(), [], new Map(), []];
     workers = new Workers({
       queue,
       concurrency: 2,
@@ -28,6 +30,7 @@ describe("Workers", () => {
         leave.set(key, leavePlace);
         assert.ok(!working.has(key), `${key} is worked on twice at once`);
         begun.push(`${key} ${attempt}`);
+        if (key === "throws") throw new TypeError("hunter2");
         return new Promise((resolve) => {
           working.set(key, (result = { kind: "done" }) => {
             working.delete(key);
@@ -35,12 +38,13 @@ describe("Workers", () => {
           });
         });
       },
+      onFault: (key, frames) => void faults.push(`${key}: ${frames}`),
     });
   });
   afterEach(() => clock.uninstall());
 
   function add(key: string, afterMs = 0): void {
-    queue.add(key, { afterMs });
+    queue.add(key, due("change", afterMs));
     workers.wake();
   }
 
@@ -134,6 +138,19 @@ describe("Workers", () => {
     assert.deepEqual(begun, ["a 1"]);
     await end("a");
     assert.deepEqual(begun, ["a 1", "a 1"]);
+  });
+
+  it("takes what throws for a failure of its key, says where without the message, and goes on", async () => {
+    workers.start();
+    add("throws");
+    add("a");
+    await clock.tick();
+    assert.deepEqual([...workers.keys], ["a"]);
+    assert.match(faults.join(), /^throws: TypeError\n +at /);
+    assert.doesNotMatch(faults.join(), /hunter2/);
+    await clock.tick(500);
+    assert.deepEqual(begun, ["throws 1", "a 1", "throws 2"]);
+    await end("a");
   });
 
   it("says when nothing is worked on", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { hasBegun, statusOf } from "../../runtime/argo/workflows";
+import { hasBegun, statusOf } from "../../runtime/report/workflows";
 import { observed } from "./support/objects";
 
 const workflow = (status: unknown) => observed("Workflow", { status }, { name: "run" });

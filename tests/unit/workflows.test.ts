@@ -44,13 +44,13 @@ interface Action {
 
 /** What each job may write, and for what. Every other may only read the repository. */
 const MAY_WRITE: Readonly<Record<string, readonly string[]>> = {
-  // A token of Pulumi Cloud, and the comment.
-  "preview.yml preview": ["id-token", "pull-requests"],
-  // The comment with what would become of the live objects.
-  "preview.yml diff": ["pull-requests"],
-  // The comment with the verdict.
+  // The comments.
+  "comment.yml comment": ["pull-requests"],
   "manifests.yml comment": ["pull-requests"],
+  "preview.yml preview-comment": ["pull-requests"],
+  "preview.yml diff-comment": ["pull-requests"],
   // A token of Pulumi Cloud.
+  "preview.yml preview": ["id-token"],
   "drift.yml drift": ["id-token"],
   "up.yml dev": ["id-token"],
   "up.yml prod": ["id-token"],
@@ -87,6 +87,7 @@ function read(file: string): unknown {
 describe("GitHub's workflows", () => {
   it("are there to be looked at", () => {
     assert.deepEqual([...workflows.keys()].sort(), [
+      "comment.yml",
       "drift.yml",
       "e2e.yml",
       "manifests.yml",
@@ -116,6 +117,9 @@ describe("GitHub's workflows", () => {
       return rights.length > 0 ? [[name, rights.map(([right]) => right).sort()]] : [];
     });
     assert.deepEqual(Object.fromEntries(writing), MAY_WRITE);
+    // Code of a pull request could write with the token of a later step of its job.
+    for (const { name, job } of jobs.filter(({ name }) => MAY_WRITE[name]?.some((it) => it !== "id-token")))
+      assert.doesNotMatch(JSON.stringify(job), /actions\/checkout|npm (ci|install|run|test)|\.ci\//, name);
   });
 
   it("give a called workflow what its jobs need", () => {
@@ -250,10 +254,17 @@ describe("GitHub's workflows", () => {
     const types = ["opened", "synchronize", "reopened", "labeled", "unlabeled"];
     assert.deepEqual(on, { pull_request: { types } });
     assert.match(JSON.stringify(jobs?.["rendered"]?.steps), /labels\.\*\.name, 'allow-breaking-crd'/);
-    // The job that may write runs nothing of the pull request's.
-    const { steps = [], if: condition } = jobs?.["comment"] ?? {};
-    assert.ok(condition?.includes(SAME_REPOSITORY));
-    assert.doesNotMatch(JSON.stringify(steps), /actions\/checkout|npm|\.ci\//);
+    assert.ok(jobs?.["comment"]?.if?.includes(SAME_REPOSITORY));
+  });
+
+  it("comment only where the job before has found something", () => {
+    for (const { name, job } of jobs.filter(({ job }) => job.uses?.endsWith("/comment.yml"))) {
+      assert.match(
+        job.if ?? "",
+        new RegExp(`!cancelled\\(\\) && needs\\.${job.needs}\\.outputs\\.found == 'true'`),
+        name,
+      );
+    }
   });
 
   describe("test the supported versions, as docs/deploy.md has them", () => {
@@ -376,14 +387,17 @@ describe("GitHub's workflows", () => {
       for (const { name, job } of first) assert.match(job.if ?? "", IS_SET_UP, name);
     });
 
-    it("from the scripts of dependencies: they are installed before there are any", () => {
-      const [action] = actions.values();
-      const at = (found: (step: Step) => boolean) => action?.runs.steps.findIndex(found) ?? -1;
-      const installed = at(({ run }) => run === "npm ci");
-      assert.ok(
-        installed >= 0 && installed < at(({ uses }) => uses?.startsWith("pulumi/auth-actions@") === true),
+    it("from the scripts of dependencies, wherever a job may have a token", () => {
+      const template = read("templates/typescript/.github/workflows/operators.yml") as Workflow;
+      const { deploy } = template.jobs;
+      assert.match(JSON.stringify(deploy), /\bsecrets\b/);
+      const ofJobs = [...withCredentials.map(({ job }) => job), deploy].flatMap((job) => job?.steps ?? []);
+      const ofActions = [...actions.values()].flatMap(({ runs }) => runs.steps);
+      const installs = [...ofJobs, ...ofActions].flatMap(
+        ({ run = "" }) => run.match(/\bnpm .*\b(ci|install)\b.*/g) ?? [],
       );
-      assert.ok(installed < at(({ run }) => run?.includes("login.sh") === true));
+      assert.equal(installs.length, 3);
+      for (const install of installs) assert.match(install, / --ignore-scripts\b/);
       for (const { name, job } of withCredentials)
         assert.doesNotMatch(JSON.stringify(job), /"env":.*secrets\./, name);
     });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { OperatorsArgs } from "../../components/arguments";
+import type { OperatorsArgs } from "../../components/arguments/arguments";
 import { handlerImageOf, IMAGES } from "../../components/manifests/images";
 import type { PodOptions } from "../../components/manifests/pods";
 import { RESOURCES } from "../../components/manifests/resources";
@@ -8,9 +8,8 @@ import {
   WORKLOAD_KEYS,
   type WorkloadOptions,
 } from "../../components/manifests/workloads";
-import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definition";
-import type { Manifest } from "../../runtime/kubernetes/objects";
-import { removeFolder } from "./operatorFolder";
+import type { Manifest } from "../../runtime/base/objects";
+import { FUNCTION_IMAGES, type Operator } from "../../runtime/operator/definition";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 import { breachesOf, podsOf } from "./support/podSecurity";
 import { type Run, run } from "./support/program";
@@ -43,7 +42,6 @@ const PARTS = ["Deployment", "EventBus", "EventSource", "Sensor", "WorkflowTempl
 describe("the options of what Argosy makes", function () {
   this.timeout(120_000);
   const sample = sampleProgram(EVERY_FORM);
-  after(() => removeFolder(sample.root));
 
   const made = (args: Partial<OperatorsArgs>): Promise<Run> => run(operatorsProgram(sample, args));
   let plain: Run;
@@ -140,7 +138,7 @@ describe("the options of what Argosy makes", function () {
       "argosy-sensor": "sensor",
       "gear-runner": "gear",
       "press-runner": "press",
-      "press-resync": "press",
+      "press-run": "press",
     });
   });
 

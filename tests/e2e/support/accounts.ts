@@ -1,5 +1,5 @@
-import { connectionAs } from "../../../cli/serviceAccountToken";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { connectionAs } from "../../../cli/local/serviceAccountToken";
+import type { Manifest } from "../../../runtime/base/objects";
 import { Api } from "../../integration/support/api";
 import { session } from "./hooks";
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import type { CompletePlatformArgs } from "../../../components/completeArguments";
+import type { CompletePlatformArgs } from "../../../components/arguments/completeArguments";
 import { buildArgoEventsController } from "../../../components/manifests/platform/argoEvents";
 import {
   buildArgoEventsDefinitions,
   buildArgoWorkflowsDefinitions,
 } from "../../../components/manifests/platform/definitions";
 import { buildWorkflowController } from "../../../components/manifests/platform/workflowController";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 import { namespace } from "../../integration/support/manifests";
 
 /** Where its controllers live. */
@@ -29,7 +29,7 @@ const OPTIONS: CompletePlatformArgs = {
   argoWorkflows: "install",
   jetStreamVersion: FOREIGN_JETSTREAM,
   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
-  protect: false,
+  data: "delete",
 };
 
 /**

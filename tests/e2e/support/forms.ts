@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { PAUSED_ANNOTATION } from "../../../runtime/names";
+import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import { session } from "./hooks";
 import { waitFor } from "./progress";
@@ -84,20 +83,6 @@ export async function assertChild(form: Form, name: string, count: number): Prom
   const child = await session().api.get(form.child(name));
   assert.equal(form.countIn(child), count);
   return child;
-}
-
-/**
- * Waits until Kubernetes' garbage collector watches the form's kind. The collector tries to watch a deleted kind again with growing
- * pauses, of up to a minute (client-go, tools/cache/reflector.go), also after the kind is created again. Only a collector that watches
- * the kind ends a foreground deletion.
- */
-export async function isCollected(form: Form): Promise<void> {
-  const { api } = session();
-  const { metadata, ...rest } = form.object("collected", 0);
-  const paused = { ...rest, metadata: { ...metadata, annotations: { [PAUSED_ANNOTATION]: "true" } } };
-  await api.create(paused);
-  await api.delete(paused, "Foreground");
-  await waitFor(`the garbage collector to watch ${paused.kind}`, () => api.assertGone(paused), 120_000);
 }
 
 /** Waits for the object's Ready condition to have this status, for its newest generation. Gives the condition. */

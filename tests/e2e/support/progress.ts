@@ -1,4 +1,4 @@
-import { formatDuration } from "../../../cli/terminal";
+import { formatDuration } from "../../../cli/common/terminal";
 import { eventually } from "../../support/eventually";
 
 const FIRST_MS = 2_000;

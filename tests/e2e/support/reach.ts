@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { IMAGES, imageReference } from "../../../components/manifests/images";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import type { Metadata } from "../../integration/support/manifests";
 import { session } from "./hooks";
 import { waitFor } from "./progress";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DEFAULT_INSTALLATION, leaseNameOf } from "../../../runtime/names";
+import { DEFAULT_INSTALLATION, leaseNameOf } from "../../../runtime/base/names";
 import { type Form, SLOW } from "./forms";
 import { session } from "./hooks";
 import { kubectl } from "./kubectl";

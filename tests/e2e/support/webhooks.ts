@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../../runtime/base/objects";
 import { session } from "./hooks";
 import { kubectl } from "./kubectl";
 import { tell, waitFor } from "./progress";
@@ -85,6 +85,9 @@ const work = async () => {
 Promise.all([1, 2, 3, 4].map(work)).then(() => console.log(JSON.stringify(answers)));
 `;
 
+/** Ten minutes of refusals, and more than an hour without any answer. */
+const MOST_TRIES = 1_000;
+
 let senders = 0;
 
 /** A pod that sends webhooks. */
@@ -103,7 +106,7 @@ export async function startSender(
   url: string,
   token: string,
   bodies: readonly JsonObject[],
-  { tries = Number.MAX_SAFE_INTEGER } = {},
+  { tries = MOST_TRIES } = {},
 ): Promise<Sender> {
   const { api, team } = session();
   const args = [url, token, JSON.stringify(bodies), String(tries)];

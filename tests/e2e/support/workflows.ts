@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { instanceLabel, WORKFLOW_LABELS, WORKFLOWS } from "../../../runtime/argo/workflows";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../../runtime/base/objects";
+import { instanceLabel, WORKFLOW_LABELS, WORKFLOWS } from "../../../runtime/report/workflows";
 import type { Reference } from "../../../tools/objects";
 import { session } from "./hooks";
 import { waitFor } from "./progress";

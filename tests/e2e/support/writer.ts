@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { JsonObject } from "../../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../../runtime/base/objects";
 import { assertChild, type Form, readyIs } from "./forms";
 import { session } from "./hooks";
 import { tell, waitFor } from "./progress";

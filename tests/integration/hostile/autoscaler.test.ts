@@ -12,7 +12,7 @@ describe("where an autoscaler sets what the handler answers too", function () {
   this.timeout(150_000);
   const bench = useOperator({
     name: "autoscaled",
-    children: [{ apiVersion: "apps/v1", kind: "Deployment" }],
+    children: ["apps/v1/Deployment"],
   });
 
   it("the object says so once, and that it is changed, not deleted", async () => {
@@ -33,7 +33,7 @@ describe("where an autoscaler sets what the handler answers too", function () {
 
 describe("where somebody scales a child many times in a row", function () {
   this.timeout(60_000);
-  const bench = useOperator({ name: "scaled", children: [{ apiVersion: "apps/v1", kind: "Deployment" }] });
+  const bench = useOperator({ name: "scaled", children: ["apps/v1/Deployment"] });
 
   it("the object says that it is changed, not deleted", async () => {
     const child = inNamespace(deployment("web"), bench.namespace);

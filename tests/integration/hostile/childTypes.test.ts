@@ -1,30 +1,13 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { announceKind } from "../support/cluster";
-import { inNamespace } from "../support/manifests";
+import { customResourceDefinition, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
 const GROUP = "gauges.example.com";
 
 /** The CRD of the children, whose field has this type. */
-const gauges = (type: string): Manifest => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: `gauges.${GROUP}` },
-  spec: {
-    group: GROUP,
-    scope: "Namespaced",
-    names: { kind: "Gauge", plural: "gauges" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: "object", properties: { size: { type } } } },
-      },
-    ],
-  },
-});
+const gauges = (type: string) => customResourceDefinition(GROUP, "Gauge", { size: { type } });
 const gauge = (size: string | number): Manifest => ({
   apiVersion: `${GROUP}/v1`,
   kind: "Gauge",

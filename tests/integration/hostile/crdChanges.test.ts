@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { FIELD_MANAGER, installOperator } from "../../../cli/installOperator";
+import { FIELD_MANAGER, installOperator } from "../../../cli/local/installOperator";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
-import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
+import { KubernetesClient } from "../../../runtime/kubernetes/client";
+import { schemaHashOf } from "../../../runtime/kubernetes/discovery";
 import { eventually } from "../../support/eventually";
 import { announceKind, sharedCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
@@ -43,6 +45,22 @@ describe("when somebody adds a default to the CRD", function () {
     });
     await eventually(async () => assert.equal(specOf(await bench.api.get(object))["size"], 3));
     await eventually(() => assert.equal(lastSpec("object")["size"], 3));
+  });
+
+  it("the runner's account learns that the schema is another one, by which a kind of many objects is listed at once", async () => {
+    const client = new KubernetesClient(bench.operator.connection);
+    try {
+      const { group, version } = bench.operator.operator.customResource;
+      const hash = () => schemaHashOf(client, `${group}/${version}`);
+      await eventually(async () => assert.ok(await hash()));
+      const before = await hash();
+      await changeCrd(bench, ({ schema }) => {
+        schema.openAPIV3Schema.properties.spec["properties"] = { size: { type: "integer", default: 4 } };
+      });
+      await eventually(async () => assert.notEqual(await hash(), before));
+    } finally {
+      client.close();
+    }
   });
 
   function lastSpec(name: string): JsonObject {

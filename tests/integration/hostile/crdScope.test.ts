@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { announceKind } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { stopGarbageCollector } from "../../../cli/garbageCollector";
-import { FIELD_MANAGER } from "../../../cli/installOperator";
+import { stopGarbageCollector } from "../../../cli/cluster/garbageCollector";
+import { FIELD_MANAGER } from "../../../cli/local/installOperator";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 import { always, eventually } from "../../support/eventually";
 import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace, job } from "../support/manifests";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import { always, eventually } from "../../support/eventually";
 import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
 import { conditionOf } from "../support/useOperator";

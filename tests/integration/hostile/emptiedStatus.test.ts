@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import { always, eventually, meanwhile } from "../../support/eventually";
 import { configMap, inNamespace, job } from "../support/manifests";
@@ -11,10 +11,7 @@ describe("when another client empties the engine's memory in the status of an ob
   const bench = useOperator({
     name: "emptied",
     schedules: { yearly: { cron: "0 0 1 1 *" } },
-    children: [
-      { apiVersion: "batch/v1", kind: "Job", update: "never" },
-      { apiVersion: "v1", kind: "ConfigMap" },
-    ],
+    children: [{ apiVersion: "batch/v1", kind: "Job", update: "never" }, "v1/ConfigMap"],
   });
   const once = job("once", "example.com/worker:1");
   const memory = async (object: Reference) => statusOf(await bench.api.get(object))["argosy"];

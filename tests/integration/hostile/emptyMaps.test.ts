@@ -76,7 +76,7 @@ describe("a map that becomes empty", function () {
       name: "maps-child",
       children: [
         { apiVersion: "map.example.com/v1", kind: "MapHolder", plural: "mapholders" },
-        { apiVersion: "apps/v1", kind: "Deployment" },
+        "apps/v1/Deployment",
       ],
     });
     const holding = (name: string, spec: object) => ({

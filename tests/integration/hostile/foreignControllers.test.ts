@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/names";
+import { CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/base/names";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
+import { ownerMark } from "../../../runtime/observe/ownership";
 import { always, eventually, meanwhile } from "../../support/eventually";
 import { configMap, inNamespace, type Metadata } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
@@ -27,9 +28,9 @@ describe("where other controllers work on the same objects", function () {
     await bench.api.assertGone(here("own"));
   };
   /** The marks of a child elsewhere. */
-  const marksOf = ({ metadata }: KubernetesObject): Metadata => ({
-    labels: { ...bench.operator.childLabels, [OWNER_UID_LABEL]: metadata.uid },
-    annotations: { [OWNER_ANNOTATION]: `${metadata.namespace}/${metadata.name}` },
+  const marksOf = (object: KubernetesObject): Metadata => ({
+    labels: { ...bench.operator.childLabels, [OWNER_UID_LABEL]: object.metadata.uid },
+    annotations: { [OWNER_ANNOTATION]: ownerMark(object, object.metadata) },
   });
 
   it("an object that a backup brings back with the status of its former life gets a status of its own", async () => {
@@ -45,10 +46,10 @@ describe("where other controllers work on the same objects", function () {
     const elsewhere = await bench.api.newNamespace("foreigners-elsewhere");
     const far = inNamespace(configMap("far"), elsewhere);
     await bench.applied("owner", answering(far));
-    await bench.applied("other", answering(configMap("other")));
+    const other = await bench.applied("other", answering(configMap("other")));
     await bench.idle();
     const { metadata } = await bench.api.get(far);
-    await bench.api.annotate(far, { [OWNER_ANNOTATION]: `${bench.namespace}/other` });
+    await bench.api.annotate(far, { [OWNER_ANNOTATION]: ownerMark(other, other.metadata) });
     await bench.applied("other", answering(configMap("other", { step: "2" })));
     await eventually(async () => {
       const now = (await bench.api.get(far)).metadata;

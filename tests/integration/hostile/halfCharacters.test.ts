@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { conditionsIn } from "../../../runtime/kubernetes/objects";
+import { conditionsIn } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { conditionOf, statusOf, useOperator } from "../support/useOperator";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Json } from "../../../runtime/kubernetes/objects";
+import type { Json } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { configMap } from "../support/manifests";
 import { useOperator } from "../support/useOperator";

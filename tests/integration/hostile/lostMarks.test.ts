@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
@@ -9,6 +9,7 @@ import { Webhook } from "../support/webhook";
 const LOSSES = [
   ["the label with its owner's uid", { labels: { "argosy.dev/owner-uid": null } }],
   ["the annotation with its owner's name", { annotations: { "argosy.dev/owner": null } }],
+  ["the label with its owner's range", { labels: { "argosy.dev/owner-range": null } }],
   ["the label of the operator", { labels: { "argosy.dev/child-of": null } }],
 ] as const;
 

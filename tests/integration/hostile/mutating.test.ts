@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { CHILD_OF_LABEL, OWNER_UID_LABEL } from "../../../runtime/base/names";
 import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
-import { CHILD_OF_LABEL, OWNER_UID_LABEL } from "../../../runtime/names";
 import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";

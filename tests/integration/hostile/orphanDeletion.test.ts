@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { stopGarbageCollector } from "../../../cli/garbageCollector";
+import { stopGarbageCollector } from "../../../cli/cluster/garbageCollector";
 import { always, eventually } from "../../support/eventually";
 import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { always, eventually } from "../../support/eventually";
 import { BusyScene, GRACE_MS } from "../support/busyScene";
 import { configMap, inNamespace } from "../support/manifests";
@@ -19,6 +19,14 @@ const scenes: Readonly<Record<string, Play<BusyScene>>> = {
       isAway && busy.isChildWrite(request) ? { code: 503, body: "service unavailable\n" } : undefined;
     return told(busy, /service unavailable/, () => {
       isAway = false;
+    });
+  },
+
+  "since it cuts the connection at some content, as it does when it panics": (busy) => {
+    let isPanicking = true;
+    busy.proxy.before = (request) => (isPanicking && busy.isChildWrite(request) ? "cut" : undefined);
+    return told(busy, /socket hang up\. Perhaps the API server panics/, () => {
+      isPanicking = false;
     });
   },
 

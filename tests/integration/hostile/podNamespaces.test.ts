@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES } from "../../../components/manifests/operator/rules";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { submit } from "../support/argo";
 import { configMap, inNamespace, namespace as namespaceOf } from "../support/manifests";
@@ -13,13 +12,9 @@ const [GOES, STAYS, THIRD] = ["pod-namespaces-goes", "pod-namespaces-stays", "po
 describe("in a pod, where a namespace is deleted that the operator lists", function () {
   this.timeout(180_000);
   let bench: PodBench;
-  usePods(
-    { name: "pod-namespaces", finalize: true, namespaces: [GOES, STAYS, THIRD] },
-    () => RUN_WORKFLOW_RULES,
-    (begun) => {
-      bench = begun;
-    },
-  );
+  usePods({ name: "pod-namespaces", finalize: true, namespaces: [GOES, STAYS, THIRD] }, (begun) => {
+    bench = begun;
+  });
   let runs = 0;
 
   /** Creates an object, or changes it, and lets it have its run. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { configMap, inNamespace, job } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";

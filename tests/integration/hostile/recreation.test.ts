@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { configMap, customResourceDefinition, inNamespace, job, OPEN_SCHEMA } from "../support/manifests";
 import { answering, conditionOf, useOperator } from "../support/useOperator";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
 import { configMap, inNamespace } from "../support/manifests";
@@ -11,11 +11,11 @@ const BEFORE = { name: "renamed-before", kindName: "renamed", finalize: true };
 const AFTER = { ...BEFORE, name: "renamed-after" };
 /** A third operator of the kind, for the test without former names. */
 const SILENT = { ...BEFORE, name: "renamed-silently" };
-/** One with a child that cannot have both what is applied now and what the former name applied. */
+/** One with children that cannot have both what is applied now and what the former name applied. */
 const SERVES = {
   name: "served-before",
   kindName: "served",
-  children: [{ apiVersion: "v1", kind: "Service" }],
+  children: ["v1/Service", "v1/PodTemplate"],
 };
 /** One with a child that is never updated. */
 const ONCE = {
@@ -84,18 +84,23 @@ describe("an operator that was renamed", function () {
     assert.ok(operator.calls("object").some(({ event }) => event === "finalize"));
   });
 
-  it("and names its former name replaces an entry of a list, such as the port of a Service", async () => {
+  it("and names its former name replaces the port of a Service, and takes away what its twin would bring back", async () => {
     const before = await bench.install(SERVES);
     const controller = await before.start();
     const service = (port: number) => ({
       ...{ apiVersion: "v1", kind: "Service", metadata: { name: "served" } },
       spec: { ports: [{ port }] },
     });
-    const served = await api.apply(before.object("served", answering(service(1)), here));
+    const pods = (spec: object) => ({
+      ...{ apiVersion: "v1", kind: "PodTemplate", metadata: { name: "served" } },
+      template: { spec: { containers: [{ name: "main", image: "example.com/a:1" }], ...spec } },
+    });
+    const answered = answering(service(1), pods({ serviceAccountName: "admin" }));
+    const served = await api.apply(before.object("served", answered, here));
     await bench.ready(served);
     await controller.stop();
     const operator = await bench.install({ ...SERVES, name: "served-after", formerNames: [SERVES.name] });
-    operator.plan("served", answering(service(2)));
+    operator.plan("served", answering(service(2), pods({})));
     await operator.start();
     // First the port is replaced under the former name, then it is applied under the new one, and then the former lets go.
     await eventually(async () => {
@@ -105,6 +110,8 @@ describe("an operator that was renamed", function () {
         ports.map(({ port }) => port),
         [2],
       );
+      const { template } = (await api.get(inNamespace(pods({}), here))) as unknown as ReturnType<typeof pods>;
+      assert.ok(!("serviceAccount" in template.spec), JSON.stringify(template.spec));
       assert.ok(!managersOf(now).includes(before.fieldManager));
       assert.ok(managersOf(now).includes(operator.fieldManager));
     });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { ADOPT_ANNOTATION } from "../../../runtime/names";
+import { ADOPT_ANNOTATION } from "../../../runtime/base/names";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";

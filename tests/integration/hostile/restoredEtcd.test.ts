@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { cpSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isRunning } from "../../../cli/common/isRunning";
 import {
   type Component,
   killComponent,
@@ -8,8 +9,7 @@ import {
   readComponents,
   startComponent,
 } from "../../../cli/controlPlane/component";
-import { isRunning } from "../../../cli/isRunning";
-import { isNewer } from "../../../runtime/kubernetes/objects";
+import { isNewer } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { killApiServer, startApiServer } from "../support/apiServer";
 import { type OwnCluster, startTestCluster } from "../support/cluster";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { FIELD_MANAGER } from "../../../cli/installOperator";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { FIELD_MANAGER } from "../../../cli/local/installOperator";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
 import { announceKind } from "../support/cluster";

@@ -5,7 +5,7 @@ import { answering, useOperator } from "../support/useOperator";
 
 describe("a Secret that the handler answers with stringData", function () {
   this.timeout(60_000);
-  const bench = useOperator({ name: "string-data", children: [{ apiVersion: "v1", kind: "Secret" }] });
+  const bench = useOperator({ name: "string-data", children: ["v1/Secret"] });
   const secret = (name: string, stringData: Record<string, string>) => ({
     ...{ apiVersion: "v1", kind: "Secret", metadata: { name } },
     stringData,

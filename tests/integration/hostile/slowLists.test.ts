@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../../support/eventually";
-import { ApiProxy, type ProxiedRequest } from "../support/apiProxy";
+import { ApiProxy, isListOf } from "../support/apiProxy";
 import { COUNTS, COUNTS_STATUS } from "../support/countingHandler";
 import { type OperatorScene, withOperators } from "../support/operatorEach";
 import type { TestOperator } from "../support/testOperator";
@@ -80,9 +80,5 @@ describe("where the first list of the custom resources takes long", function () 
     });
     const seen = counts().map((status) => status?.count ?? 0);
     assert.deepEqual(seen, [...seen.keys()], "an act was done twice");
-  }
-
-  function isListOf({ path }: ProxiedRequest, plural: string): boolean {
-    return path.split("?")[0]?.endsWith(`/${plural}`) === true && !path.includes("watch=true");
   }
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { eventually } from "../../support/eventually";
-import { ApiProxy } from "../support/apiProxy";
+import { ApiProxy, isOfKind, isWatch } from "../support/apiProxy";
 import { sharedCluster } from "../support/cluster";
 import { COUNTS, COUNTS_IN_STATE, COUNTS_STATUS } from "../support/countingHandler";
 import type { TestOperator } from "../support/testOperator";
@@ -26,8 +26,8 @@ describe("where the watch of the objects is late, and a hint brings a new object
       release = resolve;
     });
     let held = 0;
-    proxy.after = async ({ path }) => {
-      if (!path.split("?")[0]?.endsWith(`/${plural}`) || !path.includes("watch=true")) return;
+    proxy.after = async (request) => {
+      if (!isOfKind(request, plural) || !isWatch(request)) return;
       held++;
       await released;
     };

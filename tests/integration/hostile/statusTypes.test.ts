@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import type { Json, JsonObject } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { announceKind, sharedCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";

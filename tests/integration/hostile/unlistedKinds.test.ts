@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
-import { ApiProxy, type ProxiedRequest, type Refusal } from "../support/apiProxy";
+import { ApiProxy, isListOf, type Refusal } from "../support/apiProxy";
 import { announceKind } from "../support/cluster";
 import { configMap } from "../support/manifests";
 import { type OperatorScene, type Play, withOperators } from "../support/operatorEach";
@@ -75,8 +75,6 @@ function scene(suffix: string, play: Play<Scene>): OperatorScene {
   };
 }
 
-const isListOf = ({ path }: ProxiedRequest, plural: string) =>
-  path.split("?")[0]?.endsWith(`/${plural}`) === true && !path.includes("watch=true");
 const holder = (name: string) => ({
   apiVersion: HOLDER.apiVersion,
   kind: HOLDER.kind,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import { ApiProxy, type ProxiedRequest, type Refusal } from "../support/apiProxy";
 import { configMap, inNamespace, job } from "../support/manifests";

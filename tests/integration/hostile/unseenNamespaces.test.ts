@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { Json, KubernetesObject } from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
 import { ApiProxy } from "../support/apiProxy";

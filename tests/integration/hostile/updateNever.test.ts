@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
+import { ownerMark } from "../../../runtime/observe/ownership";
 import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace, job } from "../support/manifests";
 import { answering, statusOf, useOperator } from "../support/useOperator";
@@ -8,10 +9,7 @@ describe('a Job that is created once (update: "never")', function () {
   this.timeout(60_000);
   const bench = useOperator({
     name: "once",
-    children: [
-      { apiVersion: "batch/v1", kind: "Job", update: "never" },
-      { apiVersion: "v1", kind: "ConfigMap" },
-    ],
+    children: [{ apiVersion: "batch/v1", kind: "Job", update: "never" }, "v1/ConfigMap"],
   });
   const here = (name: string) => inNamespace(job(name, "example.com/worker:1"), bench.namespace);
   const answer = (name: string, step: string) =>
@@ -61,7 +59,7 @@ describe('a Job that is created once (update: "never")', function () {
     const labels = ["argosy.once", uid];
     const expected = new Map([
       [here("marked"), { labels, annotation: undefined, owners: [uid] }],
-      [away, { labels, annotation: `${bench.namespace}/marked`, owners: undefined }],
+      [away, { labels, annotation: ownerMark(object, object.metadata), owners: undefined }],
     ]);
     for (const [child, every] of expected) {
       await eventually(async () => assert.deepEqual(await marks(child), every));

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
+import type { Manifest } from "../../../runtime/base/objects";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import { builtIn } from "../../../runtime/kubernetes/discovery";
 import { isApiError } from "../../../runtime/kubernetes/errors";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import { answering, conditionOf, useOperator } from "../support/useOperator";
 
@@ -74,8 +74,11 @@ for (const { form, namespaces } of [
         assert.equal(told.length, 2);
         return told;
       });
-      assert.match(notes.join(), new RegExp(`argosy.dev/used-by: argosy.${name}`));
-      const [one, other] = notes.map((note) => note.replace(/\/(there|absent)\b/, "/X"));
+      assert.match(
+        notes.join(),
+        new RegExp(`kubectl -n .* label secret there argosy.dev/used-by=argosy.${name}\\.`),
+      );
+      const [one, other] = notes.map((note) => note.replaceAll(/\b(there|absent)\b/g, "X"));
       assert.equal(one, other);
     });
 

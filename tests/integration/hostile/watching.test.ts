@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { conditionsIn, type JsonObject } from "../../../runtime/kubernetes/objects";
+import { conditionsIn, type JsonObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import { always, eventually, meanwhile } from "../../support/eventually";
 import { announceArgo } from "../support/argo";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
+import { type Resource, resourcePath } from "../../../runtime/base/resource";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { type Resource, resourcePath } from "../../../runtime/kubernetes/resource";
 import { type Kind, Objects, type Reference } from "../../../tools/objects";
 
 /** Who changes what the engine made, where a test does not say otherwise. */

@@ -1,5 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { isRunning } from "../../../cli/common/isRunning";
+import { lastLines } from "../../../cli/common/terminal";
+import { until } from "../../../cli/common/until";
 import type { ControlPlane } from "../../../cli/controlPlane";
 import { ApiClient } from "../../../cli/controlPlane/apiClient";
 import {
@@ -10,9 +13,6 @@ import {
   readComponents,
   startComponent,
 } from "../../../cli/controlPlane/component";
-import { isRunning } from "../../../cli/isRunning";
-import { lastLines } from "../../../cli/terminal";
-import { until } from "../../../cli/until";
 
 type Place = Pick<ControlPlane, "directory" | "server">;
 

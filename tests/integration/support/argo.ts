@@ -1,9 +1,8 @@
 import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/definitions";
-import { RUN_PARAMETERS } from "../../../runtime/argo/runParameters";
-import type { KeptSeconds } from "../../../runtime/argo/runRecorder";
-import { RECONCILE_TEMPLATE, WORKFLOWS } from "../../../runtime/argo/workflows";
-import type { PolicyRule } from "../../../runtime/definition/definition";
-import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
+import type { PolicyRule } from "../../../runtime/operator/definition";
+import type { KeptSeconds } from "../../../runtime/report/runRecorder";
+import { RECONCILE_TEMPLATE, RUN_PARAMETERS, WORKFLOWS } from "../../../runtime/report/workflows";
 import { announceKind } from "./cluster";
 import type { TestOperator } from "./testOperator";
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { renewGarbageCollector } from "../../../cli/cluster/garbageCollector";
 import { type Component, processIdOf, readComponents } from "../../../cli/controlPlane/component";
-import { renewGarbageCollector } from "../../../cli/garbageCollector";
 import { compactEtcd } from "../../../tools/chaos/etcd";
 import type { Fault, FaultEnd } from "../../../tools/chaos/fault";
 import { leadingPod } from "../../../tools/chaos/leader";

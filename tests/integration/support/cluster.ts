@@ -1,8 +1,8 @@
+import type { Cluster } from "../../../cli/cluster/openCluster";
 import { type ControlPlane, startControlPlane } from "../../../cli/controlPlane";
-import type { Cluster } from "../../../cli/openCluster";
 import { connectionFromKubeconfig } from "../../../preflight/kubeconfig";
+import type { Manifest } from "../../../runtime/base/objects";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { Api } from "./api";
 import { askForCluster } from "./sharedCluster";
 

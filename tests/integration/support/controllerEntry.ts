@@ -1,4 +1,4 @@
-import { localHandler } from "../../../cli/localHandler";
+import { localHandler } from "../../../cli/handler/localHandler";
 import { Engine } from "../../../runtime/engine/engine";
 import type { ControllerProcessInput, ControllerProcessOutput } from "./controllerProcess";
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import path from "node:path";
-import type { Operator } from "../../../runtime/definition/definition";
+import type { Operator } from "../../../runtime/operator/definition";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
 import type { TestOperator } from "./testOperator";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { versionsOf } from "../../../definition/customResourceDefinition";
+import type { Json, JsonObject, Manifest } from "../../../runtime/base/objects";
+import { isJsonObject } from "../../../runtime/base/objects";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { ApiRequest } from "../../../runtime/kubernetes/exchange";
-import type { Json, JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { isJsonObject } from "../../../runtime/kubernetes/objects";
 import { HttpTransport } from "../../../runtime/kubernetes/transport";
 import { eventually } from "../../support/eventually";
 import type { CorpusEntry } from "../../unit/crdVerdict/corpus";

@@ -1,6 +1,6 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
+import type { Operator } from "../../../runtime/operator/definition";
+import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/programs/definitionFile";
 
 /** Fields of a manifest's metadata beside its name. */
 export type Metadata = Partial<Manifest["metadata"]>;
@@ -26,22 +26,21 @@ export function deployment(name: string, spec: JsonObject = {}, metadata: Metada
 
 /**
  * The CustomResourceDefinition of a kind with namespaces, as an author writes one. Its plural is the kind with an "s".
- * @param status the schema of the status. @default there is no status
+ * @param properties the schemas of its fields. A status is a subresource
  */
 export function customResourceDefinition(
   group: string,
   kind: string,
-  { spec, status }: { readonly spec: JsonObject; readonly status?: JsonObject },
+  properties: { readonly [field: string]: JsonObject },
 ): Manifest {
   const singular = kind.toLowerCase();
   const plural = `${singular}s`;
-  const properties = { spec, ...(status && { status }) };
   const version = {
     name: "v1",
     served: true,
     storage: true,
     schema: { openAPIV3Schema: { type: "object", properties } },
-    ...(status && { subresources: { status: {} } }),
+    ...(properties["status"] && { subresources: { status: {} } }),
   };
   return {
     apiVersion: "apiextensions.k8s.io/v1",

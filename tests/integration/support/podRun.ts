@@ -1,18 +1,20 @@
-import { localHandler } from "../../../cli/localHandler";
-import { WORKFLOWS } from "../../../runtime/argo/workflows";
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
+import { localHandler } from "../../../cli/handler/localHandler";
+import { dispatcherWorkflowRules, RUN_WORKFLOW_RULES } from "../../../components/manifests/operator/rules";
+import type { Condition, KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
-import type { Condition, Manifest } from "../../../runtime/kubernetes/objects";
-import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../../runtime/pod/resync/resyncOnce";
-import { type RunOnceOptions, runOnce } from "../../../runtime/pod/run/runOnce";
-import type { RunOutcome } from "../../../runtime/pod/run/runOutcome";
+import { type RunOnceOptions, runOnce } from "../../../runtime/programs/run/runOnce";
+import type { RunOutcome } from "../../../runtime/programs/run/runOutcome";
+import { WORKFLOWS } from "../../../runtime/report/workflows";
 import type { Reference } from "../../../tools/objects";
 import type { Api } from "./api";
 import { allowRunner, announceArgo, INSTANCE_ID } from "./argo";
 import { announceKind, sharedCluster } from "./cluster";
+import { PlayedArgo } from "./playedArgo";
 import {
   customResourceDefinitionOf,
   type ObjectPlan,
+  type TestController,
+  type TestControllerOptions,
   TestOperator,
   type TestOperatorOptions,
 } from "./testOperator";
@@ -45,6 +47,18 @@ export class PodBench {
     return { ...WORKFLOWS, metadata: { name, namespace: this.operator.runnerNamespace } };
   }
 
+  /** Every Workflow of the operator about the object of that name. */
+  async workflowsOf(name: string): Promise<KubernetesObject[]> {
+    const all = await this.api.list(WORKFLOWS, this.operator.runnerNamespace);
+    return all.filter(({ spec }) => {
+      const { arguments: given } = spec as {
+        arguments: { parameters: readonly { name: string; value: string }[] };
+      };
+      const value = (parameter: string) => given.parameters.find((each) => each.name === parameter)?.value;
+      return value("name") === name && value("namespace") === this.namespace;
+    });
+  }
+
   /** The Ready condition of an object, which must be there. */
   async readyOf(manifest: Reference): Promise<Condition> {
     return conditionOf(await this.api.get(manifest), "Ready");
@@ -64,30 +78,27 @@ export class PodBench {
     });
   }
 
-  /** Does what the pod of a resync does. */
-  resync(more: Partial<ResyncOptions> = {}): Promise<ResyncResult> {
-    const { operator, runnerNamespace } = this.operator;
-    return resyncOnce({
-      operator,
-      client: this.client,
-      namespace: runnerNamespace,
-      instanceId: INSTANCE_ID,
-      instance: "resync-pod",
-      lookMs: 50,
-      withinMs: 300,
-      ...more,
+  /** Starts a runner that dispatches. */
+  dispatch(options: TestControllerOptions = {}): TestController {
+    return this.operator.launch({ runs: { instanceId: INSTANCE_ID }, ...options });
+  }
+
+  /** Plays Argo's controller and its pods for the operator's Workflows, until it is stopped. */
+  playArgo(): PlayedArgo {
+    return new PlayedArgo({
+      api: this.api,
+      namespace: this.operator.runnerNamespace,
+      run: (name) => this.run(name, { patienceMs: 2_000, lookMs: 1_000 }),
     });
   }
 }
 
 /**
  * Installs an operator for the tests of a suite, beside Argo's kinds.
- * @param rulesOf what the runner may do beside Argo
  * @param begin given a bench before each test
  */
 export function usePods(
   options: TestOperatorOptions & { readonly name: string },
-  rulesOf: (operator: Operator) => readonly PolicyRule[],
   begin: (bench: PodBench) => void,
 ): void {
   announceArgo();
@@ -98,7 +109,8 @@ export function usePods(
     // The control plane may have to be built.
     this.timeout(0);
     operator = await TestOperator.install(await sharedCluster(), options);
-    await allowRunner(operator, "workflows", rulesOf(operator.operator));
+    const rules = [...RUN_WORKFLOW_RULES, ...dispatcherWorkflowRules(operator.operator)];
+    await allowRunner(operator, "workflows", rules);
     client = new KubernetesClient(operator.connection);
   });
   beforeEach(async () => {
@@ -108,4 +120,19 @@ export function usePods(
     client?.close();
     await operator?.dispose();
   });
+}
+
+/** The same, with a runner that dispatches and an Argo that is played. */
+export function useDispatching(
+  options: TestOperatorOptions & { readonly name: string },
+  begin: (bench: PodBench, argo: PlayedArgo, runner: TestController) => void,
+): void {
+  let argo: PlayedArgo | undefined;
+  let runner: TestController | undefined;
+  usePods(options, (bench) => {
+    argo ??= bench.playArgo();
+    runner ??= bench.dispatch();
+    begin(bench, argo, runner);
+  });
+  after(() => argo?.stop());
 }

@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import { IMAGES } from "../../../components/manifests/images";
-import { isRecord } from "../../../runtime/json/json";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { isRecord } from "../../../runtime/base/json";
+import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 
 type Tree = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import type { Api } from "./api";
 import { inNamespace } from "./manifests";

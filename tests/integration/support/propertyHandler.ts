@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 
 /** What the handler does instead of answering well, and the reason that the Ready condition then carries. */
 export const FAILURES = {

@@ -5,10 +5,10 @@ import path from "node:path";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import { buildAccess } from "../../../components/manifests/operator/rbac";
 import type { OperatorDefinition } from "../../../definition/schema";
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import type { ArgoHalf } from "../../../runtime/pod/layout";
-import type { PodSettings } from "../../../runtime/pod/podSettings";
+import type { Manifest } from "../../../runtime/base/objects";
+import type { Operator } from "../../../runtime/operator/definition";
+import type { ArgoHalf } from "../../../runtime/programs/layout";
+import type { PodSettings } from "../../../runtime/programs/podSettings";
 import { loadDefinition } from "../../unit/operatorFolder";
 import { samplePlatform } from "../../unit/support/platform";
 import type { TestCluster } from "./cluster";
@@ -17,10 +17,7 @@ import { ResidentPod, type ResidentPodOptions } from "./residentPod";
 import { customResourceDefinitionOf, type ObjectPlan } from "./testOperator";
 
 /** What the runners of a test are told beside where they are. */
-export type ResidentSettings = Pick<
-  ResidentPodOptions,
-  "leaseSeconds" | "hintedWithinMs" | "without" | "traces"
->;
+export type ResidentSettings = Pick<ResidentPodOptions, "leaseSeconds" | "without" | "traces">;
 
 /**
  * An operator whose runners are processes of the engine's bundle, each with a handler's container of its own, as in

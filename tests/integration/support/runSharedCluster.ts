@@ -1,10 +1,10 @@
 import path from "node:path";
 import Mocha from "mocha";
-import { renewGarbageCollector } from "../../../cli/garbageCollector";
-import { FIELD_MANAGER } from "../../../cli/installOperator";
-import { awaitKind } from "../../../runtime/kubernetes/awaitKind";
+import { renewGarbageCollector } from "../../../cli/cluster/garbageCollector";
+import { FIELD_MANAGER } from "../../../cli/local/installOperator";
+import type { Manifest } from "../../../runtime/base/objects";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { awaitKind } from "../../../runtime/kubernetes/discovery";
 import { PACKAGE_FOLDER } from "../../../tools/packageFolder";
 import { testFilesIn } from "../../../tools/testArguments";
 import {

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { RUN_WORKFLOW_RULES } from "../../../components/manifests/operator/rules";
+import type { Manifest } from "../../../runtime/base/objects";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { HttpTransport } from "../../../runtime/kubernetes/transport";
-import type { RunOnceOptions } from "../../../runtime/pod/run/runOnce";
-import type { RunOutcome } from "../../../runtime/pod/run/runOutcome";
+import type { RunOnceOptions } from "../../../runtime/programs/run/runOnce";
+import type { RunOutcome } from "../../../runtime/programs/run/runOutcome";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
 import type { Reference } from "../../../tools/objects";
 import { submit } from "./argo";
@@ -101,7 +100,6 @@ export function useRuns(name: string, begin: (bench: RunBench) => void): void {
         { apiVersion: "apps/v1", kind: "Deployment" },
       ],
     },
-    () => RUN_WORKFLOW_RULES,
     ({ operator, client, namespace }) => {
       bench = new RunBench(operator, client, namespace);
       begin(bench);

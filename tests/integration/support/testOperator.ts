@@ -1,19 +1,11 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { installOperator, rolesInForce } from "../../../cli/installOperator";
-import { localHandler } from "../../../cli/localHandler";
-import { connectionAs } from "../../../cli/serviceAccountToken";
+import { localHandler } from "../../../cli/handler/localHandler";
+import { installOperator, rolesInForce } from "../../../cli/local/installOperator";
+import { connectionAs } from "../../../cli/local/serviceAccountToken";
 import { runnerNameOf } from "../../../components/manifests/names";
 import type { OperatorDefinition } from "../../../definition/schema";
-import type { Operator } from "../../../runtime/definition/definition";
-import { Engine } from "../../../runtime/engine/engine";
-import type { EngineOptions } from "../../../runtime/engine/engineOptions";
-import type { HandlerRequest } from "../../../runtime/handler/contract";
-import { KubernetesClient } from "../../../runtime/kubernetes/client";
-import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { memoryResourceOf } from "../../../runtime/memory/memoryKind";
 import {
   CHILD_OF_LABEL,
   elsewhereFinalizerOf,
@@ -22,8 +14,16 @@ import {
   identityOf,
   leaseNameOf,
   memoryPrefixOf,
-} from "../../../runtime/names";
+} from "../../../runtime/base/names";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/base/objects";
+import { Engine } from "../../../runtime/engine/engine";
+import type { EngineOptions } from "../../../runtime/engine/engineOptions";
+import type { HandlerRequest } from "../../../runtime/handler/contract";
+import { KubernetesClient } from "../../../runtime/kubernetes/client";
+import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
+import type { Operator } from "../../../runtime/operator/definition";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
+import { memoryResourceOf } from "../../../runtime/remember/memoryKind";
 import type { Reference } from "../../../tools/objects";
 import { loadDefinition } from "../../unit/operatorFolder";
 import type { TestCluster } from "./cluster";
@@ -58,6 +58,8 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
   readonly name: string;
   /** Its custom resource's kind is made of this instead of its name: for two operators of one kind. */
   readonly kindName?: string;
+  /** The API group of its custom resource. @default made of the name of the kind */
+  readonly group?: string;
   /** Names that it had before. */
   readonly formerNames?: string[];
   /** Whether its CRD and roles are installed; otherwise it works with what is there. @default true */
@@ -74,7 +76,7 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 
 /** How a controller of a test is started. */
 export interface TestControllerOptions
-  extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces" | "heapBudget"> {
+  extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces" | "heapBudget" | "runs" | "program"> {
   /** The definition that this controller was deployed with. @default the installed one */
   readonly operator?: Operator;
   /** @default "one" */
@@ -118,8 +120,8 @@ export class TestOperator {
 
   /** Writes, loads and installs an operator. */
   static async install(cluster: TestCluster, options: TestOperatorOptions): Promise<TestOperator> {
-    const { name, kindName: _, scope: __, specSchema: ___, statusSchema: ____, ...others } = options;
-    const { handler, installs = true, ...definition } = others;
+    const { name, kindName: _, group: __, scope: ___, ...others } = options;
+    const { specSchema: ____, statusSchema: _____, handler, installs = true, ...definition } = others;
     const folder = path.join(mkdtempSync(path.join(tmpdir(), "argosy-engine-")), name);
     mkdirSync(path.join(folder, "plans"), { recursive: true });
     const source = handler ?? readFileSync(path.join(__dirname, "plannedHandler.js"), "utf8");
@@ -233,16 +235,19 @@ export class TestOperator {
   /** Starts a controller of this operator without waiting for anything. */
   launch(options: TestControllerOptions = {}): TestController {
     const { identity = "one", connection = this.connection, leaseSeconds } = options;
-    const { usedPollMs, traces, heapBudget } = options;
+    const { usedPollMs, traces, heapBudget, runs, program } = options;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
       operator: options.operator ?? this.operator,
       connection,
-      transport: localHandler(this.operator, { ...this.operator.env, CONTROLLER: identity }),
+      ...(runs
+        ? { runs }
+        : { transport: localHandler(this.operator, { ...this.operator.env, CONTROLLER: identity }) }),
       namespace: this.runnerNamespace,
       identity,
       ...(leaseSeconds !== undefined && { leaseSeconds }),
+      program,
       ...(usedPollMs !== undefined && { usedPollMs }),
       ...(traces && { traces }),
       ...(heapBudget !== undefined && { heapBudget }),
@@ -297,6 +302,8 @@ async function readMetric(
 export function customResourceDefinitionOf({
   name,
   kindName = name,
+  // With each change of a kind, the API server writes the documents of its whole group again.
+  group = `${kindName.split("-")[0]}.example.com`,
   scope,
   specSchema,
   statusSchema,
@@ -306,8 +313,6 @@ export function customResourceDefinitionOf({
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
   const plural = `${kind.toLowerCase()}s`;
-  // With each change of a kind, the API server writes the documents of its whole group again.
-  const group = `${kindName.split("-")[0]}.example.com`;
   const properties = {
     spec: specSchema ?? { type: "object", "x-kubernetes-preserve-unknown-fields": true },
     ...(statusSchema && { status: statusSchema }),

@@ -1,27 +1,33 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../../cli/argosy";
 import type { ObjectPreview } from "../../../cli/diff/preview";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
+import { temporaryFolder } from "../../support/temporaryFolder";
 import { captured } from "../../unit/support/captured";
+import { announceKind } from "./cluster";
 import { deployedDefinition } from "./manifests";
 import { askForCluster } from "./sharedCluster";
-import type { ObjectPlan } from "./testOperator";
+import { customResourceDefinitionOf, type ObjectPlan } from "./testOperator";
 import { useOperator } from "./useOperator";
+
+/** A kind of children with the name of one of Kubernetes' own. */
+const TWIN = customResourceDefinitionOf({ name: "deployment" });
 
 /**
  * Hooks for the tests of a `describe`: an operator in the cluster, and a working tree beside it whose handler may answer otherwise.
  * Each command of Argosy there is checked to write nothing.
  */
 export function useDiff() {
+  announceKind(TWIN);
   const bench = useOperator({
     name: "previewed",
     children: [
       "v1/ConfigMap",
       "v1/Secret",
       "v1/Namespace",
+      { apiVersion: "deployment.example.com/v1", kind: "Deployment", plural: "deployments" },
       "apps/v1/Deployment",
       { apiVersion: "batch/v1", kind: "Job", update: "recreate" },
       { apiVersion: "v1", kind: "ServiceAccount", update: "never" },
@@ -35,15 +41,15 @@ export function useDiff() {
 
   before(async () => {
     kubeconfig = await askForCluster();
+    await bench.api.apply(TWIN);
     const { operator, runnerNamespace } = bench.operator;
     await bench.api.apply(deployedDefinition(operator, runnerNamespace));
   });
   beforeEach(() => {
-    tree = mkdtempSync(path.join(tmpdir(), "argosy-tree-"));
+    tree = temporaryFolder();
     cpSync(bench.operator.operator.folder, folder(), { recursive: true });
     rmSync(path.join(folder(), "calls.jsonl"), { force: true });
   });
-  afterEach(() => rmSync(tree, { recursive: true, force: true }));
 
   const kind = () => bench.operator.operator.customResource.kind;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Condition, Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { Condition, Json, KubernetesObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import { eventually, type Patience } from "../../support/eventually";
 import type { Api } from "./api";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import type { Reference } from "../../../tools/objects";
 import type { Patience } from "../../support/eventually";
 import type { Api } from "./api";

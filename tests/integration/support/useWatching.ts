@@ -5,7 +5,7 @@ import {
   type JsonObject,
   type KubernetesObject,
   type Manifest,
-} from "../../../runtime/kubernetes/objects";
+} from "../../../runtime/base/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "./api";
 import { configMap, deployment, inNamespace } from "./manifests";

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:https";
+import type { KubernetesObject, Manifest } from "../../../runtime/base/objects";
 import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "./api";
 

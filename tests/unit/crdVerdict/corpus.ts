@@ -5,9 +5,9 @@ import { parse, parseAllDocuments } from "yaml";
 import type { CrdChange } from "../../../components/crdVerdict/change";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import { versionsOf } from "../../../definition/customResourceDefinition";
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Json, JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { isJsonObject } from "../../../runtime/kubernetes/objects";
+import type { Json, JsonObject, Manifest } from "../../../runtime/base/objects";
+import { isJsonObject } from "../../../runtime/base/objects";
+import type { Operator } from "../../../runtime/operator/definition";
 
 /** An edit of a CRD, and what is to be said of it. */
 export interface CorpusEntry {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { desiredChildren } from "../../../runtime/children/desiredChildren";
-import { statusChecker } from "../../../runtime/definition/statusSchema";
-import { ReconcileFailure } from "../../../runtime/failure";
+import { ReconcileFailure } from "../../../runtime/base/failure";
+import { resourcePath } from "../../../runtime/base/resource";
+import { clean } from "../../../runtime/base/text";
 import type { HandlerEvent } from "../../../runtime/handler/contract";
 import { parseAnswer, readAnswerLine } from "../../../runtime/handler/parseAnswer";
-import { resourcePath } from "../../../runtime/kubernetes/resource";
-import { clean } from "../../../runtime/text/clean";
+import { statusChecker } from "../../../runtime/operator/contentSchema";
+import { desiredChildren } from "../../../runtime/write/desiredChildren";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileText, mostly } from "../support/hostile";
 import { CLUSTER_ROLES, CONFIG_MAPS, operator, widget } from "../support/objects";

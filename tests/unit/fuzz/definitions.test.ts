@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { stringify } from "yaml";
 import { loadOperator } from "../../../definition/loadOperator";
 import { OperatorError } from "../../../definition/problems";
 import type { OperatorOverrides } from "../../../definition/schema";
-import type { Operator } from "../../../runtime/definition/definition";
-import { statusChecker } from "../../../runtime/definition/statusSchema";
-import { definitionFileContent } from "../../../runtime/pod/definitionFile";
+import { statusChecker } from "../../../runtime/operator/contentSchema";
+import type { Operator } from "../../../runtime/operator/definition";
+import { definitionFileContent } from "../../../runtime/programs/definitionFile";
+import { temporaryFolder } from "../../support/temporaryFolder";
 import { loadDefinition, widgetCrd, widgetVersion } from "../operatorFolder";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileObject, hostileText, mostly } from "../support/hostile";
@@ -146,10 +146,9 @@ describe("fuzz: an operator's folder", () => {
   let folder: string;
   const sound = stringify(widgetCrd());
   before(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "argosy-fuzz-"));
+    folder = temporaryFolder();
     writeFileSync(path.join(folder, "main.py"), "print()\n");
   });
-  after(() => rmSync(folder, { recursive: true }));
 
   /** The operator that a folder makes with this definition and CRD; undefined where its author is told what is wrong. */
   function load(written: unknown, text: string, overrides: unknown = {}): Operator | undefined {

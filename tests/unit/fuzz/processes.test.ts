@@ -11,12 +11,12 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
-import { ReconcileFailure } from "../../../runtime/failure";
-import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
+import { ChildProcessTransport } from "../../../cli/handler/childProcessTransport";
+import { ReconcileFailure } from "../../../runtime/base/failure";
+import { PipeTransport } from "../../../runtime/handler/container/pipeTransport";
 import { HandlerPool } from "../../../runtime/handler/handlerPool";
 import type {
   HandlerExit,
@@ -24,7 +24,7 @@ import type {
   HandlerTransport,
 } from "../../../runtime/handler/handlerTransport";
 import { type HandlerReply, HandlerWorker } from "../../../runtime/handler/handlerWorker";
-import { PipeTransport } from "../../../runtime/pod/handlerContainer/pipeTransport";
+import { temporaryFolder } from "../../support/temporaryFolder";
 import { fuzz } from "../support/fuzz";
 import { HandlerContainer, shells } from "../support/handlerContainer";
 import { question } from "../support/handlers";
@@ -216,10 +216,9 @@ describe("fuzz: a handler's process", function () {
   const deeds = fc.array(deed, { minLength: 1, maxLength: 6 });
   let folder: string;
   before(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "argosy-fuzz-"));
+    folder = temporaryFolder();
     writeFileSync(path.join(folder, "puppet.js"), PUPPET);
   });
-  after(() => rmSync(folder, { recursive: true }));
   const command = () => ["node", path.join(folder, "puppet.js")];
 
   describe("over its own streams", () => {
@@ -276,6 +275,7 @@ describe("fuzz: a handler's process", function () {
         openSync(path.join(session, "control"), both),
         openSync(path.join(session, "reports"), both),
       ];
+      writeFileSync(path.join(session, "hidden"), "");
       writeFileSync(path.join(pipes, "session"), "session.abc\n");
       const transport = new PipeTransport({ folder: pipes, startTimeoutMs: 60_000 });
       const exits: HandlerExit[] = [];

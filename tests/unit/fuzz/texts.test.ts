@@ -2,23 +2,23 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { bytesOf } from "../../../components/manifests/resources";
-import { RunTargetError, runTargetOf } from "../../../runtime/argo/runTarget";
-import { openTasksOf } from "../../../runtime/argo/taskSet";
-import { isOver } from "../../../runtime/argo/workflows";
-import { conflictWith, provenOwner } from "../../../runtime/children/ownership";
-import { whyNotReady } from "../../../runtime/children/readiness";
-import { fingerprint } from "../../../runtime/json/fingerprint";
+import { fingerprint } from "../../../runtime/base/json";
+import { LineSplitter } from "../../../runtime/base/lines";
 import {
   conditionsIn,
   isObjectName,
   type KubernetesObject,
   microTimeOf,
   timeOf,
-} from "../../../runtime/kubernetes/objects";
-import { HintError, parseHint } from "../../../runtime/pod/hints/hint";
-import { formatLogLine } from "../../../runtime/pod/logLine";
-import { clean } from "../../../runtime/text/clean";
-import { LineSplitter } from "../../../runtime/text/lines";
+} from "../../../runtime/base/objects";
+import { clean } from "../../../runtime/base/text";
+import { conflictWith, provenOwner } from "../../../runtime/observe/ownership";
+import { whyNotReady } from "../../../runtime/observe/readiness";
+import { formatLogLine } from "../../../runtime/programs/logLine";
+import { HintError, parseHint } from "../../../runtime/programs/resident/hints/hintServer";
+import { RunTargetError, runTargetOf } from "../../../runtime/programs/workflows/runTarget";
+import { openTasksOf } from "../../../runtime/programs/workflows/taskSet";
+import { isOver } from "../../../runtime/report/workflows";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileObject, hostileText, mostly } from "../support/hostile";
 import { MANAGER, observed, operator, WIDGETS } from "../support/objects";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import type { KubernetesClient } from "../../../runtime/kubernetes/client";
-import { Reflector } from "../../../runtime/watch/reflector";
-import { Store } from "../../../runtime/watch/store";
+import { Reflector } from "../../../runtime/observe/reflector";
+import { Store } from "../../../runtime/observe/store";
 import { fuzz } from "../support/fuzz";
 import { ModelApi } from "../support/modelApi";
 import { CONFIG_MAPS } from "../support/objects";
@@ -51,7 +51,7 @@ describe("fuzz: a store that a reflector keeps in step", () => {
           if (turns > LONG / 8 && reflector.isSynced && known().join() === api.all.sort().join()) return;
         }
       };
-      reflector.start();
+      reflector.startWatching();
       for (const each of steps) {
         if (typeof each === "object") {
           if ("turns" in each) for (let turns = 0; turns < each.turns; turns++) await turn();
@@ -75,7 +75,7 @@ describe("fuzz: a store that a reflector keeps in step", () => {
       // After a restore, what nobody has written since is found by the next resync.
       if (api.wasRestored) void reflector.relist();
       await settle();
-      await reflector.stop();
+      await reflector.stopWatching();
       assert.deepEqual(known(), api.all.sort());
     },
   );

@@ -1,48 +1,39 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
-import path from "node:path";
-import type { PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { removeFolder } from "../operatorFolder";
+import type { Manifest } from "../../../runtime/base/objects";
+import type { PolicyRule } from "../../../runtime/operator/definition";
+import { testFinder } from "../../../tools/reference/securityTests";
+import { table } from "../../../tools/reference/table";
 import { KEPT_TITLES } from "../support/fuzz";
+import { assertGolden } from "../support/goldenFile";
 import { run, runStack } from "../support/program";
 import { operatorsProgram, type Sample, sampleProgram } from "../support/sampleOperators";
 
-const ROOT = path.resolve(__dirname, "../../..");
-const document = readFileSync(path.join(ROOT, "docs/security.md"), "utf8");
-const [promised = "", unpromised = ""] = document.split("## What is not promised");
+type Row = readonly [account: string, where: string, rights: string];
 
-const sources = readdirSync(path.join(ROOT, "tests"), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".test.ts"))
-  .map((file) => readFileSync(path.join(ROOT, "tests", file), "utf8"));
+const INTRODUCTION = `# Rights
 
-/** So much of a title must be written in the source. A title that is put together at run time could be any promise's. */
-const LEAST_WRITTEN = 15;
+What each account may do. This page is generated from the manifests. All verbs and resources are named, and "only" means these objects by name. No pod runs as \`argosy-viewer\`, \`argosy-outside-caller\` or an account that is not named here. [Security](../security.md#rights-in-the-whole-cluster) explains the rights that apply everywhere.
+`;
 
-/** Every title of a test, what is put into it at run time being anything. */
-const patterns = sources
-  .flatMap((source) => [...source.matchAll(/\b(?:it|fuzz)\(\s*(["'`])((?:(?!\1).)+)\1/g)])
-  .map(([, , title = ""]) => title.split(/\$\{[^}]*\}/))
-  .filter((parts) => parts.length === 1 || parts.join("").length >= LEAST_WRITTEN)
-  .map((parts) => {
-    const written = parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-    return new RegExp(`^${written.join(".+")}$`);
-  });
-/** Every text in a source: the titles of tests that are listed. */
-const texts = new Set(
-  sources.flatMap((source) => [...source.matchAll(/"((?:[^"\\\n]|\\.)+)"/g)].map(([, text]) => text)),
-);
-const isTitle = (title: string) => texts.has(title) || patterns.some((known) => known.test(title));
+const OF_THE_STACKS = `## The stacks dev and prod
 
-/** The rows of the document's tables of rights, table by table. */
-const tables = [...unpromised.matchAll(/^\| account \|.*\n\| --- .*\n((?:\|.*\n)+)/gm)].map(([, rows = ""]) =>
-  rows.trimEnd().split("\n"),
-);
+Their operator is \`memcached\`. With \`archive\`, \`workflow-controller\` and \`argo-server\` may also get the archive's Secret.
+`;
+
+const WITH_PODS = `## An operator with runs in pods
+
+An operator \`press\` with \`execution: pod\` and \`rules\` has these accounts. \`press-runner\` is that of its runner, and \`press-run\` that of its runs.
+`;
+
+const WITH_EVENTS = `## An operator with events from outside
+
+If an operator \`press\` has \`on\`, and its events create objects in the namespace \`team-a\`, these accounts are added. \`argosy-outside-caller\` is the account whose token the sensor shows to the intake. If events choose among several namespaces, the intake may also get these by name.
+`;
 
 /** What each account may do, a row for each account and place. */
-function rowsOf(manifests: readonly Manifest[]): string[] {
+function rowsOf(manifests: readonly Manifest[]): Row[] {
   const accounts = manifests.filter(({ kind }) => kind === "ServiceAccount");
-  const rows = accounts.flatMap(({ metadata: { name } }) => {
+  const rows = accounts.flatMap(({ metadata: { name } }): Row[] => {
     const places = new Map<string, string[]>();
     for (const binding of manifests) {
       if (!binding.kind.endsWith("RoleBinding")) continue;
@@ -50,10 +41,10 @@ function rowsOf(manifests: readonly Manifest[]): string[] {
       const place = binding.metadata.namespace ?? "everywhere";
       places.set(place, [...(places.get(place) ?? []), ...rightsOf(binding, manifests)]);
     }
-    if (places.size === 0) return `| ${name} | nowhere | none |`;
-    return [...places].map(([place, rights]) => `| ${name} | ${place} | ${rights.join("; ")} |`);
+    if (places.size === 0) return [[name, "nowhere", "none"]];
+    return [...places].map(([place, rights]): Row => [name, place, rights.join("; ")]);
   });
-  return rows.sort();
+  return rows.sort((one, other) => one.join().localeCompare(other.join()));
 }
 
 function rightsOf({ metadata: { namespace }, roleRef }: Manifest, manifests: readonly Manifest[]): string[] {
@@ -68,70 +59,50 @@ function rightsOf({ metadata: { namespace }, roleRef }: Manifest, manifests: rea
   );
 }
 
-describe("docs/security.md", function () {
+/** What each account of a program with these operators may do. */
+async function rowsWith(operators: readonly Sample[], args = {}): Promise<Row[]> {
+  const sample = sampleProgram(operators);
+  return rowsOf((await run(operatorsProgram(sample, args))).manifests);
+}
+
+describe("docs/reference/rights.md, a golden file", function () {
   this.timeout(120_000);
 
-  it("names for each promise a test that there is", () => {
-    const promises = promised.split(/^- /m).slice(1);
-    assert.ok(promises.length > 25, `only ${promises.length} promises`);
-    for (const promise of promises) {
-      const named = [...promise.matchAll(/^ {2}Test: (.+)$/gm)].map(([, title = ""]) => title);
-      assert.ok(named.length > 0, `no test of: ${promise}`);
-    }
-    const all = [...document.matchAll(/^(?: {2})?Test: (.+)$/gm)].map(([, title = ""]) => title);
-    assert.deepEqual(
-      all.filter((title) => !isTitle(title)),
-      [],
-    );
-    assert.equal(isTitle(["a title that no test has", "whatever is put into it"].join(", ")), false);
-  });
+  it("tells every right that an account has, and no other", async () => {
+    const ofStacks = rowsOf((await runStack("dev")).manifests);
+    assert.deepEqual(rowsOf((await runStack("prod")).manifests), ofStacks);
+    const known = new Set(ofStacks.map((row) => row.join()));
 
-  for (const stack of ["dev", "prod"]) {
-    it(`tells every right that an account of the ${stack} stack has, and no other`, async () => {
-      const { manifests } = await runStack(stack);
-      assert.deepEqual(tables[0], rowsOf(manifests));
-    });
-  }
-
-  it("tells every right that an operator with pods and rules has, and no other", async () => {
     const rules = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list"] }];
-    const sample = sampleProgram([{ name: "press", execution: "pod", rules }]);
-    try {
-      const { manifests } = await run(operatorsProgram(sample));
-      const rows = rowsOf(manifests).filter((row) => !tables[0]?.includes(row));
-      const others = rows.filter((row) => !/^\| (press-\w+|argosy-sensor|argosy-event-source) /.test(row));
-      assert.deepEqual(others, []);
-      assert.deepEqual(tables[1], rows);
-    } finally {
-      removeFolder(sample.root);
-    }
-  });
+    const withPods = await rowsWith([{ name: "press", execution: "pod", rules }]);
+    const ofPods = withPods.filter((row) => !known.has(row.join()));
+    assert.ok(ofPods.every(([account]) => /^(press-\w+|argosy-sensor|argosy-event-source)$/.test(account)));
 
-  it("tells every right that there is with events from outside, and no other", async () => {
-    const webhook = {
-      endpoint: "/press",
-      method: "POST",
-      port: "12000",
-      authSecret: { name: "a", key: "b" },
-    };
+    const authSecret = { name: "a", key: "b" };
+    const webhook = { endpoint: "/press", method: "POST" as const, port: "12000", authSecret };
     const create = { kind: "Press", namespace: "team-a", spec: {} };
-    const sample = sampleProgram([
-      { name: "press", on: { order: { webhook, id: ["body.id"], create } } },
-    ] as readonly Sample[]);
-    try {
-      const { manifests } = await run(operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } }));
-      const rows = rowsOf(manifests).filter((row) => row.startsWith("| argosy-outside-"));
-      assert.deepEqual(tables[2], rows);
-    } finally {
-      removeFolder(sample.root);
-    }
-  });
+    const on = { order: { webhook, id: ["body.id"], create } };
+    const withEvents = await rowsWith([{ name: "press", on }], { outsideEvents: { storage: "1Gi" } });
+    const ofEvents = withEvents.filter(([account]) => account.startsWith("argosy-outside-"));
 
-  it("is backed by counterexamples under titles that there are", () => {
+    const sections = [
+      [OF_THE_STACKS, ofStacks],
+      [WITH_PODS, ofPods],
+      [WITH_EVENTS, ofEvents],
+    ] as const;
+    const tables = sections.map(([text, rows]) => `${text}\n${table(["account", "where", "rights"], rows)}`);
+    assertGolden("../../docs/reference/rights.md", [INTRODUCTION, ...tables].join("\n"));
+  });
+});
+
+describe("docs/reference/security-tests.md", () => {
+  it("is backed by tests and counterexamples under titles that there are", () => {
+    const isTest = testFinder();
     assert.ok(KEPT_TITLES.length > 0);
     assert.deepEqual(
-      KEPT_TITLES.filter((title) => !isTitle(title)),
+      KEPT_TITLES.filter((title) => !isTest(title)),
       [],
     );
+    assert.equal(isTest(["a title that no test has", "whatever is put into it"].join(", ")), false);
   });
 });

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Registry } from "prom-client";
-import type { HttpListener } from "../../../runtime/http/listen";
-import { startHintServer } from "../../../runtime/pod/hints/hintServer";
-import { startTelemetryServer } from "../../../runtime/pod/telemetryServer";
+import type { HttpListener } from "../../../runtime/base/http/listen";
+import { startHintServer } from "../../../runtime/programs/resident/hints/hintServer";
+import { startTelemetryServer } from "../../../runtime/programs/telemetryServer";
 import { eventually } from "../../support/eventually";
 import { operator } from "../support/objects";
 
@@ -15,12 +15,13 @@ const SERVERS: Readonly<Record<string, () => Promise<HttpListener>>> = {
   hints: () =>
     startHintServer({ host: HOST, port: 0, operator: operator(), take: () => "queued", onResult: () => {} }),
   telemetry: () =>
-    startTelemetryServer({
-      host: HOST,
-      port: 0,
-      registry: new Registry(),
-      stopping: new AbortController().signal,
-    }),
+    startTelemetryServer(
+      {
+        settings: { root: "", host: HOST, ports: { hints: 0, metrics: 0 }, leaseSeconds: 15 },
+        stopping: new AbortController().signal,
+      },
+      new Registry(),
+    ),
 };
 
 for (const [name, start] of Object.entries(SERVERS)) {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import type { PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { removeFolder } from "../operatorFolder";
+import type { Manifest } from "../../../runtime/base/objects";
+import type { PolicyRule } from "../../../runtime/operator/definition";
 import { assertGolden } from "../support/goldenFile";
 import { run } from "../support/program";
 import { operatorsProgram, type Sample, sampleProgram, webhookFor } from "../support/sampleOperators";
@@ -59,7 +58,6 @@ interface Right {
 describe("the rights of every account, with operators of every shape", function () {
   this.timeout(120_000);
   const sample = sampleProgram(SHAPES);
-  after(() => removeFolder(sample.root));
   let rights: readonly Right[];
   before(async () => {
     const program = operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } });
@@ -104,9 +102,9 @@ describe("the rights of every account, with operators of every shape", function 
       "argo-events-controller, argosy",
       "using-runner, everywhere",
       "usinga-runner, team-a",
-      "usingapod-resync, team-a",
+      "usingapod-run, team-a",
       "usingapod-runner, team-a",
-      "usingpod-resync, everywhere",
+      "usingpod-run, everywhere",
       "usingpod-runner, everywhere",
     ]);
   });
@@ -117,7 +115,7 @@ describe("the rights of every account, with operators of every shape", function 
       tokens.map(({ account, names }) => [account, names]),
       [
         ["acting-runner", ["acting-handler"]],
-        ["actingpod-runner", ["actingpod-handler"]],
+        ["actingpod-run", ["actingpod-handler"]],
       ],
     );
   });
@@ -137,14 +135,14 @@ describe("the rights of every account, with operators of every shape", function 
         if (!resource.endsWith(`/${name}s`) && !resource.includes(`/${name}s/`)) continue;
         assert.match(
           account,
-          new RegExp(`^(${name}-(runner|resync)|argosy-(event-source|outside-intake))$`),
+          new RegExp(`^(${name}-(runner|run)|argosy-(event-source|outside-intake))$`),
           `${account} has ${resource}`,
         );
       }
     }
   });
 
-  it("let nobody but the runner of a granting operator bind or write roles", () => {
+  it("let nobody but the accounts of a granting operator bind, write or delete roles", () => {
     const writes = rights.filter(
       ({ resource, verbs }) =>
         resource.startsWith(`${RBAC}/`) && verbs.some((verb) => !["get", "list", "watch"].includes(verb)),
@@ -153,7 +151,9 @@ describe("the rights of every account, with operators of every shape", function 
     assert.deepEqual([...new Set(writes.map(({ account }) => account))].sort(), [
       "granting-runner",
       "grantinga-runner",
+      "grantingapod-run",
       "grantingapod-runner",
+      "grantingpod-run",
       "grantingpod-runner",
     ]);
   });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { temporaryFolder } from "../../support/temporaryFolder";
 
 /** A runner over this folder, in a process of its own, which a pipe without an end would hold up. */
 function runner(folder: string): string {
-  const source = path.join(__dirname, "../../../runtime/pod/handlerContainer/pipeTransport");
+  const source = path.join(__dirname, "../../../runtime/handler/container/pipeTransport");
   const script = `
     const { PipeTransport } = require(${JSON.stringify(source)});
     const transport = new PipeTransport({ folder: ${JSON.stringify(folder)} });
@@ -20,9 +20,8 @@ describe("a handler's container that writes what it likes into the shared folder
   this.timeout(120_000);
   let folder: string;
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), "argosy-security-"));
+    folder = temporaryFolder();
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
 
   it("cannot block the runner by replacing a file with a pipe", () => {
     assert.equal(spawnSync("mkfifo", [path.join(folder, "session")]).status, 0);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import Ajv, { type ValidateFunction } from "ajv";
-import { isRecord } from "../../../runtime/json/json";
+import { isRecord } from "../../../runtime/base/json";
 
 /** Kinds that Argo's own JSON schemas describe. */
 export type ArgoKind =

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../../runtime/json/json";
+import { isRecord } from "../../../runtime/base/json";
 import type { Registration, Run } from "./program";
 
 /**

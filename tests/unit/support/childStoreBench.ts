@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import type { ChildNews } from "../../../runtime/children/childNews";
-import { ChildStore } from "../../../runtime/children/childStore";
-import { ownedManifest } from "../../../runtime/children/ownedManifest";
 import type {
   KubernetesObject,
   ManagedFieldsEntry,
   Manifest,
   ObjectMeta,
-} from "../../../runtime/kubernetes/objects";
-import type { ReflectorSink } from "../../../runtime/watch/reflectorSink";
+} from "../../../runtime/base/objects";
+import { ChildStore } from "../../../runtime/observe/childStore";
+import { ownedManifest } from "../../../runtime/observe/marks";
+import type { ChildNews } from "../../../runtime/observe/news";
+import type { ReflectorSink } from "../../../runtime/observe/reflector";
 import { CONFIG_MAPS, configMap, entryOf, IDENTITY, MANAGER, WIDGETS, widget } from "./objects";
 
 /** When we applied. */
@@ -73,6 +73,10 @@ export function statusEntry(time: string): ManagedFieldsEntry {
 export class ChildStoreBench {
   /** "owner-uid" of a report, "owner-uid drifted by somebody" of drift. */
   readonly told: string[] = [];
+  /** What could not be taken in. */
+  readonly refused: string[] = [];
+  /** Whether a change cannot be told. */
+  isFaulty = false;
   /** The object that the API server has. */
   server: KubernetesObject | undefined;
   /** How often it was read. */
@@ -91,7 +95,11 @@ export class ChildStoreBench {
       },
       ownerKind: WIDGETS,
       operator: { ...IDENTITY, formerNames: [] },
-      onChange: (owner, news) => void this.told.push(`${owner.uid}${described(news)}`),
+      emit: (news) => {
+        if (this.isFaulty) throw new Error("a fault");
+        this.told.push(described(news as ChildNews));
+      },
+      onRefused: ({ kind }, { message }) => void this.refused.push(`${kind} ${message}`),
       mostKept,
     });
     this.sink = this.store.sink(CONFIG_MAPS, undefined);
@@ -131,9 +139,10 @@ export class ChildStoreBench {
 }
 
 function described(news: ChildNews): string {
-  if (news.kind === "report") return "";
-  if (news.kind === "progress") return " makes progress";
-  if (news.kind === "gone") return " has a child gone as we wanted";
+  const { uid } = news.owner;
+  if (news.kind === "child reports") return uid;
+  if (news.kind === "child progresses") return `${uid} makes progress`;
+  if (news.kind === "child gone") return `${uid} has a child gone as we wanted`;
   const { kind, name, by } = news.child;
-  return ` ${kind} ${name} drifted${by === undefined ? "" : ` by ${by}`}`;
+  return `${uid} ${kind} ${name} drifted${by === undefined ? "" : ` by ${by}`}`;
 }

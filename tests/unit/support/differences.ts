@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../../runtime/json/json";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { isRecord } from "../../../runtime/base/json";
+import type { Manifest } from "../../../runtime/base/objects";
 
 /** Every difference between two sets of manifests, a line each below the name of its object. */
 export function differencesOf(before: readonly Manifest[], after: readonly Manifest[]): string {

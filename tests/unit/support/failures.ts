@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ReconcileFailure } from "../../../runtime/failure";
+import { ReconcileFailure } from "../../../runtime/base/failure";
 
 /** The failure with which `action` ends; anything else, an end without one included, fails the test. */
 export async function failureOf(action: () => unknown): Promise<ReconcileFailure> {

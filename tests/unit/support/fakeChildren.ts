@@ -1,6 +1,6 @@
-import { ChildStore, type ChildStoreOptions } from "../../../runtime/children/childStore";
-import { ChildWriter, type ChildWriterOptions } from "../../../runtime/children/childWriter";
-import type { OperatorNames } from "../../../runtime/names";
+import type { OperatorNames } from "../../../runtime/base/names";
+import { ChildStore, type ChildStoreOptions } from "../../../runtime/observe/childStore";
+import { ChildWriter } from "../../../runtime/write/childWriter";
 import type { FakeCluster } from "./fakeCluster";
 import { IDENTITY, WIDGETS } from "./objects";
 
@@ -11,13 +11,18 @@ export function childrenIn(
     formerNames = [],
     isNamespaced = false,
     now = () => performance.now(),
-    onChange = () => {},
+    emit,
     mostKept,
   }: Partial<Pick<OperatorNames, "formerNames">> &
-    Pick<ChildWriterOptions, "isNamespaced" | "now"> &
-    Pick<ChildStoreOptions, "onChange" | "mostKept"> = {},
+    Pick<ChildStoreOptions, "emit" | "mostKept"> & { isNamespaced?: boolean; now?: () => number } = {},
 ): { readonly store: ChildStore; readonly writer: ChildWriter } {
   const shared = { ownerKind: WIDGETS, operator: { ...IDENTITY, formerNames } };
-  const store = new ChildStore({ ...shared, client: cluster.client(), onChange, mostKept });
-  return { store, writer: new ChildWriter({ ...shared, store, isNamespaced, now }) };
+  const store = new ChildStore({ ...shared, client: cluster.client(), emit, mostKept });
+  return { store, writer: new ChildWriter(store, isNamespaced, now) };
+}
+
+/** Forgets every child except those with these uids: lists beside the watches did not have the others. */
+export function retain(store: ChildStore, uids: readonly string[]): void {
+  for (const owner of store.owners())
+    for (const child of store.of(owner.uid)) if (!uids.includes(child.uid)) store.forget(child);
 }

@@ -1,32 +1,41 @@
+import timers from "node:timers/promises";
+
 /** A timer that has not fired. */
 interface Timer {
   readonly at: number;
   readonly action: () => void;
+  /** Whether it outlives the processes that end: see {@link FakeClock.drop}. */
+  readonly isOfTheWorld: boolean;
 }
 
 /**
  * Stands in for `setTimeout`, `clearTimeout` and `performance.now`, so that a test of minutes takes no time and
- * depends on none. Timers of one time fire in the order in which they were set.
+ * depends on none. Timers of one time fire in the order in which they were set. With a date it also stands in for `Date` and for
+ * the timers of `node:timers/promises`, so that a whole engine lives by it.
  */
 export class FakeClock {
+  /** Of all clocks: what an earlier test still clears must be no timer of this one. */
+  private static lastId = 0;
   private now = 0;
-  private lastId = 0;
   private readonly timers = new Map<number, Timer>();
-  private readonly real = { setTimeout, clearTimeout };
+  private readonly real = { setTimeout, clearTimeout, Date };
+  private readonly realPause = timers.setTimeout;
 
-  /** Takes the real clock's place until {@link uninstall}. */
-  static install(): FakeClock {
+  /** Takes the real clock's place until {@link uninstall}. @param date when it begins, in milliseconds since 1970 */
+  static install(date?: number): FakeClock {
     const clock = new FakeClock();
     const set = (action: () => void, ms = 0) => clock.set(action, ms);
     globalThis.setTimeout = set as unknown as typeof setTimeout;
     globalThis.clearTimeout = ((id: number) => clock.timers.delete(id)) as unknown as typeof clearTimeout;
     Object.defineProperty(performance, "now", { configurable: true, value: () => clock.now });
+    if (date !== undefined) clock.installDate(date);
     return clock;
   }
 
   /** Gives the real clock its place back. */
   uninstall(): void {
     Object.assign(globalThis, this.real);
+    timers.setTimeout = this.realPause;
     Reflect.deleteProperty(performance, "now");
   }
 
@@ -57,9 +66,45 @@ export class FakeClock {
     this.now = until;
   }
 
-  private set(action: () => void, ms: number): number {
-    this.timers.set(++this.lastId, { at: this.now + ms, action });
-    return this.lastId;
+  /** Sets a timer of the world around the processes: see {@link drop}. */
+  after(ms: number, action: () => void): void {
+    this.set(action, ms, true);
+  }
+
+  /** The processes have ended: their timers never fire. */
+  drop(): void {
+    for (const [id, { isOfTheWorld }] of this.timers) if (!isOfTheWorld) this.timers.delete(id);
+  }
+
+  private set(action: () => void, ms = 0, isOfTheWorld = false): number {
+    this.timers.set(++FakeClock.lastId, { at: this.now + ms, action, isOfTheWorld });
+    return FakeClock.lastId;
+  }
+
+  private installDate(began: number): void {
+    const RealDate = this.real.Date;
+    const now = () => began + this.now;
+    globalThis.Date = class extends RealDate {
+      constructor(...given: [] | [string]) {
+        super(...((given.length > 0 ? given : [now()]) as [string]));
+      }
+      static override now(): number {
+        return now();
+      }
+    } as DateConstructor;
+    timers.setTimeout = (<T>(ms?: number, value?: T, { signal }: { signal?: AbortSignal } = {}) =>
+      new Promise<T>((resolve, reject) => {
+        const aborted = () => {
+          this.timers.delete(id);
+          reject(signal?.reason ?? new Error("aborted"));
+        };
+        const id = this.set(() => {
+          signal?.removeEventListener("abort", aborted);
+          resolve(value as T);
+        }, ms);
+        if (signal?.aborted) aborted();
+        else signal?.addEventListener("abort", aborted, { once: true });
+      })) as typeof timers.setTimeout;
   }
 }
 

@@ -1,14 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import {
-  type ApplyOptions,
-  type JsonPatchOperation,
-  KubernetesClient,
-} from "../../../runtime/kubernetes/client";
-import { builtIn } from "../../../runtime/kubernetes/discovery";
-import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
-import type { RequestTraits } from "../../../runtime/kubernetes/gate";
-import type { Selection } from "../../../runtime/kubernetes/list";
-import {
   formatName,
   groupOf,
   type JsonObject,
@@ -17,8 +8,17 @@ import {
   type Manifest,
   type ObjectMeta,
   type ObjectName,
-} from "../../../runtime/kubernetes/objects";
-import type { Resource } from "../../../runtime/kubernetes/resource";
+} from "../../../runtime/base/objects";
+import type { Resource } from "../../../runtime/base/resource";
+import {
+  type ApplyOptions,
+  type JsonPatchOperation,
+  KubernetesClient,
+} from "../../../runtime/kubernetes/client";
+import { builtIn } from "../../../runtime/kubernetes/discovery";
+import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
+import type { RequestTraits } from "../../../runtime/kubernetes/gate";
+import type { Selection } from "../../../runtime/kubernetes/list";
 import { entryOf } from "./objects";
 
 /**
@@ -148,10 +148,11 @@ class FakeClient extends KubernetesClient {
     const { name, finalizers } = manifest.metadata;
     const step =
       options.subresource ?? (finalizers ? `apply finalizers ${finalizers.join()}` : `apply ${kind} ${name}`);
-    this.request(step);
+    this.request(options.dryRun ? `try to ${step}` : step);
     const there = this.cluster.find(kind, manifest.metadata);
     this.check(kind, there, manifest.metadata);
     const next = merged(there, manifest, options);
+    if (options.dryRun) return { object: next, created: false };
     // A write that changes nothing makes no new version.
     if (there && isDeepStrictEqual(withoutVersion(there), withoutVersion(next)))
       return this.answer(step, { object: there, created: false });
@@ -257,6 +258,13 @@ function merged(
     const all = { ...Object.fromEntries(kept), ...metadata[field] };
     return Object.keys(all).length > 0 ? { [field]: all } : {};
   };
+  // A set, of which each manager owns what it applied.
+  const owned = before?.fieldsV1?.["f:metadata"] as JsonObject | undefined;
+  const ownFinalizers = Object.keys((owned?.["f:finalizers"] ?? {}) as JsonObject);
+  const othersFinalizers = (there?.metadata.finalizers ?? []).filter(
+    (finalizer) => !ownFinalizers.includes(`v:${JSON.stringify(finalizer)}`),
+  );
+  const finalizers = [...new Set([...othersFinalizers, ...(manifest.metadata.finalizers ?? [])])];
   const { labels: _l, annotations: _a, ...rest } = there?.metadata ?? {};
   const { labels: __, annotations: ___, ...own } = metadata;
   return {
@@ -267,6 +275,7 @@ function merged(
       ...own,
       ...map("labels"),
       ...map("annotations"),
+      ...((there?.metadata.finalizers || manifest.metadata.finalizers) && { finalizers }),
       uid,
       resourceVersion: "0",
       managedFields: isEmpty ? others : [...others, entry],

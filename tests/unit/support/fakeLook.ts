@@ -1,9 +1,9 @@
 import type { ControllerConfiguration } from "../../../preflight/controllerConfiguration";
 import type { Found, Look } from "../../../preflight/lookInCluster";
-import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject, ObjectMeta } from "../../../runtime/base/objects";
 
-/** The program that the checks are told, if no other component makes anything. */
-export const SHOP = { program: "acme/shop/dev", isWhole: true, makes: async () => false };
+/** The program that the checks are told. */
+export const SHOP = { program: "acme/shop/dev" };
 
 /** An object of a cluster of which only the metadata counts. */
 export function found(metadata: Partial<ObjectMeta> = {}): KubernetesObject {
@@ -21,8 +21,7 @@ export function fakeLook(cluster: {
   /** By "namespace/name". */
   readonly serviceAccounts?: Readonly<Record<string, Found>>;
   readonly clusterRoles?: Readonly<Record<string, Found>>;
-  readonly allNamespaces?: readonly KubernetesObject[];
-  readonly argoDefinitions?: readonly KubernetesObject[];
+  readonly operatorDefinitions?: readonly KubernetesObject[];
   readonly hasSecret?: boolean;
   readonly keepsImageVolumes?: boolean;
   readonly workflowControllers?: readonly ControllerConfiguration[];
@@ -32,8 +31,8 @@ export function fakeLook(cluster: {
     namespace: async (name) => cluster.namespaces?.[name],
     serviceAccount: async (namespace, name) => cluster.serviceAccounts?.[`${namespace}/${name}`],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
-    namespaces: async () => cluster.allNamespaces,
-    argoDefinitions: async () => cluster.argoDefinitions,
+    operatorDefinitions: async () => cluster.operatorDefinitions,
+    countOf: async () => undefined,
     hasSecret: async () => cluster.hasSecret,
     keepsImageVolumes: async () => cluster.keepsImageVolumes,
     workflowControllers: async () => cluster.workflowControllers,

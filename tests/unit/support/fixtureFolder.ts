@@ -1,4 +1,4 @@
-import { runFixtures } from "../../../cli/fixtures";
+import { runFixtures } from "../../../cli/fixtures/runFixtures";
 import type { OperatorDefinition } from "../../../definition/schema";
 import {
   addFiles,
@@ -17,7 +17,7 @@ export const fixture = (fields: string, metadata = "name: a, uid: u, generation:
   `object: { metadata: { ${metadata} } }\n${fields}\n`;
 
 /** A fixture about an object in a namespace. */
-export const namespaced = (fields: string) => fixture(fields, "name: a, namespace: n");
+export const namespaced = (fields: string) => fixture(fields, "name: a, namespace: ns");
 
 /** A handler whose answer is an expression over the request and the number of requests so far. */
 export const handler = (answer: string) => `

@@ -13,3 +13,20 @@ export function assertGolden(name: string, text: string): void {
   const hint = "UPDATE_GOLDEN=1 npm test -- --grep golden writes the file again. Read the difference.";
   assert.equal(text, readFileSync(file, "utf8"), hint);
 }
+
+/**
+ * Asserts that a golden file has these lines, in whatever order. UPDATE_GOLDEN only adds lines: one that is no longer given fails, until
+ * somebody removes it from the file by hand.
+ */
+export function assertOnlyGrows(name: string, lines: readonly string[]): void {
+  const file = path.join(GOLDEN_FOLDER, name);
+  const sorted = [...new Set(lines)].sort();
+  const before = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
+  const gone = before.filter((line) => !sorted.includes(line));
+  assert.deepEqual(
+    gone,
+    [],
+    `${name} has them, and no release may take them away. What was never released: remove the lines by hand.`,
+  );
+  assertGolden(name, sorted.map((line) => `${line}\n`).join(""));
+}

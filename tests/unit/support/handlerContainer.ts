@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { HandlerProgram } from "../../../runtime/definition/handlerProgram";
+import type { HandlerProgram } from "../../../definition/handlerProgram";
 
 /** A shell that `handler.sh` is run with. */
 export interface Shell {
@@ -51,7 +51,7 @@ export class HandlerContainer {
     const { command, isFunction } = "command" in program ? program : { command: program, isFunction: false };
     this.words = [...(isFunction ? ["--function"] : []), ...command];
     for (const name of ["engine", "pipes", "handler-shell", "handler"]) mkdirSync(path.join(this.root, name));
-    const source = path.join(__dirname, "../../../runtime/pod/handlerContainer/handler.sh");
+    const source = path.join(__dirname, "../../../runtime/handler/container/handler.sh");
     copyFileSync(source, path.join(this.root, "engine/handler.sh"));
     if (kind.busybox) symlinkSync(kind.busybox, path.join(this.root, "handler-shell/busybox"));
   }

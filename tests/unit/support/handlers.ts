@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
+import { ChildProcessTransport } from "../../../cli/handler/childProcessTransport";
 import { type HandlerQuestion, questionAbout } from "../../../runtime/handler/contract";
 
 /** Runs a shell script as a handler: it starts within a few milliseconds, and every machine has it. */
@@ -53,3 +53,9 @@ function stateOf(pid: number): string | undefined {
     return "Z";
   }
 }
+
+/** Handlers that answer one question and read no other, by what they do then. */
+export const LEAVING = {
+  "closes its input and goes on": `${SHELL} next; exec <&-; say "$word"; sleep 60`,
+  "ends a moment after it": `${SHELL} next; say "$word"; sleep 0.05`,
+};

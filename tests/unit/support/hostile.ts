@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import type { Json, JsonObject } from "../../../runtime/base/objects";
 import { anyCharacter } from "./anyCharacter";
 
 /** Texts that somebody would write who wants them to be more than text. */

@@ -1,10 +1,10 @@
 import { setImmediate as turnOfEventLoop } from "node:timers/promises";
+import type { Json, JsonObject } from "../../../runtime/base/objects";
 import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
 import { ApiError } from "../../../runtime/kubernetes/errors";
-import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
-import type { Clock } from "../../../runtime/leadership/clock";
 import { Leadership } from "../../../runtime/leadership/leadership";
 import type { Lease, LeaseApi, LeaseSpec } from "../../../runtime/leadership/lease";
+import type { Clock } from "../../../runtime/leadership/ourLease";
 import type { Term } from "../../../runtime/leadership/term";
 
 /** How long a lease holds here. */
@@ -42,16 +42,16 @@ export class LeaseWorld {
   private version = 0;
 
   /** A process that stands for election from now on. */
-  start(identity: string): LeaseProcess {
-    const process = new LeaseProcess(this, identity);
+  start(identity: string, program?: string): LeaseProcess {
+    const process = new LeaseProcess(this, identity, program);
     this.processes.push(process);
     process.leadership.start();
     return process;
   }
 
   /** A process that leads. */
-  async leader(identity = "a"): Promise<LeaseProcess> {
-    const process = this.start(identity);
+  async leader(identity = "a", program?: string): Promise<LeaseProcess> {
+    const process = this.start(identity, program);
     await this.until(() => process.leadership.term !== undefined);
     return process;
   }
@@ -143,10 +143,12 @@ export class LeaseProcess {
   constructor(
     private readonly world: LeaseWorld,
     readonly identity: string,
+    program?: string,
   ) {
     this.leadership = new Leadership({
       lease: this.api(),
       identity,
+      program,
       leaseSeconds: LEASE_SECONDS,
       clock: this.clock(),
       onLeading: (term) => {

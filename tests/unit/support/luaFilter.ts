@@ -1,5 +1,5 @@
 import { lauxlib, lua, lualib, to_jsstring, to_luastring } from "fengari";
-import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import type { Json, JsonObject } from "../../../runtime/base/objects";
 
 /**
  * Whether an event passes a filter's script, as a Sensor of Argo finds out (argo-events,

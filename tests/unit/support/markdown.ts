@@ -1,8 +1,8 @@
-import { anchorOf } from "../../../site/links";
+import { anchorOf } from "../../../tools/site/links";
 
 /** A link in a page of Markdown. */
 export interface Link {
-  /** As it is written: "handlers.md#schedules". */
+  /** As it is written: "tasks/schedules.md". */
   readonly target: string;
   readonly line: number;
 }

@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import type { KubernetesClient } from "../../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { configMap } from "./objects";
 
 /** A change of an object, as a watch reports it. */

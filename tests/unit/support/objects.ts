@@ -1,13 +1,14 @@
-import type { Operator } from "../../../runtime/definition/definition";
+import { DEFAULT_INSTALLATION, fieldManagerOf } from "../../../runtime/base/names";
 import type {
   JsonObject,
   KubernetesObject,
   ManagedFieldsEntry,
   Manifest,
   ObjectMeta,
-} from "../../../runtime/kubernetes/objects";
-import type { Resource } from "../../../runtime/kubernetes/resource";
-import { DEFAULT_INSTALLATION, fieldManagerOf } from "../../../runtime/names";
+} from "../../../runtime/base/objects";
+import type { Resource } from "../../../runtime/base/resource";
+import type { Operator } from "../../../runtime/operator/definition";
+import type { ReconcileReport } from "../../../runtime/reconcile/report";
 
 /** The name of the operator in these tests. */
 export const OPERATOR = "shop";
@@ -86,13 +87,17 @@ export function observed(
 export function entryOf(manifest: Manifest, manager: string): ManagedFieldsEntry & { fieldsV1: JsonObject } {
   const { apiVersion: _a, kind: _k, metadata, ...content } = manifest;
   // What only makes a condition of the write is no field that is owned.
-  const { name: _n, namespace: _ns, uid: _u, resourceVersion: _r, ownerReferences, ...meta } = metadata;
+  const { name: _n, namespace: _ns, uid: _u, resourceVersion: _r, ...owned } = metadata;
+  const { ownerReferences, finalizers, ...meta } = owned;
   const references = (ownerReferences ?? []).map(({ uid }) => [`k:${JSON.stringify({ uid })}`, {}]);
   const fieldsV1 = {
     ...fieldsOf(content),
     "f:metadata": {
       ...fieldsOf(meta),
       ...(ownerReferences && { "f:ownerReferences": Object.fromEntries(references) }),
+      ...(finalizers && {
+        "f:finalizers": Object.fromEntries(finalizers.map((each) => [`v:${JSON.stringify(each)}`, {}])),
+      }),
     },
   };
   return { manager, operation: "Apply", fieldsV1 };
@@ -152,6 +157,23 @@ export function operator(more: Partial<Operator> = {}): Operator {
     rules: [],
     grants: [],
     uses: {},
+    ...more,
+  };
+}
+
+/** A report of a run of {@link widget} that went well and changed nothing. */
+export function reconcileReport(more: Partial<ReconcileReport> = {}): ReconcileReport {
+  return {
+    id: "a-run",
+    operator: OPERATOR,
+    kind: "Widget",
+    name: "widget",
+    event: "reconcile",
+    attempt: 1,
+    result: "succeeded",
+    changes: [],
+    log: "",
+    durationMs: 1,
     ...more,
   };
 }

@@ -1,10 +1,10 @@
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import { ApiUnreachableError } from "../../../runtime/kubernetes/errors";
-import { Outbox } from "../../../runtime/outbox/outbox";
-import type { RunRecord } from "../../../runtime/outbox/recorder";
-import type { Message, Unreported } from "../../../runtime/outbox/teller";
-import type { ObjectEvent } from "../../../runtime/reconcile/outcome";
-import type { Verdict } from "../../../runtime/status/conditions";
+import type { ObjectEvent } from "../../../runtime/reconcile/report";
+import type { Verdict } from "../../../runtime/remember/composeStatus";
+import { Outbox } from "../../../runtime/report/outbox";
+import type { RunRecord } from "../../../runtime/report/runRecorder";
+import type { Message, Unreported } from "../../../runtime/report/teller";
 import { FakeClock } from "./fakeClock";
 import { widget } from "./objects";
 
@@ -22,6 +22,7 @@ export class OutboxBench {
   readonly client = new KubernetesClient({ server: "https://127.0.0.1:1" });
   readonly told: Message[] = [];
   dropped: string[] = [];
+  readonly faults: string[] = [];
   /** What becomes of the next message: by default it is reported. */
   answer: (message: Message) => Promise<Unreported | undefined> = async () => undefined;
   outbox = this.make();
@@ -41,6 +42,7 @@ export class OutboxBench {
       },
       join: (earlier, later) => ({ ...later, name: `${earlier.name}+${later.name}` }),
       onDrop: (what, reason) => void this.dropped.push(`${what}: ${reason}`),
+      onFault: (uid, frames) => void this.faults.push(`${uid}: ${frames}`),
       ...(mostWaiting !== undefined && { mostWaiting }),
     });
   }

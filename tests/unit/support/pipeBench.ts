@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readdirSync, watch } from "node:fs";
 import { tmpdir } from "node:os";
+import { PipeTransport } from "../../../runtime/handler/container/pipeTransport";
 import type {
   HandlerExit,
   HandlerProcess,
   HandlerTransport,
 } from "../../../runtime/handler/handlerTransport";
-import { PipeTransport } from "../../../runtime/pod/handlerContainer/pipeTransport";
 import { soon } from "../../support/eventually";
 import { HandlerContainer, type Shell } from "./handlerContainer";
 

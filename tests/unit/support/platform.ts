@@ -21,7 +21,7 @@ import { buildSubmitter, buildViewer } from "../../../components/manifests/platf
 import { buildWorkflowController } from "../../../components/manifests/platform/workflowController";
 import type { PodPlacement } from "../../../components/manifests/pods";
 import { ARGOSY_VERSION } from "../../../components/package";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 
 /** A platform of which only what a test is about differs from the defaults. */
 export function platformOptions(options: Partial<PlatformOptions> = {}): PlatformOptions {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../../runtime/json/json";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { isRecord } from "../../../runtime/base/json";
+import type { Manifest } from "../../../runtime/base/objects";
 
 /** What the `restricted` Pod Security Standard looks at of a pod. */
 interface Pod {

@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { manifestsOf } from "../../../cli/render/manifests";
 import { type ProgramOptions, type RegisteredResource, runProgram } from "../../../cli/render/runProgram";
 import { readStackConfiguration } from "../../../cli/render/stackConfiguration";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/base/objects";
 
 const ROOT = path.resolve(__dirname, "../../..");
 
@@ -14,8 +14,12 @@ export interface Registration extends RegisteredResource {
   readonly dependencies: readonly string[];
   readonly parent: string;
   readonly protect: boolean;
+  /** Whether it stays in the cluster if it leaves the program. */
+  readonly retainOnDelete: boolean;
   /** Names or URNs that Pulumi may know it by from before. */
   readonly aliases: readonly string[];
+  /** Types that Pulumi may know it by from before. */
+  readonly aliasTypes: readonly string[];
   /** How long Pulumi waits for its deletion, such as "600s". "" for the provider's own time. */
   readonly deleteTimeout: string;
   readonly deleteBeforeReplace: boolean;
@@ -76,9 +80,11 @@ export async function run(program: () => unknown, options: RunOptions = {}): Pro
       dependencies: request.getDependenciesList(),
       parent: request.getParent(),
       protect: request.getProtect(),
+      retainOnDelete: request.getRetainondelete(),
       aliases: request
         .getAliasesList()
         .flatMap((alias) => alias.getSpec()?.getName() || alias.getUrn() || []),
+      aliasTypes: request.getAliasesList().flatMap((alias) => alias.getSpec()?.getType() || []),
       deleteTimeout: request.getCustomtimeouts()?.getDelete() ?? "",
       deleteBeforeReplace: request.getDeletebeforereplace(),
       secretOutputs: request.getAdditionalsecretoutputsList(),
@@ -94,11 +100,12 @@ interface RegisterRequest {
   getName(): string;
   getParent(): string;
   getProtect(): boolean;
+  getRetainondelete(): boolean;
   getDependenciesList(): string[];
   getDeletebeforereplace(): boolean;
   getAdditionalsecretoutputsList(): string[];
   getCustomtimeouts(): { getDelete(): string } | undefined;
-  getAliasesList(): { getSpec(): { getName(): string } | undefined; getUrn(): string }[];
+  getAliasesList(): { getSpec(): { getName(): string; getType(): string } | undefined; getUrn(): string }[];
 }
 
 type Callback = (error: unknown, response: { getUrn(): string } | undefined) => void;

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
+import { temporaryFolder } from "../../support/temporaryFolder";
 
 /** The folder of this project. */
 export const PROJECT = path.resolve(__dirname, "../../..");
@@ -37,7 +37,7 @@ export function copyProgram(): string {
 }
 
 function newFolder(): string {
-  return realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-project-")));
+  return temporaryFolder();
 }
 
 function copyHandlers(copy: string): void {

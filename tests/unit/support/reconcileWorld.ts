@@ -1,17 +1,17 @@
-import type { ChildStore } from "../../../runtime/children/childStore";
-import type { ChildWriter } from "../../../runtime/children/childWriter";
+import { elsewhereFinalizerOf, finalizerOf } from "../../../runtime/base/names";
+import type { KubernetesObject, ObjectMeta } from "../../../runtime/base/objects";
+import type { Resource } from "../../../runtime/base/resource";
+import type { TraceContext } from "../../../runtime/base/traceContext";
+import type { Cause } from "../../../runtime/base/turn";
 import type { DueSchedule, HandlerQuestion } from "../../../runtime/handler/contract";
-import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
-import type { Resource } from "../../../runtime/kubernetes/resource";
 import { NotLeadingError } from "../../../runtime/leadership/term";
-import { statusMemories } from "../../../runtime/memory/memories";
-import { elsewhereFinalizerOf, finalizerOf } from "../../../runtime/names";
-import type { Outcome } from "../../../runtime/reconcile/outcome";
-import { Reconciler, type ReconcilerOptions } from "../../../runtime/reconcile/reconciler";
-import { Statuses } from "../../../runtime/status/statuses";
-import { StatusWriter } from "../../../runtime/status/statusWriter";
-import type { TraceContext } from "../../../runtime/traces/context";
-import { childrenIn } from "./fakeChildren";
+import type { ChildStore } from "../../../runtime/observe/childStore";
+import { Reconciler } from "../../../runtime/reconcile/reconciler";
+import type { Outcome } from "../../../runtime/reconcile/report";
+import type { ReconcilerOptions } from "../../../runtime/reconcile/run";
+import { StatusMemories, StatusWriter } from "../../../runtime/remember/statusMemories";
+import type { ChildWriter } from "../../../runtime/write/childWriter";
+import { childrenIn, retain } from "./fakeChildren";
 import { FakeCluster } from "./fakeCluster";
 import {
   CLUSTER_ROLES,
@@ -58,11 +58,15 @@ export class ReconcileWorld {
   isShown = false;
   isLeading = true;
   trace: TraceContext | undefined;
+  /** Why the runs begin. Undefined: nobody noted that. */
+  cause: Cause | undefined;
   /** What was learned from the answers to writes. */
   readonly learned: KubernetesObject[] = [];
+  /** The values in the handler's environment that must not be reported, in base64. */
+  readonly hidden: string[] = [];
   /** How often the object was found outdated. */
   invalidated = 0;
-  private readonly children: ChildStore;
+  readonly children: ChildStore;
   private readonly writer: ChildWriter;
   private last: Reconciler | undefined;
 
@@ -80,7 +84,10 @@ export class ReconcileWorld {
   seeChildren(resources: readonly Resource[]): void {
     for (const resource of resources) this.children.learn(resource, this.cluster.ofKind(resource.kind));
     const there = resources.flatMap(({ kind }) => this.cluster.ofKind(kind));
-    this.children.retain(new Set(there.map(({ metadata }) => metadata.uid)));
+    retain(
+      this.children,
+      there.map(({ metadata }) => metadata.uid),
+    );
   }
 
   /** The custom resource as it is now. */
@@ -113,6 +120,7 @@ export class ReconcileWorld {
       resource: WIDGETS,
       childResources: [CONFIG_MAPS, CLUSTER_ROLES],
       pool: {
+        hidden: () => this.hidden,
         ask: async (question, assertWanted) => {
           this.whileWaiting();
           assertWanted?.();
@@ -132,18 +140,14 @@ export class ReconcileWorld {
       },
       children,
       writer,
-      memories: statusMemories(
-        new Statuses({
-          writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
-          read: async (name) => cluster.find("Widget", name),
-          learn,
-          invalidate: () => void this.invalidated++,
-        }),
-      ),
+      memories: new StatusMemories(new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }), {
+        read: async (name) => cluster.find("Widget", name),
+        learn,
+        invalidate: () => void this.invalidated++,
+      }),
       used: async () => ({ used: {}, warnings: [], secrets: [] }),
       whyNot: () => undefined,
       whyUnknown: () => undefined,
-      recordOf: () => undefined,
       ...more,
     });
     return this.run(this.last);
@@ -160,6 +164,7 @@ export class ReconcileWorld {
       startedByHand: this.byHand,
       trace: this.trace,
       ...(this.tellsAnswer && { onAnswer }),
+      ...(this.cause && { arrival: { cause: this.cause, readyAt: 0, takenAt: 0 } }),
     });
   }
 }

@@ -1,5 +1,5 @@
-import { isRecord } from "../../../runtime/json/json";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { isRecord } from "../../../runtime/base/json";
+import type { Manifest } from "../../../runtime/base/objects";
 
 type Tree = Record<string, unknown>;
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
+import type { KubernetesObject } from "../../../runtime/base/objects";
 import type { KubernetesClient } from "../../../runtime/kubernetes/client";
-import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { Reflector, type ReflectorOptions } from "../../../runtime/watch/reflector";
+import { Reflector, type ReflectorOptions } from "../../../runtime/observe/reflector";
 import { eventually } from "../../support/eventually";
 import { CONFIG_MAPS } from "./objects";
 import { type ApiCall, json, TestApiServer } from "./testApiServer";
@@ -82,7 +82,7 @@ export class ReflectorBench {
       onSynced: () => void this.synced++,
       ...options,
     });
-    this.reflector.start();
+    this.reflector.startWatching();
     if (options.from === undefined) await this.reflector.whenListed();
   }
 
@@ -99,7 +99,7 @@ export class ReflectorBench {
   }
 
   async end(): Promise<void> {
-    await this.reflector?.stop();
+    await this.reflector?.stopWatching();
     this.client.close();
     await this.api.stop();
   }

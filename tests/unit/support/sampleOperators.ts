@@ -1,9 +1,9 @@
 import path from "node:path";
-import type { OperatorsArgs } from "../../../components/arguments";
+import type { OperatorsArgs } from "../../../components/arguments/arguments";
 import { Operators } from "../../../components/operators";
 import type { OperatorDefinition } from "../../../definition/schema";
-import type { Operator } from "../../../runtime/definition/definition";
-import type { JsonObject } from "../../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../../runtime/base/objects";
+import type { Operator } from "../../../runtime/operator/definition";
 import {
   addFiles,
   loadDefinition,

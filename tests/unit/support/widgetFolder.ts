@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { problemsOf, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "../operatorFolder";
+import { problemsOf, widgetCrd, widgetDefinition, writeFolder } from "../operatorFolder";
 
 /** The folder of a valid operator. */
 export class WidgetFolder {
@@ -24,7 +24,6 @@ export function useWidgetFolder(): WidgetFolder {
     widget.root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
     widget.folder = path.join(widget.root, "widget");
   });
-  afterEach(() => removeFolder(widget.root));
   return widget;
 }
 

@@ -1,7 +1,7 @@
 import type { Container as PodContainer, Volume } from "../../../components/manifests/kinds";
 import { buildOperator } from "../../../components/manifests/operator/operator";
 import type { OperatorOptions } from "../../../components/manifests/operator/options";
-import type { Operator } from "../../../runtime/definition/definition";
+import type { Operator } from "../../../runtime/operator/definition";
 import { operatorOptions, withFiles } from "../operatorManifests";
 
 type Container = Required<PodContainer>;

@@ -1,0 +1,316 @@
+import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
+import { ownerRangeOf } from "../../runtime/base/names";
+import { type KubernetesObject, type Manifest, timeOf } from "../../runtime/base/objects";
+import type { Resource } from "../../runtime/base/resource";
+import { Dispatcher } from "../../runtime/engine/dispatch/dispatcher";
+import { childrenFingerprint, contentFingerprint } from "../../runtime/engine/dispatch/footprint";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { Operator } from "../../runtime/operator/definition";
+import type { Outcome } from "../../runtime/reconcile/report";
+import { type Memory, remembered } from "../../runtime/remember/memory";
+import { MemoryObjects } from "../../runtime/remember/memoryObjects";
+import { RUN_PARAMETERS, WORKFLOWS, workflowTemplateOf } from "../../runtime/report/workflows";
+import { soon } from "../support/eventually";
+import { childrenIn } from "./support/fakeChildren";
+import { FakeCluster } from "./support/fakeCluster";
+import { MANAGER, OPERATOR, operator, WIDGETS, widget } from "./support/objects";
+
+const NAME = { namespace: "shop", name: "widget" };
+const CREATED = "create Workflow";
+const NOTHING: Memory = { kinds: [], created: [] };
+/** A whole second, as memories have it. */
+const NOON = Date.parse("2026-01-01T12:00:00Z");
+
+describe("Dispatcher", () => {
+  /** By the versions of the object. */
+  const memories = new Map<string, Memory>();
+  let cluster: FakeCluster;
+  let client: KubernetesClient;
+  let dispatcher: Dispatcher;
+  /** The object as a watch has shown it. Undefined: as it is. */
+  let shown: KubernetesObject | undefined;
+  /** What happens while an object is read. */
+  let meanwhile: () => unknown;
+  /** By how much each look at the clock moves it on, in milliseconds. */
+  let tickMs: number;
+  let news: string[];
+  /** The Workflows that were made. */
+  let workflows: KubernetesObject[];
+  let watching: PassThrough | undefined;
+
+  async function begin(more: Partial<Operator> = {}): Promise<void> {
+    await dispatcher?.stopWatching();
+    client?.close();
+    [cluster, shown, meanwhile, tickMs, news, workflows] = [
+      new FakeCluster(),
+      undefined,
+      () => {},
+      0,
+      [],
+      [],
+    ];
+    cluster.time = NOON;
+    client = Object.assign(cluster.client(), {
+      now: () => {
+        cluster.time += tickMs;
+        return cluster.time;
+      },
+      create: async (_: unknown, manifest: Manifest) => {
+        cluster.step(CREATED);
+        const { metadata } = manifest;
+        const uid = `${metadata.name}-uid`;
+        const creationTimestamp = timeOf(new Date(cluster.time));
+        const made = { ...metadata, uid, resourceVersion: "1500", creationTimestamp };
+        const workflow = { ...manifest, metadata: made };
+        workflows.push(workflow);
+        return workflow;
+      },
+      versionOf: async () => "1",
+      watch: async ({ kind }: Resource, _: unknown, { signal }: { signal: AbortSignal }) => {
+        const stream = new PassThrough();
+        signal.addEventListener("abort", () => stream.destroy(new Error("aborted")), { once: true });
+        if (kind === WORKFLOWS.kind) watching = stream;
+        return stream;
+      },
+    });
+    const { store: children, writer } = childrenIn(cluster);
+    const others = more.watch && {
+      memories: memoriesOf(operator(more)),
+      objects: { hasUid: () => true, removedAt: () => undefined },
+      isBlind: false,
+      assertSeen: () => {},
+    };
+    dispatcher = new Dispatcher({
+      client,
+      operator: operator(more),
+      resource: WIDGETS,
+      childResources: [],
+      namespace: "argosy",
+      instanceId: "",
+      objects: {
+        readToReconcile: async (name) => {
+          await meanwhile();
+          return shown ?? cluster.find(WIDGETS.kind, name);
+        },
+        learn: () => {},
+        invalidate: () => {
+          shown = undefined;
+        },
+        isGoing: () => false,
+        isShown: () => true,
+      },
+      children,
+      writer,
+      memories: others?.memories ?? {
+        of: async (object) => memories.get(object.metadata.resourceVersion) ?? NOTHING,
+        write: async () => undefined,
+      },
+      others,
+      used: async () => ({ used: {}, warnings: [], secrets: [] }),
+      whyNot: () => undefined,
+      emit: ({ kind }) => void news.push(kind),
+      isLeading: () => true,
+      onInterruption: () => {},
+    });
+    await dispatcher.startWatching();
+    await dispatcher.beginTerm();
+  }
+  beforeEach(() => begin());
+  after(async () => {
+    await dispatcher.stopWatching();
+    client.close();
+  });
+
+  /** The memories of objects of others, as a process has them that no watch has shown any. */
+  const memoriesOf = (watching: Operator) =>
+    new MemoryObjects({ client, operator: watching, resource: WIDGETS, namespace: "argosy" });
+
+  /** Puts the object there as a run has left it that has seen it as it is. */
+  function ran(memory: Partial<Memory> = {}, reasonOfOwn?: string): KubernetesObject {
+    const lastTransitionTime = timeOf(new Date(NOON - 60_000));
+    const condition = { status: "True", reason: "Reconciled", message: "", lastTransitionTime };
+    const own = reasonOfOwn === undefined ? [] : [{ ...condition, type: "Copied", reason: reasonOfOwn }];
+    const status = { observedGeneration: 3, conditions: [{ type: "Ready", ...condition }, ...own] };
+    const entry = {
+      manager: MANAGER,
+      operation: "Apply" as const,
+      subresource: "status",
+      time: lastTransitionTime,
+    };
+    const managedFields = [{ ...entry, fieldsV1: {} }];
+    const object = cluster.put(widget({ managedFields }, { status }));
+    const content = contentFingerprint(object, operator());
+    const children = childrenFingerprint([], operator());
+    memories.set(object.metadata.resourceVersion, { ...NOTHING, content, children, ...memory });
+    return object;
+  }
+
+  async function look(): Promise<Outcome> {
+    return dispatcher.reconcile(NAME, 1, { client, fence: () => {} });
+  }
+
+  const runs = () => cluster.steps.filter((step) => step === CREATED).length;
+
+  /** A Workflow about the object that somebody has submitted. */
+  function submitted(name: string): KubernetesObject {
+    const parameters = [
+      { name: RUN_PARAMETERS.namespace, value: NAME.namespace },
+      { name: RUN_PARAMETERS.name, value: NAME.name },
+    ];
+    return {
+      apiVersion: WORKFLOWS.apiVersion,
+      kind: WORKFLOWS.kind,
+      metadata: { name, namespace: "argosy", uid: `${name}-uid`, resourceVersion: "2000" },
+      spec: { workflowTemplateRef: { name: workflowTemplateOf(OPERATOR) }, arguments: { parameters } },
+    };
+  }
+
+  /** Lets the watch of Workflows bring an event, and waits until the dispatcher has said so. */
+  async function brings(type: string, workflow: KubernetesObject): Promise<void> {
+    const before = news.length;
+    watching?.write(`${JSON.stringify({ type, object: workflow })}\n`);
+    if (type === "DELETED") await soon(() => assert.ok(news.length > before));
+  }
+
+  const atNoon = {
+    "a requeue": [{}, { dueAt: timeOf(new Date(NOON)) }],
+    "a schedule": [
+      { schedules: { daily: { cron: "0 12 * * *", timeZone: "UTC", spreadSeconds: 0 } } },
+      { schedules: { daily: { at: "2026-01-01T00:00:00Z", of: "0 12 * * * UTC" } } },
+    ],
+  } as const;
+
+  for (const [what, [more, memory]] of Object.entries(atNoon)) {
+    it(`begins a run for ${what} or is woken by it, also if its time comes while the dispatcher looks`, async () => {
+      for (let earlierMs = 0; earlierMs < 20; earlierMs++) {
+        await begin(more);
+        [cluster.time, tickMs] = [NOON - earlierMs, 1];
+        ran(memory);
+        const { nextLook = Number.POSITIVE_INFINITY, report } = await look();
+        assert.equal(report.failure, undefined);
+        const isWoken = nextLook - Date.now() < 1_000;
+        assert.ok(runs() === 1 || isWoken, `${earlierMs} ms before it is due`);
+      }
+    });
+  }
+
+  it("is woken by this machine's clock for what is due by the API server's", async () => {
+    cluster.time = NOON - 60_000;
+    ran({ dueAt: timeOf(new Date(NOON)) });
+    const before = Date.now();
+    const { nextLook = 0 } = await look();
+    assert.equal(runs(), 0);
+    assert.ok(nextLook >= before + 60_000 && nextLook <= Date.now() + 60_000);
+  });
+
+  it("reads the object again after a run that somebody submitted has ended", async () => {
+    await brings("ADDED", submitted("by-hand"));
+    shown = ran();
+    ran({ dueAt: timeOf(new Date(NOON)) });
+    await brings("DELETED", submitted("by-hand"));
+    await look();
+    assert.equal(runs(), 1);
+  });
+
+  it("labels a Workflow with the operator, and with the uid and the range of the object that it is about", async () => {
+    cluster.put(widget());
+    await look();
+    assert.deepEqual(workflows[0]?.metadata.labels, {
+      "argosy.dev/operator": "argosy.shop",
+      "argosy.dev/object-uid": "widget-uid",
+      "argosy.dev/owner-range": ownerRangeOf("widget-uid"),
+    });
+  });
+
+  it("begins no second run if the first one ends while the object is read", async () => {
+    cluster.put(widget());
+    await look();
+    assert.equal(runs(), 1);
+    const [workflow] = workflows;
+    assert.ok(workflow);
+    shown = cluster.find(WIDGETS.kind, NAME);
+    meanwhile = () => brings("DELETED", workflow);
+    await look();
+    assert.equal(runs(), 1);
+  });
+
+  it("reads what a run has remembered of an object of others if no watch has shown it yet", async () => {
+    const watching = { watch: { labels: {}, on: ["spec"] } } as const;
+    await begin(watching);
+    const object = cluster.put(widget());
+    await look();
+    const [workflow] = workflows;
+    assert.ok(workflow);
+    const [content, children] = [
+      contentFingerprint(object, operator(watching)),
+      childrenFingerprint([], operator()),
+    ];
+    const about = { ...NAME, uid: object.metadata.uid };
+    const said = { verdict: { verdict: { kind: "ready" }, generation: 3 } } as const;
+    const memory = remembered({ ...NOTHING, content, children });
+    await memoriesOf(operator(watching)).write(client, about, { memory, ...said });
+    const [written] = cluster.ofKind("Memory");
+    assert.ok(written);
+    const [entry] = written.metadata.managedFields ?? [];
+    const managedFields = [{ ...entry, time: timeOf(new Date(cluster.time)) }];
+    cluster.put({ ...written, metadata: { ...written.metadata, managedFields } });
+    await brings("DELETED", workflow);
+    assert.deepEqual([(await look()).verdict, runs()], [undefined, 1]);
+  });
+
+  it("takes a condition of the handler's own for none of its own, whatever its reason", async () => {
+    cluster.time = NOON - 120_000;
+    cluster.put(widget());
+    await look();
+    const [workflow] = workflows;
+    assert.ok(workflow);
+    cluster.time = NOON;
+    ran({}, "RunFailed");
+    await brings("DELETED", workflow);
+    assert.deepEqual((await look()).events, []);
+    assert.equal(runs(), 1);
+  });
+
+  it("has a verdict that is over as soon as a run of the object has begun or ended, since that run may write its own", async () => {
+    cluster.put(widget());
+    await look();
+    const [workflow] = workflows;
+    assert.ok(workflow);
+    cluster.time += 11_000;
+    const awaiting = await look();
+    assert.deepEqual([awaiting.verdict?.kind, awaiting.isOver?.()], ["awaiting", false]);
+    const begun = (of: KubernetesObject) => ({
+      ...of,
+      metadata: { ...of.metadata, resourceVersion: `${of.metadata.resourceVersion}1` },
+      status: { phase: "Running", nodes: { main: { displayName: "main", phase: "Running" } } },
+    });
+    await brings("MODIFIED", begun(workflow));
+    await soon(() => assert.equal(awaiting.isOver?.(), true));
+    await brings("DELETED", begun(workflow));
+    const stopped = await look();
+    assert.deepEqual([stopped.verdict?.kind, stopped.isOver?.()], ["stopped", false]);
+    const other = submitted("by-hand");
+    other.metadata.resourceVersion = "20000";
+    await brings("ADDED", other);
+    await brings("MODIFIED", begun(other));
+    await soon(() => assert.equal(stopped.isOver?.(), true));
+  });
+
+  it("says that a run was stopped if its Workflow is deleted, in the place of what it says while a pod is awaited", async () => {
+    cluster.put(widget());
+    await look();
+    const [workflow] = workflows;
+    assert.ok(workflow);
+    cluster.time += 11_000;
+    assert.equal((await look()).verdict?.kind, "awaiting");
+    await brings("DELETED", workflow);
+    const { verdict, events } = await look();
+    assert.equal(verdict?.kind, "stopped");
+    assert.deepEqual(
+      events.map(({ reason }) => reason),
+      ["RunStopped"],
+    );
+    assert.equal(runs(), 1);
+  });
+});

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import type { JsonObject, KubernetesObject } from "../../runtime/base/objects";
+import {
+  isReplaced,
+  liveRunOf,
+  nameOfRun,
+  stateOfRun,
+  whyStuck,
+} from "../../runtime/engine/dispatch/liveRun";
+import type { Operator } from "../../runtime/operator/definition";
+
+const OPERATOR = { installation: "argosy", name: "heavy", formerNames: [] } as unknown as Operator;
+const CREATED = "2026-01-01T00:00:00Z";
+const at = (minutes: number) => Date.parse(CREATED) + minutes * 60_000;
+const NAME = nameOfRun("heavy", { namespace: "shop", name: "demo", uid: "uid" }, "urgent-1");
+
+function workflow(status: JsonObject = {}, spec: JsonObject = {}, name = NAME): KubernetesObject {
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "Workflow",
+    metadata: {
+      name,
+      namespace: "argosy",
+      uid: "workflow",
+      resourceVersion: "1",
+      creationTimestamp: CREATED,
+      annotations: { "argosy.dev/run": "urgent-1" },
+      labels: { "workflows.argoproj.io/controller-instanceid": "argosy" },
+    },
+    spec: {
+      workflowTemplateRef: { name: "heavy" },
+      arguments: {
+        parameters: [
+          { name: "namespace", value: "shop" },
+          { name: "name", value: "demo" },
+          { name: "uid", value: "uid" },
+        ],
+      },
+      ...spec,
+    },
+    status,
+  };
+}
+
+const templates = (name = "files") => [
+  { name: "reconcile", activeDeadlineSeconds: 540, volumes: [{ name: "engine", configMap: { name } }] },
+];
+const stored = (name?: string) => ({
+  storedWorkflowTemplateSpec: { activeDeadlineSeconds: 4_140, templates: templates(name) },
+});
+const node = (phase: string, more: JsonObject = {}) => ({ nodes: { run: { phase, ...more } } });
+const runOf = (...args: Parameters<typeof workflow>) => {
+  const run = liveRunOf(workflow(...args), OPERATOR);
+  assert.ok(run);
+  return run;
+};
+const RUNNING = { phase: "Running", startedAt: CREATED, ...stored() };
+
+describe("a run that has not ended", () => {
+  it("is one of ours by its computed name, so that a copy of it with all marks is not", () => {
+    assert.equal(runOf().mark, "urgent-1");
+    assert.equal(runOf({}, {}, "heavy-demo-resubmitted").mark, undefined);
+    assert.equal(liveRunOf(workflow({}, { workflowTemplateRef: { name: "other" } }), OPERATOR), undefined);
+    assert.equal(liveRunOf(workflow({}, { arguments: {} }), OPERATOR), undefined);
+  });
+
+  const program = runOf(RUNNING).program;
+  const table: readonly [
+    state: string,
+    minutes: number,
+    isReplaced: boolean,
+    status: JsonObject,
+    spec?: JsonObject,
+  ][] = [
+    ["pending", 1, false, {}],
+    ["unseen", 6, true, {}],
+    ["pending", 30, false, { phase: "Pending", ...stored() }],
+    ["outdated", 1, true, { phase: "Pending", ...stored("old") }],
+    ["running", 1, false, { ...RUNNING, ...stored("old"), ...node("Running") }],
+    ["running", 14, false, { ...RUNNING, ...node("Running") }],
+    ["forgotten", 16, true, { ...RUNNING, ...node("Running") }],
+    ["pending", 60, false, { ...RUNNING, ...node("Pending") }],
+    ["overdue", 75, true, { ...RUNNING, ...node("Pending") }],
+    ["suspended", 1, false, { ...RUNNING, ...node("Running") }, { suspend: true }],
+    [
+      "suspended",
+      1,
+      true,
+      { ...RUNNING, ...node("Pending", { synchronizationStatus: { waiting: "argosy/ConfigMap/runs" } }) },
+      { suspend: true },
+    ],
+  ];
+  for (const [state, minutes, isGone, status, spec] of table)
+    it(`is ${state} after ${minutes} minutes with ${JSON.stringify(status).slice(0, 60)}`, () => {
+      const run = runOf(status, spec);
+      assert.equal(stateOfRun(run, at(minutes), program), state);
+      assert.equal(isReplaced(run, stateOfRun(run, at(minutes), program)), isGone);
+    });
+
+  it("is not forgotten while its pod may be at work, however long its handler may take", () => {
+    const long = { storedWorkflowTemplateSpec: { templates: [{ activeDeadlineSeconds: 7_200 }] } };
+    const run = runOf({ ...RUNNING, ...long, ...node("Running") });
+    assert.equal(stateOfRun(run, at(120), undefined), "running");
+    assert.equal(stateOfRun(run, at(126), undefined), "forgotten");
+  });
+
+  it("says how to resume it, and with the instance id, without which the command refuses it", () => {
+    const run = runOf(RUNNING, { suspend: true });
+    const failure = whyStuck(run, "suspended");
+    assert.equal(failure?.reason, "RunSuspended");
+    assert.ok(
+      failure.message.endsWith(`: argo -n argosy --instanceid argosy resume ${NAME}`),
+      failure.message,
+    );
+    const queued = runOf(
+      { ...RUNNING, ...node("Pending", { synchronizationStatus: { waiting: "x" } }) },
+      { suspend: true },
+    );
+    assert.match(whyStuck(queued, "suspended")?.message ?? "", /all runs of the operator behind it/);
+  });
+
+  it("stops nobody as long as it has not its object's lock", () => {
+    const lock = [{ mutex: "argosy/Mutex/heavy", holder: "argosy/run" }];
+    const waiting = { phase: "Pending", synchronization: { mutex: { waiting: lock } } };
+    const holding = { phase: "Pending", synchronization: { mutex: { holding: lock } } };
+    assert.equal(whyStuck(runOf(waiting, { suspend: true }), "suspended"), undefined);
+    assert.ok(whyStuck(runOf(holding, { suspend: true }), "suspended"));
+    assert.equal(whyStuck(runOf(RUNNING), "overdue")?.reason, "RunOverdue");
+    assert.equal(whyStuck(runOf(RUNNING), "running"), undefined);
+  });
+});

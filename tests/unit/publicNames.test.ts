@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { EXIT_CODES } from "../../cli/common/commandError";
+import * as names from "../../runtime/base/names";
+import { markManagerOf } from "../../runtime/observe/marks";
+import * as layout from "../../runtime/programs/layout";
+import { FORWARDED_HEADER, HINT_PATH } from "../../runtime/programs/resident/hints/hintServer";
+import { memoryResourceOf } from "../../runtime/remember/memoryKind";
+import { RUN_PARAMETERS, USED_PARAMETER } from "../../runtime/report/workflows";
+import { Sources } from "../../tools/reference/sources";
+import { filesIn } from "./support/filesIn";
+import { assertOnlyGrows } from "./support/goldenFile";
+import { PROJECT } from "./support/projectCopy";
+
+const MEMCACHED = { installation: "argosy", name: "memcached" };
+
+/** The folders of what is installed, in a cluster or as a package. */
+const SOURCES = ["runtime", "components", "cli", "definition", "preflight", "plugin"];
+
+/** What `--json` prints, one object a line: the interface, its file, and the fields that are not printed. */
+const PRINTED: readonly (readonly [command: string, file: string, name: string, ...left: string[]])[] = [
+  ["doctor", "cli/doctor/checkup.ts", "Finding"],
+  ["errors", "cli/errors/catalogue.ts", "Entry"],
+  ["explain", "cli/inspect/explanation.ts", "Explanation"],
+  ["logs", "cli/inspect/podLog.ts", "PodLine"],
+  ["rights", "cli/rights/rights.ts", "Right"],
+  ["runs", "cli/inspect/runs.ts", "Run"],
+  ["start", "cli/scene/scene.ts", "StepResult"],
+  ["test", "cli/fixtures/runFixtures.ts", "FixtureResult", "place", "expectation"],
+];
+
+// What an operator leaves in a cluster is found by these names after an upgrade, and people write them in manifests, alerts, scripts
+// and handlers. So UPDATE_GOLDEN only adds names. The line of a name that must go is removed by hand.
+describe("the golden file of names", () => {
+  it("has all names by which users and other versions find something, and no release may take one away", () => {
+    assertOnlyGrows("names.txt", [...inCluster(), ...inPods(), ...reasons(), ...inCommands(), ...pages()]);
+  });
+});
+
+/** The labels or annotations of ours among a module's constants, which have this ending. */
+function constants(module: object, ending: string): string[] {
+  return Object.entries(module).flatMap(([key, value]) =>
+    key.endsWith(ending) && String(value).startsWith(names.DOMAIN) ? [String(value)] : [],
+  );
+}
+
+/** Every match of a pattern in the sources. @param pattern with one group */
+function inSources(pattern: RegExp): string[] {
+  const files = SOURCES.flatMap((folder) =>
+    filesIn(path.join(PROJECT, folder)).map((file) => path.join(PROJECT, folder, file)),
+  );
+  return files
+    .filter((file) => file.endsWith(".ts"))
+    .flatMap((file) => [...readFileSync(file, "utf8").matchAll(pattern)])
+    .flatMap(([, found]) => found ?? []);
+}
+
+function inCluster(): string[] {
+  const manager = names.fieldManagerOf(MEMCACHED);
+  const named = (what: string, all: readonly string[]) => all.map((each) => `${what} ${each}`);
+  const marks = inSources(/= `\$\{DOMAIN\}\/([-a-z]+)`/g);
+  const known = [...constants(names, "_LABEL"), ...constants(names, "_ANNOTATION")];
+  const others = marks.map((mark) => `${names.DOMAIN}/${mark}`).filter((mark) => !known.includes(mark));
+  return [
+    ...named("label", constants(names, "_LABEL")),
+    ...named("annotation", constants(names, "_ANNOTATION")),
+    ...named("label, annotation or prefix of one", others),
+    ...named("finalizer", names.finalizersOf(MEMCACHED)),
+    ...named("field manager", [
+      manager,
+      markManagerOf(manager),
+      ...names.finalizersOf(MEMCACHED).map(names.finalizerManagerOf),
+    ]),
+    `Lease ${names.leaseNameOf(MEMCACHED)}`,
+    `Memory ${names.memoryPrefixOf(MEMCACHED)}<uid>`,
+    ...["argosy", "shop"].map((installation) => {
+      const { apiVersion, kind, plural } = memoryResourceOf({ installation });
+      return `kind of the installation ${installation}: ${kind} ${plural} ${apiVersion}`;
+    }),
+    ...named("status field", names.OWN_STATUS_FIELDS),
+    ...named("condition", names.ENGINE_CONDITIONS),
+    ...named("parameter of a run", Object.values({ ...RUN_PARAMETERS, ...USED_PARAMETER })),
+    `path for hints ${HINT_PATH}`,
+    `header of a hint that is passed on ${FORWARDED_HEADER}`,
+  ];
+}
+
+function inPods(): string[] {
+  return [
+    ...Object.entries(layout.POD_LAYOUT).map(([part, folder]) => `folder in a pod: ${part} ${folder}`),
+    ...Object.entries(layout.RUNNER_PORTS).map(([part, port]) => `port of a runner: ${part} ${port}`),
+    ...[layout.ANSWER_FILE, layout.TIMINGS_FILE].map((file) => `file in a pod: ${file}`),
+    ...inSources(/(?:["'`]|env(?:ironment)?\.)(ARGOSY_(?!TEST_)[A-Z_]+)\b/g).map(
+      (variable) => `environment variable ${variable}`,
+    ),
+  ];
+}
+
+/** The reasons of conditions, other than those on the page of errors. */
+function reasons(): string[] {
+  return inSources(/\bstate\("\w+", "\w+", "(\w+)"/g).map((reason) => `reason ${reason}`);
+}
+
+function inCommands(): string[] {
+  return [
+    ...Object.entries(EXIT_CODES).map(([meaning, code]) => `exit code ${code}: ${meaning}`),
+    ...PRINTED.flatMap(([command, file, name, ...left]) =>
+      new Sources([file])
+        .describe(name)
+        .members.filter((member) => !left.includes(member.name))
+        .map((member) => `argosy ${command} --json: ${member.name}`),
+    ),
+  ];
+}
+
+/** What the generated pages name: in the first cell of a row, below a heading. A metric's type and labels count as well. */
+function pages(): string[] {
+  const read = ["command-line", "components", "configuration", "errors", "fixtures", "metrics"];
+  return [...read, "operator-yaml", "pods", "request-and-answer"].flatMap((page) => {
+    let heading = "";
+    const lines = readFileSync(path.join(PROJECT, "docs/reference", `${page}.md`), "utf8").split("\n");
+    return lines.flatMap((line) => {
+      heading = /^#+ (.*)/.exec(line)?.[1] ?? heading;
+      const [, first, ...cells] = line.split(" | ").join("|").split("|");
+      if (!/^ ?`/.test(first ?? "")) return [];
+      const more = page === "metrics" ? cells.slice(0, 2).map((cell) => ` ${cell}`) : [];
+      const name = `${first}${more.join("")}`.replaceAll("`", "").trim();
+      return [`${page}, ${heading}: ${name}`];
+    });
+  });
+}
