@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
+import { PipeProcess } from "../../runtime/handler/container/pipeProcess";
 import type { PipeTransport } from "../../runtime/handler/container/pipeTransport";
+import type { ShellSession } from "../../runtime/handler/container/shellSession";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
+import { DEAF, type HandlerExit } from "../../runtime/handler/handlerTransport";
 import { soon } from "../support/eventually";
+import { temporaryFolder } from "../support/temporaryFolder";
 import { failureOf } from "./support/failures";
 import { type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive, LEAVING, question, SHELL } from "./support/handlers";
@@ -216,6 +220,30 @@ function behaves(shell: Shell): void {
       assert.match(failure.message, /argosy-no-such-command/);
       await pool.close();
     });
+  });
+
+  it("asks nobody who has closed its input before we knew that it runs", async () => {
+    bench.runsScript("true");
+    const folder = temporaryFolder();
+    spawnSync("mkfifo", ["1.in", "1.out", "1.err"], { cwd: folder });
+    const script = 'exec 5>1.out 6>1.err <1.in; read -r line; exec <&-; echo "$line" >&5; sleep 60';
+    const shell = spawn("sh", ["-c", script], { cwd: folder, detached: true, stdio: "ignore" });
+    const outputs: string[] = [];
+    const exits: HandlerExit[] = [];
+    const listener = {
+      output: (chunk: Buffer) => void outputs.push(String(chunk)),
+      log: () => {},
+      exited: (exit: HandlerExit) => void exits.push(exit),
+    };
+    const process = new PipeProcess(1, listener, 60_000, () => {});
+    process.begin({ folder, tell: () => {} } as unknown as ShellSession);
+    process.write("one\n");
+    process.made("7");
+    await soon(() => assert.deepEqual(outputs, ["one\n"]));
+    process.write("two\n");
+    process.running("8");
+    await soon(() => assert.deepEqual(exits, [DEAF]));
+    globalThis.process.kill(-(shell.pid as number), "SIGKILL");
   });
 
   it("keeps every process's words apart, in every order of events", async () => {

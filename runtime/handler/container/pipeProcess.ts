@@ -92,7 +92,9 @@ export class PipeProcess implements HandlerProcess {
           if (this.exit) this.finish(this.exit);
         },
       });
-      for (const text of this.early) this.pipes.write(text);
+      // What is written into a pipe without a reader is lost with it. The rest waits until the process runs.
+      const [first] = this.early;
+      if (first !== undefined) this.pipes.write(first);
     } catch (error) {
       this.refuse((error as Error).message);
     }
@@ -102,8 +104,10 @@ export class PipeProcess implements HandlerProcess {
   running(group: string): void {
     clearTimeout(this.patience);
     this.group = group;
-    this.early = [];
     this.pipes?.running();
+    const held = this.early.slice(1);
+    this.early = [];
+    for (const text of held) this.pipes?.write(text);
     if (this.ending) this.pipes?.end();
     if (this.killing) this.session?.tell("kill", group);
   }
@@ -132,7 +136,7 @@ export class PipeProcess implements HandlerProcess {
   write(text: string): void {
     if (this.over || this.ending) return;
     if (this.group === undefined) this.early.push(text);
-    this.pipes?.write(text);
+    if (this.group !== undefined || this.early.length === 1) this.pipes?.write(text);
   }
 
   end(): void {
