@@ -47,7 +47,8 @@ describe("the reporter of the tests", function () {
       cwd: PACKAGE_FOLDER,
       encoding: "utf8",
       timeout: TIMEOUT_MS,
-      env: { ...process.env, ...env },
+      // A continuous integration may ask for colours, in which the lines begin with an escape.
+      env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, MOCHA_COLORS: undefined, ...env },
     });
     return { stdout, status, lines: stdout.trimEnd().split("\n") };
   }
