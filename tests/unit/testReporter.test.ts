@@ -95,11 +95,12 @@ describe("the reporter of the tests", function () {
       assert.match(result.stdout, /ends\.test\.js/);
     });
 
-    it("ends after a failure with --bail, though files wait", () => {
-      const { stdout, status, lines } = node([...mocha, ...options, "--bail"], ["broken", "slow", "fine"]);
-      assert.equal(status, 1, stdout);
-      assert.match(lines.at(-1) ?? "", /^[012] passed, 1 failed, [01] skipped$/);
-    });
+    for (const first of ["broken", "hook"])
+      it(`ends with --bail after the failure of ${first}.test.js, though files wait`, () => {
+        const { stdout, status, lines } = node([...mocha, ...options, "--bail"], [first, "slow", "fine"]);
+        assert.equal(status, 1, stdout);
+        assert.match(lines.at(-1) ?? "", /^[012] passed, 1 failed, [01] skipped$/);
+      });
   });
 
   it("reports files that run one after the other: a failure whole and with its file, and again last, where it is seen", () => {
