@@ -37,6 +37,7 @@ describe("argosy init", () => {
       [
         ".github/workflows/operators.yml",
         ".gitignore",
+        "AGENTS.md",
         "Pulumi.dev.yaml",
         "Pulumi.yaml",
         "index.ts",

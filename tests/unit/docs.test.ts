@@ -15,7 +15,7 @@ import { GENERATED } from "../../tools/reference";
 import { temporaryFolder } from "../support/temporaryFolder";
 import type { CodeBlock } from "./support/codeBlocks";
 import { filesIn } from "./support/filesIn";
-import { anchorsOf } from "./support/markdown";
+import { anchorsOf, codeIn } from "./support/markdown";
 import { BLOCKS, blocksFor, PAGES } from "./support/pages";
 
 const root = path.join(__dirname, "..", "..");
@@ -212,11 +212,6 @@ const MESSAGES = ["cli", "components", "definition", "preflight", "runtime"].fla
 
 function withoutComments(source: string): string {
   return source.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
-}
-
-/** What a Markdown text has in fenced blocks, in indented blocks and between backticks. */
-function codeIn(text: string): string {
-  return (text.match(/^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`/gms) ?? []).join("\n");
 }
 
 function isDefinition({ role }: CodeBlock): boolean {

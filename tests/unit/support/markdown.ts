@@ -37,3 +37,8 @@ export function anchorsOf(page: string): ReadonlySet<string> {
     }),
   );
 }
+
+/** What a Markdown text has in fenced blocks, in indented blocks and between backticks. */
+export function codeIn(text: string): string {
+  return (text.match(/^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`/gms) ?? []).join("\n");
+}
