@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pictures } from "../../tools/pictures";
 import { navigation } from "../../tools/reference/contents";
-import { addressOf, anchorOf } from "../../tools/site/links";
+import { addressOf, anchorOf, plainFileOf } from "../../tools/site/links";
+import { llmsText, plainPage } from "../../tools/site/llms";
 import { anchorsOf, linksOf, prose } from "./support/markdown";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -157,6 +158,37 @@ describe("the site", () => {
       `${blob}/examples/05-schedule/main.py`,
     );
     assert.equal(addressOf("docs/deploy.md", "https://a.example/../b"), "https://a.example/../b");
+  });
+
+  describe("has for programs that read it", () => {
+    const built = documents.flatMap((file) => plainFileOf(file) ?? []);
+    const addresses = (text: string) => linksOf(text).map(({ target }) => target.split("#")[0] ?? "");
+
+    it("a list of its pages, each once and with its summary, in the order of the navigation", () => {
+      const examples = [{ file: "examples/05-schedule/README.md", title: "Schedules" }];
+      const text = llmsText(navigation(), examples, "/argosy/");
+      assert.match(text, /^# Argosy\n\n> .+\n\n(?!#)/);
+      const [first] = navigation();
+      assert.ok(first?.pages[0]);
+      const { title, summary } = first.pages[0];
+      assert.ok(
+        text.includes(`\n## ${first.title}\n\n- [${title}](/argosy/first-operator.md): ${summary}\n`),
+      );
+      const own = navigation().flatMap(({ pages }) => pages.map(({ file }) => `/argosy/${file}`));
+      assert.deepEqual(addresses(text), ["/argosy/index.md", ...own, "/argosy/examples/05-schedule.md"]);
+    });
+
+    it("its pages as Markdown, whose links lead to each other, or to GitHub", () => {
+      assert.ok(built.length > 60);
+      const broken = documents
+        .filter((file) => plainFileOf(file) !== undefined)
+        .flatMap((file) => addresses(plainPage(file, read(file), "/argosy/")))
+        .filter((address) => !/^([a-z]+:|$)/.test(address))
+        .filter((address) => !built.includes(address.replace("/argosy/", "")));
+      assert.deepEqual(broken, []);
+      const page = plainPage("docs/tasks/rename.md", "[a](../uses.md#b)\n```sh\n[a](../uses.md)\n```\n", "/");
+      assert.equal(page, "[a](/uses.md#b)\n```sh\n[a](../uses.md)\n```\n");
+    });
   });
 
   it("is installed apart from Argosy", () => {

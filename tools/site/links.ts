@@ -39,6 +39,12 @@ export function pageOf(file: string): string | undefined {
   return page && file.replace(...page);
 }
 
+/** The file of a page as Markdown, from the top of the site: "deploy.md" for docs/deploy.md. Undefined if it is no page. */
+export function plainFileOf(file: string): string | undefined {
+  const page = pageOf(file);
+  return page && `${page}.md`.replace("/.md", "/index.md").slice(1);
+}
+
 /**
  * The address of a link on the site: of a page, or of the file on GitHub.
  *

@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 import { defineConfig, type HeadConfig } from "vitepress";
-import { addressOf, anchorOf, pageOf } from "../links";
+import { addressOf, anchorOf, pageOf, plainFileOf } from "../links";
+import { llmsText, plainPage } from "../llms";
 import { HERO, sourceOf } from "./home";
 
 interface Page {
@@ -78,9 +79,7 @@ export default defineConfig({
   srcExclude: ["!(docs|examples)/**/*", "!(README).md"],
   outDir: "dist",
   cacheDir: "node_modules/.cache/vitepress",
-  rewrites: Object.fromEntries(
-    files.map((file) => [file, `${pageOf(file)}.md`.replace("/.md", "/index.md").slice(1)]),
-  ),
+  rewrites: Object.fromEntries(files.map((file) => [file, plainFileOf(file) ?? file])),
   head: [icon],
   // The UI that a reader opens on their own machine.
   ignoreDeadLinks: [/^https:\/\/localhost/],
@@ -107,9 +106,16 @@ export default defineConfig({
       });
     },
   },
-  buildEnd({ pages: built }) {
+  buildEnd({ pages: built, outDir }) {
     const missing = files.filter((file) => !built.includes(file));
     if (missing.length > 0) throw new Error(`The site lacks ${missing.join(", ")}.`);
+    for (const file of files) {
+      const page = path.join(outDir, plainFileOf(file) ?? file);
+      mkdirSync(path.dirname(page), { recursive: true });
+      writeFileSync(page, plainPage(file, readFileSync(inRepository(file), "utf8"), base));
+    }
+    const shown = examples.map((file) => ({ file, title: titleOf(file) }));
+    writeFileSync(path.join(outDir, "llms.txt"), llmsText(navigation, shown, base));
   },
   transformPageData(page) {
     if (page.relativePath === "index.md") return { title: "", frontmatter: { ...page.frontmatter, ...HERO } };
