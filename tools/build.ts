@@ -10,8 +10,8 @@ import { licencesOf } from "./build/licences";
 import { PACKAGE_FOLDER } from "./packageFolder";
 
 /** The files that are compiled, and their sources: a library for programs, and the command. */
-const LIBRARY = { file: "index.js", entry: "components/index.ts" };
-const COMMAND = { file: "cli.js", entry: "cli/argosy.ts" };
+const LIBRARY = { file: "index.js", entry: "components/index.ts" } as const;
+const COMMAND = { file: "cli.js", entry: "cli/argosy.ts" } as const;
 
 /**
  * Builds the content of `dist` in the npm package. The same sources and packages give the same bytes on every machine and in
@@ -24,14 +24,12 @@ export function build(folder: string): void {
   mkdirSync(folder, { recursive: true });
   const write = (name: string, text: string) => writeFileSync(path.join(folder, name), text);
 
-  const library = compile(LIBRARY.entry);
-  const command = compile(COMMAND.entry);
-  const engine = bundleEngine();
-  write(LIBRARY.file, library.code);
+  const bundles = compiled();
+  write(LIBRARY.file, bundles[LIBRARY.file].code);
   write(LIBRARY.file.replace(/\.js$/, ".d.ts"), declarationsOf(LIBRARY.entry, PACKAGE_FOLDER));
-  write(COMMAND.file, `#!/usr/bin/env node\n${command.code}`);
+  write(COMMAND.file, `#!/usr/bin/env node\n${bundles[COMMAND.file].code}`);
   chmodSync(path.join(folder, COMMAND.file), 0o755);
-  write("engine.js", engine.code);
+  write("engine.js", bundles["engine.js"].code);
   for (const [asset, source] of Object.entries(ASSETS)) {
     cpSync(path.join(PACKAGE_FOLDER, source), path.join(folder, asset), {
       recursive: true,
@@ -42,7 +40,7 @@ export function build(folder: string): void {
       if (existsSync(file)) renameSync(file, path.join(folder, asset, packed));
     }
   }
-  const inputs = [library, command, engine].flatMap((bundle) => bundle.inputs);
+  const inputs = Object.values(bundles).flatMap((bundle) => bundle.inputs);
   write("THIRD-PARTY-LICENSES", licencesOf(inputs, PACKAGE_FOLDER));
 }
 
@@ -51,10 +49,20 @@ function isSource(file: string): boolean {
   return path.basename(file) !== "__pycache__";
 }
 
-interface Bundle {
+/** A compiled file. */
+export interface Bundle {
   readonly code: string;
   /** The files in the bundle, relative to the project's folder. */
   readonly inputs: readonly string[];
+}
+
+/** Everything in the package that is compiled, by its name in `dist`. */
+export function compiled() {
+  return {
+    [LIBRARY.file]: compile(LIBRARY.entry),
+    [COMMAND.file]: compile(COMMAND.entry),
+    "engine.js": bundleEngine(),
+  } satisfies Record<string, Bundle>;
 }
 
 /** Compiles our own code to one CommonJS file. The file includes every package that a user's npm does not install. */

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { packagesOf } from "./packagesOf";
 
 /**
  * The licences of the packages in a bundle, as one text.
@@ -8,14 +9,8 @@ import path from "node:path";
  * @throws Error for a package without the text of its licence
  */
 export function licencesOf(inputs: readonly string[], folder: string): string {
-  const packages = new Set(inputs.flatMap((input) => packageFolderOf(input) ?? []));
-  const texts = [...packages].sort().map((each) => licenceOf(path.join(folder, each)));
+  const texts = packagesOf(inputs).map((each) => licenceOf(path.join(folder, each)));
   return ["Argosy's compiled files contain these packages.\n", ...texts].join(`\n${"-".repeat(80)}\n\n`);
-}
-
-/** The folder of the package that a file belongs to: "node_modules/@pulumi/kubernetesx". Undefined for our own files. */
-function packageFolderOf(input: string): string | undefined {
-  return /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
 }
 
 function licenceOf(folder: string): string {
