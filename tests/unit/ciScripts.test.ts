@@ -3,6 +3,8 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
+import { IMAGES, imageOf } from "../../components/manifests/images";
+import { FUNCTION_IMAGES } from "../../runtime/program";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -302,6 +304,91 @@ describe("the scripts of CI", () => {
         assert.match(stderr, new RegExp(`^${file}:\\d names 1\\.2\\.2, not 1\\.2\\.3\\.\\n$`));
       });
     }
+  });
+
+  describe(".ci/images.mjs", () => {
+    const ALL = [["linux", "amd64"] as const, ["linux", "arm64"] as const];
+    /** Of a registry that has each image for these platforms. */
+    function resolved(platforms: readonly (readonly [os: string, architecture: string])[]) {
+      const manifests = platforms.map(([os, architecture]) => ({ platform: { os, architecture } }));
+      folder = writeFolder({
+        "bin/crane": `#!/bin/sh
+[ "$1" = manifest ] && printf '{"of":"%s","manifests":%s}' "$2" '${JSON.stringify(manifests)}'
+`,
+      });
+      chmodSync(path.join(folder, "bin/crane"), 0o755);
+      const PATH = `${path.join(folder, "bin")}:${process.env["PATH"]}`;
+      return run(".ci/images.mjs", [path.join(folder, "named")], { env: { PATH, HOME: folder } });
+    }
+    const read = (name: string) => readFileSync(path.join(folder, "named", name), "utf8");
+
+    it("gives every image that Argosy names its digest, as a program takes it and as a mirror does", () => {
+      assert.equal(resolved(ALL).stderr, "");
+      const images = JSON.parse(read("images.json")) as Record<string, string>;
+      assert.deepEqual(Object.keys(images), [...Object.keys(IMAGES), ...Object.keys(FUNCTION_IMAGES)]);
+      assert.equal(new Set(Object.values(images)).size, new Set(read("images.txt").trim().split("\n")).size);
+      for (const [name, image] of Object.entries(IMAGES)) {
+        const reference = imageOf(name as keyof typeof IMAGES, { images, placement: {} });
+        assert.ok(reference.startsWith(`${image.repository}:${image.tag}@sha256:`));
+        assert.ok(read("images.txt").includes(`${reference}\n`), reference);
+      }
+    });
+
+    it("refuses an image that is not there for every platform", () => {
+      const { status, stderr } = resolved(ALL.slice(0, 1));
+      assert.equal(status, 1);
+      assert.equal(stderr, "quay.io/argoproj/argo-events:v1.9.11 is not there for linux/arm64.\n");
+      assert.ok(!existsSync(path.join(folder, "named")));
+    });
+  });
+
+  describe(".ci/scan", () => {
+    function scanned(bad: string) {
+      folder = writeFolder({
+        "bin/trivy": `#!/bin/sh\necho "$@"\ncase "$*" in *${bad}) exit 1 ;; esac\n`,
+        "images.txt": "a/b:1@sha256:1\na/c:1@sha256:2\n",
+        "engine.cdx.json": "{}",
+        "package.cdx.json": "{}",
+      });
+      chmodSync(path.join(folder, "bin/trivy"), 0o755);
+      const PATH = `${path.join(folder, "bin")}:${process.env["PATH"]}`;
+      const { status, stdout } = run(".ci/scan", [folder], { env: { PATH } });
+      return { status, commands: stdout.split("\n").filter((line) => /^(image|sbom) /.test(line)) };
+    }
+
+    it("looks at every image by its digest and at every bill of materials, with the published exceptions", () => {
+      const { status, commands } = scanned("none");
+      assert.equal(status, 0);
+      assert.deepEqual(
+        commands.map((line) => [line.split(" ")[0], line.split(" ").at(-1)?.replace(`${folder}/`, "")]),
+        [
+          ["image", "a/b:1@sha256:1"],
+          ["image", "a/c:1@sha256:2"],
+          ["sbom", "engine.cdx.json"],
+          ["sbom", "package.cdx.json"],
+        ],
+      );
+      for (const line of commands) assert.match(line, /--ignorefile \S*\.trivyignore\.yaml .*--exit-code 1 /);
+    });
+
+    for (const bad of ["sha256:1", "sha256:2", "engine.cdx.json"]) {
+      it(`fails for a hole in ${bad}, after it has looked at the others`, () => {
+        const { status, commands } = scanned(bad);
+        assert.deepEqual([status, commands.length], [1, 4]);
+      });
+    }
+
+    it("has exceptions that give a reason and end by themselves", () => {
+      const text = readFileSync(path.join(ROOT, ".trivyignore.yaml"), "utf8");
+      const example = text.replace(/^#( {3}.*)$/gm, "$1").replace("vulnerabilities: []", "");
+      for (const { vulnerabilities } of [parse(text), parse(`vulnerabilities:\n${example}`)]) {
+        for (const { id, statement, expired_at: end } of vulnerabilities) {
+          assert.match(id, /^(CVE|GHSA)-[\w-]+$/);
+          assert.match(statement ?? "", /.{20}/, id);
+          assert.match(end ?? "", /^20\d\d-\d\d-\d\d$/, id);
+        }
+      }
+    });
   });
 
   describe("what is published", () => {

@@ -54,6 +54,8 @@ const MAY_WRITE: Readonly<Record<string, readonly string[]>> = {
   "drift.yml drift": ["id-token"],
   "up.yml dev": ["id-token"],
   "up.yml prod": ["id-token"],
+  // The identity of what is judged.
+  "scorecard.yml scorecard": ["id-token"],
   // npm's trust, and the provenance.
   "release.yml publish": ["id-token"],
   "release.yml release": ["contents"],
@@ -93,6 +95,8 @@ describe("GitHub's workflows", () => {
       "manifests.yml",
       "preview.yml",
       "release.yml",
+      "scorecard.yml",
+      "supply-chain.yml",
       "test.yml",
       "up.yml",
       "versions.yml",
@@ -225,9 +229,11 @@ describe("GitHub's workflows", () => {
   });
 
   it("release what has been tested, by jobs that run no script of ours or of a dependency", () => {
-    const { check, test, e2e, pack, publish, release } = workflows.get("release.yml")?.jobs ?? {};
-    assert.deepEqual([test?.needs, e2e?.needs, pack?.needs], ["check", "check", "check"]);
-    assert.deepEqual(publish?.needs, ["test", "e2e", "pack"]);
+    const { check, publish, release, ...made } = workflows.get("release.yml")?.jobs ?? {};
+    const { pack } = made;
+    assert.deepEqual(Object.keys(made), ["test", "e2e", "images", "pack"]);
+    for (const [name, { needs }] of Object.entries(made)) assert.equal(needs, "check", name);
+    assert.deepEqual(publish?.needs, Object.keys(made));
     assert.equal(release?.needs, "publish");
     assert.match(check?.steps?.at(-1)?.run ?? "", /node \.ci\/release\.mjs "\$GITHUB_REF_NAME"/);
     for (const job of [publish, release]) {
@@ -379,7 +385,9 @@ describe("GitHub's workflows", () => {
     });
 
     it("from anyone who has not set Pulumi up: without an organization or a backend nothing of it runs", () => {
-      const first = withCredentials.filter(({ file, job }) => file !== "release.yml" && job.needs !== "dev");
+      const first = withCredentials.filter(
+        ({ file, job }) => /^(?!release|scorecard)/.test(file) && job.needs !== "dev",
+      );
       assert.deepEqual(
         first.map(({ name }) => name),
         ["drift.yml drift", "preview.yml preview", "preview.yml diff", "up.yml dev"],

@@ -109,7 +109,7 @@ describe("what the program makes", function () {
 });
 
 describe("the dependencies", () => {
-  it("are audited for known vulnerabilities by a workflow of GitHub's", () => {
+  const runs = (): string[] => {
     const folder = path.join(ROOT, ".github/workflows");
     const steps = readdirSync(folder).flatMap((file) => {
       const { jobs } = parse(readFileSync(path.join(folder, file), "utf8")) as {
@@ -117,6 +117,14 @@ describe("the dependencies", () => {
       };
       return Object.values(jobs).flatMap((job) => job.steps ?? []);
     });
-    assert.ok(steps.some(({ run }) => /^npm audit --audit-level=(high|moderate|low)$/.test(run ?? "")));
+    return steps.flatMap(({ run }) => run ?? []);
+  };
+
+  it("are audited for known vulnerabilities by a workflow of GitHub's", () => {
+    assert.ok(runs().some((run) => /^npm audit --audit-level=(high|moderate|low)$/.test(run)));
+  });
+
+  it("have signatures of their registry, which the same workflow checks", () => {
+    assert.ok(runs().includes("npm audit signatures"));
   });
 });
