@@ -8,7 +8,7 @@ import { compareTexts } from "../base/text";
 import { appliesNothing, applyEntries, applyEntry, ownedValues } from "../fields/managedFields";
 import type { UpdatePolicy } from "../operator/definition";
 import type { Owner } from "./ownership";
-import { whyNotReady } from "./readiness";
+import type { WhyNotReady } from "./readiness";
 import { storeKey } from "./store";
 import { contentOf, type StoredObject } from "./storedObject";
 
@@ -231,7 +231,10 @@ export class ReadyWhenGone {
   private readonly byOwner: Recent<Recent<string>>;
 
   /** @param now a monotonic clock, in milliseconds */
-  constructor(private readonly now: () => number = monotonicNow) {
+  constructor(
+    private readonly whyNotReady: WhyNotReady,
+    private readonly now: () => number = monotonicNow,
+  ) {
     this.byOwner = new Recent({ keptMs: KEPT_MS, most: MOST_OWNERS, now });
   }
 
@@ -246,7 +249,7 @@ export class ReadyWhenGone {
     manifest = "",
   ): void {
     const { resource, facts } = child;
-    if (!facts.isReady && !(last && isReadyButGoing(last))) return;
+    if (!facts.isReady && !(last && this.isReadyButGoing(last))) return;
     const { uid } = facts.owner;
     // Each child has a time of its own: of an owner that gets no answer here, one child may go after another, for ever.
     const children = this.byOwner.get(uid) ?? new Recent<string>({ keptMs: KEPT_MS, now: this.now });
@@ -274,14 +277,14 @@ export class ReadyWhenGone {
   forgetGone(ownerUid: string, key: string): void {
     this.byOwner.get(ownerUid)?.delete(key);
   }
+
+  /** Whether nothing but its deletion says that an object is not ready. */
+  private isReadyButGoing(object: KubernetesObject): boolean {
+    const { deletionTimestamp: _, ...metadata } = object.metadata;
+    return this.whyNotReady({ ...object, metadata }) === undefined;
+  }
 }
 
 function keyOf({ resource, manifest }: Wanted): string {
   return storeKey(resource, manifest.metadata);
-}
-
-/** Whether nothing but its deletion says that an object is not ready. */
-function isReadyButGoing(object: KubernetesObject): boolean {
-  const { deletionTimestamp: _, ...metadata } = object.metadata;
-  return whyNotReady({ ...object, metadata }) === undefined;
 }

@@ -3,6 +3,7 @@ import { identityOf, type OperatorNames } from "../base/names";
 import { type KubernetesObject, type Manifest, type ObjectName, withoutManagedFields } from "../base/objects";
 import type { Resource } from "../base/resource";
 import type { ObjectReader } from "../kubernetes/client";
+import type { ChildKind } from "../operator/definition";
 import { isLingering, newsOf } from "./childNews";
 import {
   AppliedManifests,
@@ -14,7 +15,7 @@ import {
 import { isMarked, managersOf, marksOf } from "./marks";
 import type { Emit } from "./news";
 import { type Owner, ownerOfAnotherKind, provenOwner } from "./ownership";
-import { whyNotReady } from "./readiness";
+import { readinessOf, type WhyNotReady } from "./readiness";
 import { leftOut, type ReflectorSink } from "./reflector";
 import { type Change, Store, storeKey } from "./store";
 import type { StoredObject } from "./storedObject";
@@ -26,7 +27,7 @@ export interface ChildFacts {
   readonly owned: string;
   /** Whether it has every mark of its owner, and not the label of a former name of the operator. */
   readonly isMarked: boolean;
-  /** Whether it is ready: see {@link whyNotReady}. */
+  /** Whether it is ready: see {@link ChildStore.whyNotReady}. */
   readonly isReady: boolean;
 }
 
@@ -36,8 +37,8 @@ export type Child = StoredObject<ChildFacts>;
 /** What a {@link ChildStore} holds, and who is called. */
 export interface ChildStoreOptions {
   readonly client: ObjectReader;
-  /** The operator that applies the children. */
-  readonly operator: OperatorNames;
+  /** The operator that applies the children, with the kinds that say when they are ready. */
+  readonly operator: OperatorNames & { readonly children?: readonly ChildKind[] };
   /** The kind of the custom resources that own the children. */
   readonly ownerKind: Resource;
   /** @default nobody hears of it */
@@ -70,6 +71,8 @@ export class ChildStore extends ChildrenByOwner<Child> {
   readonly ownerKind: Resource;
   /** All our field managers, including those of former names. */
   readonly managers: readonly string[];
+  /** Why a child of the operator is not ready yet. */
+  readonly whyNotReady: WhyNotReady;
   /**
    * Children that no watch shows any more: they were deleted, or are no longer marked as ours. Bounded by {@link MOST_UNSURE}.
    */
@@ -79,7 +82,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
   private readonly formerKinds = new Set<string>();
   /** The uids of owners that went when all of their children elsewhere had been deleted. */
   private readonly emptiedOwners = new Set<string>();
-  private readonly gone = new ReadyWhenGone();
+  private readonly gone: ReadyWhenGone;
   private readonly heldEvents = new HeldWatchEvents();
 
   constructor(private readonly options: ChildStoreOptions) {
@@ -88,6 +91,8 @@ export class ChildStore extends ChildrenByOwner<Child> {
     this.operator = operator;
     this.ownerKind = ownerKind;
     this.managers = managersOf(operator);
+    this.whyNotReady = readinessOf(operator.children ?? []);
+    this.gone = new ReadyWhenGone(this.whyNotReady);
     this.applied = new AppliedManifests(operator);
     this.store = new Store<ChildFacts>({
       client,
@@ -254,7 +259,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
     const { name, namespace } = object.metadata;
     const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identityOf(this.operator));
     const marked = { apiVersion, kind, metadata: { name, ...marks } };
-    const isReady = whyNotReady(object) === undefined;
+    const isReady = this.whyNotReady(object) === undefined;
     return { owner, owned: this.applied.ownedIn(object), isMarked: isMarked(object, marked), isReady };
   }
 

@@ -1,5 +1,8 @@
 import { isRecord } from "../base/json";
 import { type Condition, conditionsIn, groupOf, type Manifest } from "../base/objects";
+import { groupKind } from "../base/resource";
+import { cut } from "../base/text";
+import type { ChildKind, ReadyRule } from "../operator/definition";
 
 const COUNTS = [
   "observedGeneration",
@@ -11,36 +14,72 @@ const COUNTS = [
   "updatedNumberScheduled",
 ] as const;
 
+/** The longest value of a field in a message, in characters. */
+const LONGEST_VALUE = 100;
+
 /** The parts of a status from which readiness is read. */
 interface ObservedStatus extends Partial<Record<(typeof COUNTS)[number], number>> {
   phase?: string;
   conditions: Condition[];
 }
 
-/** The API groups of the kinds that have rules of their own here. A Service or a Job of another group is another kind. */
-const OWN_GROUPS = ["", "apps", "batch"];
+/**
+ * The conditions by which a kind without a rule of its own is ready: every one of these that it has must be True. Measured on the 971
+ * objects of the tests of Argo CD 3's health checks: of 280 healthy ones, this list refuses a paused DeploymentConfig of OpenShift and
+ * no other; of 348 others that have conditions, it refuses 192.
+ */
+const READY_CONDITIONS = [
+  "Ready",
+  "Available",
+  "Programmed",
+  "Accepted",
+  "Established",
+  "Healthy",
+  "Synced",
+  "Succeeded",
+  "Complete",
+  "Completed",
+];
+/** The conditions of such a kind of which none may be True. The first two are kstatus', and NotReady is Strimzi's. */
+const UNREADY_CONDITIONS = ["Stalled", "Reconciling", "Failed", "NotReady"];
+
+/** Why a child is not ready yet, in a few words. Undefined if it is ready. */
+export type WhyNotReady = (child: Manifest) => string | undefined;
+
+/** {@link whyNotReady} for the children of an operator, by what its definition says of their kinds. */
+export function readinessOf(kinds: readonly ChildKind[]): WhyNotReady {
+  const rules = new Map(kinds.map((each) => [groupKind(each), each.ready]));
+  return (child) => whyNotReady(child, rules.get(groupKind(child)));
+}
 
 /**
- * Why a child is not ready yet, in a few words. Undefined if it is ready. Kubernetes' own kinds follow the rules of kstatus. Any
- * other kind is ready when its Ready condition says so. Without a Ready condition it is ready as soon as it exists.
+ * Why a child is not ready yet, in a few words. Undefined if it is ready. Without a rule, Kubernetes' own kinds follow the rules of
+ * kstatus. Any other kind is ready by its {@link READY_CONDITIONS} and {@link UNREADY_CONDITIONS}. Without any of these it is ready as
+ * soon as it exists.
+ *
+ * A child that is being deleted is not ready, and neither is one whose status is about an older generation, whatever the rule.
  * @param child an existing child, or a manifest that is not applied yet. Undefined for such a manifest means that the child is
  *   ready as soon as it exists
+ * @param rule of its kind, by the operator's definition. @default none
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
-export function whyNotReady(child: Manifest): string | undefined {
+export function whyNotReady(child: Manifest, rule?: ReadyRule): string | undefined {
   if (child.metadata.deletionTimestamp) return "is being deleted";
   const status = statusOf(child);
   const { generation } = child.metadata;
   if (generation !== undefined && (status.observedGeneration ?? generation) < generation)
     return "is not observed yet";
-  switch (OWN_GROUPS.includes(groupOf(child.apiVersion)) ? child.kind : undefined) {
-    case "Deployment":
-    case "StatefulSet":
-    case "ReplicaSet":
+  if (rule) return byRule(child, status, rule);
+  // A Service or a Job of another group is another kind.
+  const group = groupOf(child.apiVersion);
+  switch (group ? `${group}/${child.kind}` : child.kind) {
+    case "apps/Deployment":
+    case "apps/StatefulSet":
+    case "apps/ReplicaSet":
       return replicas(child, status);
-    case "DaemonSet":
+    case "apps/DaemonSet":
       return daemons(status);
-    case "Job":
+    case "batch/Job":
       return job(status);
     case "PersistentVolumeClaim":
       return status.phase === "Bound" ? undefined : `is ${status.phase ?? "Pending"}`;
@@ -50,9 +89,40 @@ export function whyNotReady(child: Manifest): string | undefined {
         : condition(status, "Ready", `is ${status.phase ?? "Pending"}`);
     case "Service":
       return service(child);
+    case "apiextensions.k8s.io/CustomResourceDefinition":
+      return condition(status, "Established", "is not established yet");
+    case "apiregistration.k8s.io/APIService":
+      return condition(status, "Available", "is not available yet");
     default:
-      return condition(status, "Ready", undefined, generation);
+      return shared(status, generation);
   }
+}
+
+/** By what the operator's definition says of the kind. */
+function byRule(child: Manifest, status: ObservedStatus, rule: ReadyRule): string | undefined {
+  if ("condition" in rule) {
+    const { condition: type } = rule;
+    return condition(status, type, `has no condition ${type} yet`, child.metadata.generation);
+  }
+  const { field, in: values } = rule;
+  const value = field.split(".").reduce<unknown>((from, name) => {
+    return isRecord(from) && Object.hasOwn(from, name) ? from[name] : undefined;
+  }, child);
+  if (!["string", "number", "boolean"].includes(typeof value)) return `has no ${field} yet`;
+  if (values.some((each) => String(each) === String(value))) return undefined;
+  return `has ${field} ${cut(String(value), LONGEST_VALUE)}, not ${values.join(" or ")}`;
+}
+
+/** By the conditions that many kinds share. */
+function shared(status: ObservedStatus, generation: number | undefined): string | undefined {
+  for (const type of READY_CONDITIONS) {
+    const why = condition(status, type, undefined, generation);
+    if (why) return why;
+  }
+  const unready = UNREADY_CONDITIONS.flatMap((type) =>
+    status.conditions.filter((each) => each.type === type && each.status === "True"),
+  )[0];
+  return unready && `is ${WORDS[unready.type] ?? unready.type}${because(unready)}`;
 }
 
 /** The fields of a status that have the expected types. A kind may use these names for something else. */
@@ -145,5 +215,12 @@ function condition(
   const found = conditions.find((candidate) => candidate.type === type);
   if (!found) return otherwise;
   if ((found.observedGeneration ?? generation) < generation) return "is not observed yet";
-  return found.status === "True" ? undefined : `is not ready${found.reason ? ` (${found.reason})` : ""}`;
+  return found.status === "True" ? undefined : `is not ${WORDS[type] ?? type}${because(found)}`;
+}
+
+/** Conditions in words. */
+const WORDS: Readonly<Record<string, string>> = { Ready: "ready", NotReady: "not ready" };
+
+function because({ reason }: Condition): string {
+  return reason ? ` (${reason})` : "";
 }

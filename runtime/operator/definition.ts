@@ -5,6 +5,11 @@ import type { CronSchedule } from "./schedules/due";
 /** How the engine changes a child that exists: see {@link ChildKind.update}. */
 export type UpdatePolicy = "apply" | "recreate" | "never";
 
+/** When a child counts as ready: a condition of its status is True, or a field of its status has one of some values. */
+export type ReadyRule =
+  | { readonly condition: string }
+  | { readonly field: string; readonly in: readonly (string | number | boolean)[] };
+
 /** A kind of object that a handler may return as a child. */
 export interface ChildKind {
   /** Group and version, as in the manifest: "apps/v1", "v1". */
@@ -18,6 +23,11 @@ export interface ChildKind {
    * @default "apply"
    */
   readonly update?: UpdatePolicy | undefined;
+  /**
+   * When a child of this kind is ready. A missing condition or field means that it is not.
+   * @default Kubernetes' own kinds have rules of their own; any other kind is ready by the conditions that many kinds share
+   */
+  readonly ready?: ReadyRule | undefined;
   /**
    * The resource's name in the API, "deployments". It is only needed for a kind that is not Kubernetes' own and has an irregular
    * plural, because RBAC is derived without asking a cluster.

@@ -5,7 +5,6 @@ import type { ReconcileAnswer } from "../handler/contract";
 import { readInParts } from "../kubernetes/list";
 import type { ChildStore } from "../observe/childStore";
 import { canReference, hasElsewhere } from "../observe/ownership";
-import { whyNotReady } from "../observe/readiness";
 import { type Timetable, timetableOf } from "../operator/schedules/due";
 import type { Verdict } from "../remember/composeStatus";
 import { isSameMemory, type Memory } from "../remember/memory";
@@ -181,7 +180,7 @@ export async function judge(
   // The children are not kept: together they may be large, and others may have written into them since the handler was asked.
   const there = children.of(object.metadata.uid);
   for await (const state of readInParts(there, (each) => children.readChild(each))) {
-    const why = whyNotReady(state);
+    const why = children.whyNotReady(state);
     if (why) reasons.push(`${state.kind} ${state.metadata.name} ${why}`);
     expected.add(childKey({ resource: state, manifest: state }));
     count++;

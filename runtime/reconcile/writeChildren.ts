@@ -2,7 +2,6 @@ import { ReconcileFailure } from "../base/failure";
 import { type KubernetesObject, kindAndName } from "../base/objects";
 import { isRace, isTaken } from "../kubernetes/errors";
 import type { Child, ChildStore } from "../observe/childStore";
-import { whyNotReady } from "../observe/readiness";
 import { isSameMemory, type Memory } from "../remember/memory";
 import type { WriteScope } from "../write/childApplier";
 import type { ChildChange, ChildWriter } from "../write/childWriter";
@@ -120,7 +119,7 @@ class Writing {
     const { going, options, scope } = this;
     const { writer } = options;
     const { client, namespace, masked, confirmOwner, timeline } = scope;
-    const isUnhurried = isLast && whyNotReady(child.manifest) === undefined;
+    const isUnhurried = isLast && options.children.whyNotReady(child.manifest) === undefined;
     const childScope: WriteScope = {
       client: isUnhurried ? client.with({ class: "later" }) : client,
       namespace,
@@ -167,7 +166,7 @@ class Writing {
     const { children: store, writer } = this.options;
     const known = writer.known(child);
     const object = known && (await store.readChild(known));
-    return object ? whyNotReady(object) === undefined : wasReady(this.memory, child);
+    return object ? store.whyNotReady(object) === undefined : wasReady(this.memory, child);
   }
 
   /**

@@ -3,6 +3,7 @@ import { readJson } from "../../runtime/base/json";
 import { OWNER_UID_LABEL } from "../../runtime/base/names";
 import type { ObjectMeta } from "../../runtime/base/objects";
 import { ReadyWhenGone } from "../../runtime/observe/childRecords";
+import { whyNotReady } from "../../runtime/observe/readiness";
 import type { DesiredChild } from "../../runtime/write/desiredChildren";
 import { ChildStoreBench, child, LATER, manifest, NAME, taken } from "./support/childStoreBench";
 import { CONFIG_MAPS, configMap, MANAGER, widget } from "./support/objects";
@@ -229,7 +230,7 @@ describe("ChildStore", () => {
       const known = bench.find();
       assert.ok(known);
       let now = 0;
-      const gone = new ReadyWhenGone(() => now);
+      const gone = new ReadyWhenGone(whyNotReady, () => now);
       gone.went(known, undefined, undefined);
       const has = () => gone.among([{ ...wanted, update: "never" }], wanted.ownerUid).length > 0;
       assert.equal(has(), true);
@@ -245,7 +246,7 @@ describe("ChildStore", () => {
       ];
       assert.ok(first && other);
       let now = 0;
-      const gone = new ReadyWhenGone(() => now);
+      const gone = new ReadyWhenGone(whyNotReady, () => now);
       gone.went(first, undefined, undefined);
       for (now = 300_000; now <= 900_000; now += 300_000) gone.went(other, undefined, undefined);
       const children = ["settings", "other"].map(

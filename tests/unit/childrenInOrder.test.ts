@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Manifest } from "../../runtime/base/objects";
 import type { Resource } from "../../runtime/base/resource";
 import { ApiError } from "../../runtime/kubernetes/errors";
-import type { UpdatePolicy } from "../../runtime/operator/definition";
+import type { ChildKind, UpdatePolicy } from "../../runtime/operator/definition";
 import { memoryOf } from "../../runtime/remember/memory";
 import type { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, configMap, operator } from "./support/objects";
@@ -28,12 +28,14 @@ describe("children in order", () => {
   /** How Jobs are changed. */
   let update: UpdatePolicy;
 
-  beforeEach(() => {
-    world = new ReconcileWorld();
+  /** @param children what the definition says of when they are ready */
+  function begin(children: readonly ChildKind[] = []): void {
+    world = new ReconcileWorld({ children });
     cluster = world.cluster;
     world.given();
     update = "apply";
-  });
+  }
+  beforeEach(() => begin());
 
   /** One run, after the watches have seen all that is there. @returns what was written, and what the object says */
   async function run(): Promise<[steps: string[], says: string]> {
@@ -52,10 +54,10 @@ describe("children in order", () => {
   }
 
   /** What a Job's controller writes. */
-  function complete(name: string): void {
+  function complete(name: string, more: object = {}): void {
     const there = cluster.find("Job", { namespace: "shop", name });
     assert.ok(there);
-    cluster.put({ ...there, status: COMPLETE });
+    cluster.put({ ...there, status: { ...COMPLETE, ...more } });
   }
 
   const goes = (name: string) => cluster.remove("Job", { namespace: "shop", name });
@@ -73,6 +75,20 @@ describe("children in order", () => {
     complete("migrate");
     assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
     assert.deepEqual(await run(), [[], "ready"]);
+  });
+
+  it("come when what they name is ready by the rule of the definition, and Ready follows that rule", async () => {
+    const ready = { field: "status.terminating", in: [0] };
+    begin([{ apiVersion: "batch/v1", kind: "Job", ready }]);
+    answer = [following("Job/migrate"), job("migrate")];
+    const waits = (why: string) => `Job migrate ${why}; ConfigMap app waits for Job migrate`;
+    assert.deepEqual(await run(), [["apply Job migrate"], waits("has no status.terminating yet")]);
+    complete("migrate");
+    assert.deepEqual(await run(), [[], waits("has no status.terminating yet")]);
+    complete("migrate", { terminating: 1 });
+    assert.deepEqual(await run(), [[], waits("has status.terminating 1, not 0")]);
+    complete("migrate", { terminating: 0 });
+    assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
   });
 
   it("come in one run if what they name is ready at once, one after another", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { madeReady, merged, observedAfter } from "../../cli/fixtures/sequence";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/base/objects";
-import { whyNotReady } from "../../runtime/observe/readiness";
+import { readinessOf } from "../../runtime/observe/readiness";
 import { type DesiredChild, desiredChildren } from "../../runtime/write/desiredChildren";
 import { operator } from "./support/objects";
 
@@ -13,7 +13,11 @@ const child = (apiVersion: string, kind: string, more: JsonObject = {}): JsonObj
 });
 
 describe("a child that is made ready", () => {
-  const why = (object: JsonObject) => whyNotReady(object as unknown as KubernetesObject);
+  const declared = [
+    { apiVersion: "shop.example.com/v1", kind: "Claim", ready: { field: "status.claim.open", in: [false] } },
+    { apiVersion: "batch/v1", kind: "CronJob", ready: { condition: "Synced" } },
+  ] as const;
+  const why = (object: JsonObject) => readinessOf(declared)(object as unknown as KubernetesObject);
   for (const made of [
     child("apps/v1", "Deployment", { spec: { replicas: 3 } }),
     child("apps/v1", "StatefulSet"),
@@ -23,17 +27,21 @@ describe("a child that is made ready", () => {
     child("v1", "Pod"),
     child("v1", "PersistentVolumeClaim"),
     child("v1", "Service", { spec: { type: "LoadBalancer" } }),
+    child("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+    child("apiregistration.k8s.io/v1", "APIService"),
+    child("shop.example.com/v1", "Claim", { status: { claim: { open: true, size: 1 }, phase: "New" } }),
+    child("batch/v1", "CronJob"),
     child("shop.example.com/v1", "Cache", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
   ]) {
     it(`is so for the engine, as it was not before: ${made.kind}`, () => {
       assert.notEqual(why(made), undefined);
-      assert.equal(why(madeReady(made)), undefined);
+      assert.equal(why(madeReady(made, declared)), undefined);
     });
   }
 
   it("is as it was, if its kind has no status", () => {
     const configMap = child("v1", "ConfigMap");
-    assert.equal(madeReady(configMap), configMap);
+    assert.equal(madeReady(configMap, declared), configMap);
   });
 });
 
@@ -71,17 +79,15 @@ describe("what a step observes", () => {
       named("Deployment", "first", { "argosy.dev/after": "ConfigMap/settings" }),
       named("ConfigMap", "settings"),
     ];
-    const one = observedAfter(answered, desired(answered), NOTHING);
+    const one = observedAfter(answered, desired(answered), NOTHING, kinds);
     // The ConfigMap is ready as soon as it is there.
     assert.deepEqual(names(one.children), ["first", "settings"]);
-    const ready = { ...one, children: one.children.map(madeReady) };
-    const two = observedAfter(answered, desired(answered), ready);
+    const ready = { ...one, children: one.children.map((each) => madeReady(each, kinds)) };
+    const two = observedAfter(answered, desired(answered), ready, kinds);
     assert.deepEqual(names(two.children), ["second", "first", "settings"]);
     // What is there stays, whatever becomes of the other.
-    const three = observedAfter(answered, desired(answered), {
-      ...two,
-      children: two.children.map(({ status: _, ...rest }) => rest),
-    });
+    const unready = { ...two, children: two.children.map(({ status: _, ...rest }) => rest) };
+    const three = observedAfter(answered, desired(answered), unready, kinds);
     assert.deepEqual(names(three.children), ["second", "first", "settings"]);
   });
 
@@ -91,12 +97,12 @@ describe("what a step observes", () => {
       named("ConfigMap", "kept", { "argosy.dev/once": "true" }),
       named("ConfigMap", "other", { "argosy.dev/after": "ConfigMap/kept" }),
     ];
-    const one = observedAfter(answered, desired(answered), NOTHING);
+    const one = observedAfter(answered, desired(answered), NOTHING, kinds);
     assert.deepEqual(names(one.children), ["once", "kept", "other"]);
     const changed = [{ ...answered[0], spec: { a: 1 } }, ...answered.slice(1)] as JsonObject[];
-    const two = observedAfter(changed, desired(changed), one);
+    const two = observedAfter(changed, desired(changed), one, kinds);
     assert.equal(two.children[0]?.spec, undefined);
-    const three = observedAfter(changed, desired(changed), { ...two, children: [] });
+    const three = observedAfter(changed, desired(changed), { ...two, children: [] }, kinds);
     assert.deepEqual(names(three.children), ["other"]);
   });
 });

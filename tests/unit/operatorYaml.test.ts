@@ -129,6 +129,69 @@ describe("operator.yaml", () => {
       /^8:5: children\[1\]\.kind is missing\. /,
       /^9:5: children\[1\]\.knd is not a known field\. Did you mean kind\?/,
     ],
+    ...(
+      [
+        [
+          "no condition and no field",
+          "{}",
+          /^9:5: children\[0\]\.ready has neither condition nor field\. Write, for/,
+        ],
+        [
+          "both a condition and a field",
+          "{ condition: Synced, field: status.phase, in: [Bound] }",
+          /^9:33: children\[0\]\.ready\.field is given beside condition\. Keep one of the two\./,
+        ],
+        [
+          "values of a condition",
+          '{ condition: Synced, in: ["True"] }',
+          /^9:33: children\[0\]\.ready\.in is given beside condition\. A condition counts when it is True: leave in out\./,
+        ],
+        [
+          "a field without values",
+          "{ field: status.phase }",
+          /^9:5: children\[0\]\.ready\.in is missing\. List the values that mean ready/,
+        ],
+        [
+          "a field with no value",
+          "{ field: status.phase, in: [] }",
+          /^9:35: children\[0\]\.ready\.in is empty\. List the values that mean ready, for example in: \[Bound\]\./,
+        ],
+        [
+          "a value of another form",
+          "{ field: status.phase, in: [[Bound]] }",
+          /^9:40: children\[0\]\.ready\.in\[0\] must be a text, a whole number, true or false, not a list\./,
+        ],
+        [
+          "a field outside of the status",
+          "{ field: phase, in: [Bound] }",
+          /^9:14: children\[0\]\.ready\.field is "phase", not the path of a field in the status\. .* field: status\.phase\. A path/,
+        ],
+        [
+          "the path of an expression",
+          "{ field: 'status.conditions[0].status', in: ['True'] }",
+          /^9:14: children\[0\]\.ready\.field is "status\.conditions\[0\]\.status", not the path of a field/,
+        ],
+        [
+          "an expression for a condition",
+          "{ condition: self.status.ready == true }",
+          /^9:14: children\[0\]\.ready\.condition is "self\.status\.ready == true", not the type of a condition\. Write/,
+        ],
+        [
+          "a text",
+          "Synced",
+          /^9:5: children\[0\]\.ready must be an object, not the string "Synced"\. Write, for example, ready: /,
+        ],
+        [
+          "another name",
+          "{ condition: Ready, fields: status.phase }",
+          /^9:32: children\[0\]\.ready\.fields is not a known field\. Did you mean field\?/,
+        ],
+      ] as const
+    ).map(([what, rule, expected]): [string, string, RegExp] => [
+      `a rule of readiness with ${what}`,
+      `name: a\n${DEFINITION.replace(/children: .*/, `children:\n  - apiVersion: v1\n    kind: Claim\n    ready: ${rule}`)}`,
+      expected,
+    ]),
     [
       "fields that are wrong by themselves and in their places",
       `name: a\n${DEFINITION.replace("3.13-slim", "latest")}env: { A: b, "C-D": e }\n`,

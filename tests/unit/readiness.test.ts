@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { whyNotReady } from "../../runtime/observe/readiness";
+import { readinessOf, whyNotReady } from "../../runtime/observe/readiness";
+import type { ReadyRule } from "../../runtime/operator/definition";
 import { observed } from "./support/objects";
 
 /** What the API server puts into `apiVersion` of the kinds in these tests. */
@@ -279,5 +280,225 @@ describe("whyNotReady", () => {
   it("takes nothing for ready that is being deleted", () => {
     const going = observed("ConfigMap", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
     assert.equal(whyNotReady(going), "is being deleted");
+  });
+});
+
+/** The parts of the statuses that the controllers of popular kinds write, and what an author may declare of each. */
+describe("readiness of kinds of others", () => {
+  const is = (type: string, status: string, reason = "", observedGeneration?: number) => ({
+    ...{ type, status, reason },
+    ...(observedGeneration && { observedGeneration }),
+  });
+  const stack = (state: string, ...conditions: object[]) => ({
+    ...{ observedGeneration: 2, conditions },
+    lastUpdate: { state, type: "up" },
+  });
+  const LAST_UPDATE: ReadyRule = { field: "status.lastUpdate.state", in: ["succeeded"] };
+  const PHASE: ReadyRule = { field: "status.phase", in: ["Bound", "Released"] };
+  const HEALTH: ReadyRule = { field: "status.health.status", in: ["Healthy"] };
+  const table: [kind: string, status: object | undefined, expected: string | undefined, rule?: ReadyRule][] =
+    [
+      ["cert-manager.io/v1/Certificate", { conditions: [is("Ready", "True", "Ready", 2)] }, undefined],
+      [
+        "cert-manager.io/v1/Certificate",
+        { conditions: [is("Issuing", "True", "DoesNotExist", 2), is("Ready", "False", "DoesNotExist", 2)] },
+        "is not ready (DoesNotExist)",
+      ],
+      [
+        "cert-manager.io/v1/Certificate",
+        { conditions: [is("Ready", "True", "Ready", 1)] },
+        "is not observed yet",
+      ],
+      [
+        "rds.aws.upbound.io/v1beta1/Instance",
+        { conditions: [is("Synced", "True", "ReconcileSuccess"), is("Ready", "True", "Available")] },
+        undefined,
+      ],
+      [
+        "rds.aws.upbound.io/v1beta1/Instance",
+        { conditions: [is("Synced", "True", "ReconcileSuccess"), is("Ready", "False", "Creating")] },
+        "is not ready (Creating)",
+      ],
+      // Crossplane leaves Ready as it was when a change of the resource fails.
+      [
+        "rds.aws.upbound.io/v1beta1/Instance",
+        { conditions: [is("Synced", "False", "ReconcileError"), is("Ready", "True", "Available")] },
+        "is not Synced (ReconcileError)",
+      ],
+      [
+        "rds.aws.upbound.io/v1beta1/Instance",
+        { conditions: [is("Synced", "True", "ReconcileSuccess"), is("Ready", "False", "Creating")] },
+        undefined,
+        { condition: "Synced" },
+      ],
+      ["rds.aws.upbound.io/v1beta1/Instance", {}, "has no condition Synced yet", { condition: "Synced" }],
+      [
+        "postgresql.cnpg.io/v1/Cluster",
+        { phase: "Setting up primary", conditions: [is("Ready", "False", "ClusterIsNotReady")] },
+        "is not ready (ClusterIsNotReady)",
+      ],
+      [
+        "postgresql.cnpg.io/v1/Cluster",
+        { phase: "Setting up primary" },
+        "has status.phase Setting up primary, not Cluster in healthy state",
+        { field: "status.phase", in: ["Cluster in healthy state"] },
+      ],
+      [
+        "serving.knative.dev/v1/Service",
+        {
+          observedGeneration: 2,
+          conditions: [is("ConfigurationsReady", "True"), is("Ready", "Unknown", "RolloutInProgress")],
+        },
+        "is not ready (RolloutInProgress)",
+      ],
+      [
+        "serving.knative.dev/v1/Service",
+        { observedGeneration: 1, conditions: [is("Ready", "True")] },
+        "is not observed yet",
+      ],
+      [
+        "kafka.strimzi.io/v1beta2/Kafka",
+        { observedGeneration: 2, conditions: [is("NotReady", "True", "Creating")] },
+        "is not ready (Creating)",
+      ],
+      [
+        "kafka.strimzi.io/v1beta2/Kafka",
+        { observedGeneration: 2, conditions: [is("Ready", "True")] },
+        undefined,
+      ],
+      [
+        "helm.toolkit.fluxcd.io/v2/HelmRelease",
+        {
+          observedGeneration: 2,
+          conditions: [is("Reconciling", "True", "Progressing", 2), is("Ready", "Unknown", "Progressing", 2)],
+        },
+        "is not ready (Progressing)",
+      ],
+      [
+        "example.com/v1/Kstatus",
+        { conditions: [is("Reconciling", "True", "Copying")] },
+        "is Reconciling (Copying)",
+      ],
+      [
+        "example.com/v1/Kstatus",
+        { conditions: [is("Stalled", "True", "NoSource")] },
+        "is Stalled (NoSource)",
+      ],
+      [
+        "example.com/v1/Kstatus",
+        { conditions: [is("Reconciling", "False"), is("Stalled", "False")] },
+        undefined,
+      ],
+      [
+        "gateway.networking.k8s.io/v1/Gateway",
+        { conditions: [is("Accepted", "True", "Accepted", 2), is("Programmed", "False", "Pending", 2)] },
+        "is not Programmed (Pending)",
+      ],
+      [
+        "gateway.networking.k8s.io/v1/Gateway",
+        { conditions: [is("Accepted", "True", "Accepted", 2), is("Programmed", "True", "Programmed", 2)] },
+        undefined,
+      ],
+      // It says its conditions of each parent, in a list: no rule reaches them.
+      [
+        "gateway.networking.k8s.io/v1/HTTPRoute",
+        { parents: [{ conditions: [is("Accepted", "False")] }] },
+        undefined,
+      ],
+      [
+        "tekton.dev/v1/TaskRun",
+        { conditions: [is("Succeeded", "Unknown", "Running")] },
+        "is not Succeeded (Running)",
+      ],
+      [
+        "kubeflow.org/v1/PyTorchJob",
+        { conditions: [is("Failed", "True", "PodFailed")] },
+        "is Failed (PodFailed)",
+      ],
+      ["bitnami.com/v1alpha1/SealedSecret", { conditions: [is("Synced", "False")] }, "is not Synced"],
+      ["argoproj.io/v1alpha1/Application", { health: { status: "Progressing" } }, undefined],
+      ["argoproj.io/v1alpha1/Application", {}, "has no status.health.status yet", HEALTH],
+      [
+        "argoproj.io/v1alpha1/Application",
+        { health: { status: "Progressing" } },
+        "has status.health.status Progressing, not Healthy",
+        HEALTH,
+      ],
+      ["argoproj.io/v1alpha1/Application", { health: { status: "Healthy" } }, undefined, HEALTH],
+      [
+        "pulumi.com/v1/Stack",
+        stack(
+          "succeeded",
+          is("Ready", "False", "NotReadyInProgress", 2),
+          is("Reconciling", "True", "StackProcessing", 2),
+        ),
+        "is not ready (NotReadyInProgress)",
+      ],
+      ["pulumi.com/v1/Stack", stack("succeeded", is("Ready", "True", "ProcessingCompleted", 2)), undefined],
+      [
+        "pulumi.com/v1/Stack",
+        stack("failed"),
+        "has status.lastUpdate.state failed, not succeeded",
+        LAST_UPDATE,
+      ],
+      ["pulumi.com/v1/Stack", stack("succeeded"), undefined, LAST_UPDATE],
+      [
+        "pulumi.com/v1/Stack",
+        { ...stack("succeeded"), observedGeneration: 1 },
+        "is not observed yet",
+        LAST_UPDATE,
+      ],
+      // A rule takes the place of what is known of Kubernetes' own kinds.
+      [
+        "v1/PersistentVolumeClaim",
+        { phase: "Pending" },
+        "has status.phase Pending, not Bound or Released",
+        PHASE,
+      ],
+      ["v1/PersistentVolume", { phase: "Bound" }, undefined, PHASE],
+      ["v1/PersistentVolume", undefined, "has no status.phase yet", PHASE],
+      ["v1/PersistentVolume", { phase: { of: "another form" } }, "has no status.phase yet", PHASE],
+      ["batch/v1/Job", { ready: 0 }, "has status.ready 0, not 1", { field: "status.ready", in: [1] }],
+      ["example.com/v1/Flag", { ready: true }, undefined, { field: "status.ready", in: [true] }],
+      [
+        "example.com/v1/Flag",
+        { constructor: 1 },
+        "has no status.valueOf yet",
+        { field: "status.valueOf", in: [1] },
+      ],
+      [
+        "apiextensions.k8s.io/v1/CustomResourceDefinition",
+        { conditions: [is("NamesAccepted", "True")] },
+        "is not established yet",
+      ],
+      [
+        "apiextensions.k8s.io/v1/CustomResourceDefinition",
+        { conditions: [is("Established", "True")] },
+        undefined,
+      ],
+      [
+        "apiregistration.k8s.io/v1/APIService",
+        { conditions: [is("Available", "False", "ServiceNotFound")] },
+        "is not Available (ServiceNotFound)",
+      ],
+      ["apiregistration.k8s.io/v1/APIService", undefined, "is not available yet"],
+    ];
+  for (const [key, status, expected, rule] of table) {
+    const kind = key.slice(key.lastIndexOf("/") + 1);
+    const apiVersion = key.slice(0, key.lastIndexOf("/"));
+    const declared = rule ? ` by ${JSON.stringify(rule)}` : "";
+    it(`says of ${kind} ${JSON.stringify(status)}${declared}: ${expected ?? "ready"}`, () => {
+      const found = observed(kind, { apiVersion, ...(status && { status }) }, { generation: 2 });
+      // The version of the definition does not count.
+      const others = { apiVersion: "example.com/v1", kind: "Other", ready: { condition: "Other" } };
+      const whyNot = readinessOf([others, { apiVersion, kind, ready: rule }]);
+      assert.equal(whyNot(found), expected);
+    });
+  }
+
+  it("says of any child that is being deleted, whatever the rule, that it is", () => {
+    const deletionTimestamp = "2026-01-01T00:00:00Z";
+    const found = observed("Claim", { status: { phase: "Bound" } }, { deletionTimestamp });
+    assert.equal(whyNotReady(found, PHASE), "is being deleted");
   });
 });

@@ -1,4 +1,3 @@
-import type { OperatorNames } from "../../../runtime/base/names";
 import { ChildStore, type ChildStoreOptions } from "../../../runtime/observe/childStore";
 import { ChildWriter } from "../../../runtime/write/childWriter";
 import type { FakeCluster } from "./fakeCluster";
@@ -13,10 +12,11 @@ export function childrenIn(
     now = () => performance.now(),
     emit,
     mostKept,
-  }: Partial<Pick<OperatorNames, "formerNames">> &
+    children = [],
+  }: Partial<Pick<ChildStoreOptions["operator"], "formerNames" | "children">> &
     Pick<ChildStoreOptions, "emit" | "mostKept"> & { isNamespaced?: boolean; now?: () => number } = {},
 ): { readonly store: ChildStore; readonly writer: ChildWriter } {
-  const shared = { ownerKind: WIDGETS, operator: { ...IDENTITY, formerNames } };
+  const shared = { ownerKind: WIDGETS, operator: { ...IDENTITY, formerNames, children } };
   const store = new ChildStore({ ...shared, client: cluster.client(), emit, mostKept });
   return { store, writer: new ChildWriter(store, isNamespaced, now) };
 }
