@@ -264,6 +264,69 @@ describe("runFixtures", () => {
     assert.deepStrictEqual(result?.differences, ["asked a second time: status: .count: expected 1, got 2"]);
   });
 
+  const config = (name: string, data = "") =>
+    `{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: ${name} }, data: { v: "1"${data} } }`;
+  const CONFIGS = { children: [{ apiVersion: "v1", kind: "ConfigMap" }] };
+  const status = "request.object.status ?? {}";
+  const owner = "request.object.metadata.name";
+
+  for (const [what, answer, fields, differences] of [
+    [
+      "another answer in another second",
+      "{ children: [], status: { at: Math.floor(Date.now() / 1000) } }",
+      "repeatable: later",
+      [/^asked a second time: status: \.at: expected \d+, got \d+$/],
+    ],
+    [
+      "an answer that never comes to rest",
+      `{ children: [], status: { count: ((${status}).count ?? 0) + 1 } }`,
+      "repeatable: applied",
+      [/^asked a second time: status: \.count: expected 1, got 2$/],
+    ],
+    [
+      "nothing of an answer that is at rest",
+      `{ children: [${config(owner)}], status: { seen: request.children.length > 0 }, events: [], requeueAfterSeconds: count }`,
+      `children: [{ apiVersion: v1, kind: ConfigMap, metadata: { name: a } }]\nrepeatable: applied`,
+      [],
+    ],
+    [
+      "a child that another object has too",
+      `{ children: [${config('"settings"')}, ${config(owner)}] }`,
+      "apartFrom: { metadata: { name: b } }",
+      [/^ConfigMap default\/settings: is a child of both objects$/],
+    ],
+    [
+      "nothing of children whose names follow from the object's",
+      `{ children: [${config(owner)}] }`,
+      "apartFrom: { metadata: { name: b } }",
+      [],
+    ],
+  ] as const)
+    it(`says ${what}, if a fixture asks for it`, async () => {
+      const files = { "a.yaml": fixture(`${fields}\nexpect: {}`) };
+      const [result] = await folder.run(handler(answer), files, CONFIGS);
+      assert.equal(result?.failure, undefined);
+      assert.equal(result?.differences.length, differences.length, result?.differences.join("\n"));
+      for (const [index, line] of differences.entries()) assert.match(result?.differences[index] ?? "", line);
+    });
+
+  it("shows a child in a step that is there though the handler no longer returned it", async () => {
+    const steps = `steps:
+  - expect: { status: { seen: [] } }
+  - observed: { ConfigMap/old: { apiVersion: v1, kind: ConfigMap, metadata: { name: old } } }
+    expect: { status: { seen: [old] } }
+  - expect: { status: { seen: [] } }
+`;
+    const code = handler(
+      "{ children: [], status: { seen: request.children.map((each) => each.metadata.name) } }",
+    );
+    const results = await folder.run(code, { "a.yaml": fixture(steps) }, CONFIGS);
+    assert.deepEqual(
+      results.map(({ differences, failure }) => failure ?? differences),
+      [[], [], []],
+    );
+  });
+
   describe("if operator.yaml promises a pure handler", () => {
     const PURE = { ask: "changed" as const };
     const broken: Record<string, string> = {

@@ -55,7 +55,10 @@ function sectionsOf(sources: Sources, parts: Parts, column: string): string[] {
 function jsonType(type: string): string {
   const plain = type.replace(" | undefined", "");
   if (plain.endsWith("[]")) return plain.includes('"') ? "string or list" : "list";
-  if (/^"|^true$/.test(plain)) return plain.split(" | ").map(code).join(", ");
+  const words = plain.split(" | ");
+  if (words[0] === "boolean" && words.length > 1)
+    return ["boolean", ...words.slice(1).map((word) => code(JSON.parse(word)))].join(", ");
+  if (/^"|^true$/.test(plain)) return words.map(code).join(", ");
   if (["string", "number", "boolean"].includes(plain)) return plain;
   return plain === "HandlerEvent" || plain === "typeof CONTRACT_VERSION" ? "string" : "object";
 }
