@@ -14,6 +14,7 @@ import { metricsPage } from "./reference/metrics";
 import { operatorYamlPage } from "./reference/operatorYaml";
 import { pluginSchema } from "./reference/pluginSchema";
 import { podsPage } from "./reference/pods";
+import { PARTS, releasedPage } from "./reference/released";
 import { securityTestsPage } from "./reference/securityTests";
 
 /** The files that are generated from the sources, each with its generator. A test checks that they are current. */
@@ -35,6 +36,7 @@ export const GENERATED: Readonly<Record<string, () => string>> = {
   "docs/reference/request-and-answer.md": contractKeysPage,
   "docs/reference/security-tests.md": securityTestsPage,
   "plugin/schema.json": pluginSchema,
+  ...Object.fromEntries(Object.keys(PARTS).map((page) => [page, () => releasedPage(page)])),
 };
 
 /** `npm run reference`: writes the generated files. */

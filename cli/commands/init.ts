@@ -81,7 +81,7 @@ ${[...install(folder), ""].join("\n")}  npm test                   the handlers 
 `;
 }
 
-/** A program that a clone makes has the package as a tarball in its folder: no registry has it yet, and CI sees no other folder. */
+/** A program that a clone makes has the package as a tarball in its folder: no registry has that, and CI sees no other folder. */
 function install(folder: string): string[] {
   const enter = folder === "." ? [] : [`  cd ${shellWord(folder)}`];
   if (isCompiled()) return [...enter, "  npm install"];
@@ -89,7 +89,7 @@ function install(folder: string): string[] {
   return [
     `  npm pack --pack-destination ${shellWord(folder)}`,
     ...enter,
-    `  npm install ./${tarball}      commit the tarball too: ${PACKAGE_NAME} is not published yet`,
+    `  npm install ./${tarball}      commit the tarball too: no registry has the package of a clone`,
   ];
 }
 

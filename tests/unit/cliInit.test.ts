@@ -6,17 +6,11 @@ import ts from "typescript";
 import { parse } from "yaml";
 import { main } from "../../cli/argosy";
 import { name as packageName, version } from "../../package.json";
+import { WITH_A_CLONE } from "../../tools/reference/released";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 import { captured } from "./support/captured";
-import { codeBlocksOf } from "./support/codeBlocks";
 import { filesIn } from "./support/filesIn";
 import { PROJECT } from "./support/projectCopy";
-
-/** The commands of a page with which a clone makes a program. */
-function installationOn(page: string): string | undefined {
-  const block = codeBlocksOf(page).find(({ code }) => code.includes("npm run argosy -- init"));
-  return /^[\s\S]*?\.tgz\n/.exec(block?.code ?? "")?.[0];
-}
 
 describe("argosy init", () => {
   let folder: string;
@@ -54,12 +48,9 @@ describe("argosy init", () => {
   });
 
   it("says in a clone how the program carries the package that no registry has, as the pages do", async () => {
-    const [readme, tutorial] = ["README.md", "docs/first-operator.md"].map(installationOn);
-    assert.ok(readme);
-    assert.equal(readme, tutorial);
     const { stdout } = await init(within("shop"));
     const said = stdout.replaceAll(within("shop"), "../shop");
-    const [, ...commands] = readme.split("npm run argosy -- init ../shop\n");
+    const [, ...commands] = WITH_A_CLONE.split("npm run argosy -- init ../shop\n");
     for (const line of commands.join().trim().split("\n")) assert.ok(said.includes(`\n  ${line}`), line);
   });
 
@@ -75,7 +66,7 @@ describe("argosy init", () => {
         dependencies: { [packageName]: dependencies[packageName] },
       }),
     });
-    const tarball = /\S+\.tgz/.exec(installationOn("README.md") ?? "")?.[0];
+    const tarball = /\S+\.tgz/.exec(WITH_A_CLONE)?.[0];
     assert.ok(tarball);
     execFileSync("tar", ["-czf", within("shop", tarball), "-C", within("packed"), "package"]);
     const npm = (cwd: string, ...args: string[]) =>

@@ -12,6 +12,7 @@ import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
 import { GENERATED } from "../../tools/reference";
+import { isReleased, PARTS, releasedPage } from "../../tools/reference/released";
 import { temporaryFolder } from "../support/temporaryFolder";
 import type { CodeBlock } from "./support/codeBlocks";
 import { filesIn } from "./support/filesIn";
@@ -116,6 +117,25 @@ describe("the documentation", () => {
         const written = existsSync(path.join(root, page)) && readFileSync(path.join(root, page), "utf8");
         assert.equal(written, text(), "npm run reference writes it");
       });
+    }
+  });
+
+  it("says that nothing is released exactly as long as no section of the changelog has a date", () => {
+    assert.deepEqual(
+      ["## 0.1.0 (unreleased)\n", "## 0.2.0 (unreleased)\n\n## 0.1.0 (2026-12-01)\n"].map(isReleased),
+      [false, true],
+    );
+    const waiting =
+      /not (yet )?(published|released)|(published|released) yet|until version|once it is published/i;
+    const pages = PAGES.filter((page) => page !== "CHANGELOG.md" && !page.startsWith("tools/"));
+    const saying = pages.filter((page) => waiting.test(readFileSync(path.join(root, page), "utf8")));
+    assert.deepEqual(
+      saying.filter((page) => !(page in PARTS)),
+      [],
+    );
+    for (const page of Object.keys(PARTS)) {
+      assert.match(releasedPage(page, false), waiting);
+      assert.doesNotMatch(releasedPage(page, true), waiting);
     }
   });
 
