@@ -6,6 +6,7 @@ import {
   type Manifest,
   MEMORY_FIELD,
   type Operator,
+  schemaChecker,
 } from "../../runtime/program";
 
 /** `metav1.Condition`, with the limits of its kubebuilder markers (apimachinery, meta/v1/types.go). */
@@ -63,6 +64,17 @@ const STATUS_PROPERTIES: JsonObject = {
   },
 };
 
+/**
+ * What kstatus must see of an object that no runner has looked at yet. It takes an object without conditions for current, so Flux would
+ * not wait for it (fluxcd/cli-utils, pkg/kstatus/status/generic.go, checkGeneration). No object has this generation: the first one is
+ * 1 (apiextensions-apiserver, pkg/registry/customresource/strategy.go, PrepareForCreate).
+ */
+const NOT_OBSERVED = 0;
+/** What may refuse a status that has nothing else. The API server would then refuse the CRD, or every new object without a status. */
+const RULES_OF_STATUS = [
+  ...["default", "minProperties", "allOf", "anyOf", "oneOf", "not", "x-kubernetes-validations"],
+] as const;
+
 /** Age too, because the API server adds it by itself only if a version has no columns at all. */
 const PRINTER_COLUMNS: readonly { name: string; type: string; jsonPath: string }[] = [
   { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
@@ -73,7 +85,8 @@ const PRINTER_COLUMNS: readonly { name: string; type: string; jsonPath: string }
 /**
  * The CustomResourceDefinition to install: the author's, with the additions that an operator needs in every version: the status
  * subresource, `status.observedGeneration`, `status.conditions`, `status.argosy` and the columns Ready, Reason and Age. The
- * author's own fields stay as they are. If the author gives no schema for status, unknown fields of it are preserved, because the
+ * author's own fields stay as they are. A new object is read with the observed generation 0, unless the author's rules may refuse such
+ * a status. If the author gives no schema for status, unknown fields of it are preserved, because the
  * API server would silently drop them. No field of the status is required in the cluster: what the engine remembers of an object, and
  * a first failure, must be written before the handler has answered. Its answers are checked against the author's own schema.
  */
@@ -101,7 +114,9 @@ export function crdNameOf({ customResource: { plural, group } }: Pick<Operator, 
 function complete(version: JsonObject): JsonObject {
   const schema = objectIn(version, "schema");
   const root = objectIn(schema, "openAPIV3Schema");
-  const properties = { ...objectIn(root, "properties"), status: completeStatus(statusSchemaOf(version)) };
+  const status = completeStatus(statusSchemaOf(version));
+  const isAbout = RULES_OF_STATUS.some((rule) => JSON.stringify(root[rule] ?? "").includes("status"));
+  const properties = { ...objectIn(root, "properties"), status: isAbout ? status : observable(status) };
   return {
     ...version,
     subresources: { status: {}, ...objectIn(version, "subresources") },
@@ -117,6 +132,16 @@ function completeStatus(authors: JsonObject | undefined): JsonObject {
     ...status,
     properties: { ...structuredClone(STATUS_PROPERTIES), ...objectIn(status, "properties") },
   };
+}
+
+/** The same status, which every object has from its beginning: see {@link NOT_OBSERVED}. As it is, if its rules may refuse that. */
+function observable(status: JsonObject): JsonObject {
+  const properties = objectIn(status, "properties");
+  const observed = objectIn(properties, "observedGeneration");
+  const isFree = RULES_OF_STATUS.every((rule) => status[rule] === undefined && observed[rule] === undefined);
+  if (!isFree || schemaChecker(observed, "observedGeneration")(NOT_OBSERVED) !== undefined) return status;
+  const observedGeneration = { ...observed, default: NOT_OBSERVED };
+  return { ...status, default: {}, properties: { ...properties, observedGeneration } };
 }
 
 function completeColumns(authors: Json | undefined): Json[] {

@@ -46,6 +46,8 @@ describe("a status is written whatever shape its CRD gives it:", function () {
       const { apiVersion, kind } = resource;
       const created: Manifest = { apiVersion, kind, metadata: { name: "a", namespace } };
       let object = await api.apply(created);
+      // Before a runner has looked at it: kstatus would take it for current without that.
+      assert.deepEqual((await api.get(object))["status"], { observedGeneration: 0 });
       const writer = new StatusWriter({ resource, fieldManager: "argosy/argosy.shape", schema });
       const write = async (change: StatusChange) => {
         object = (await writer.write(api.client, object, change)) as KubernetesObject;

@@ -111,7 +111,59 @@ describe("buildCustomResourceDefinition", () => {
     );
     assert.deepStrictEqual(version.subresources, { status: {}, scale });
     const { argosy: _, ...properties } = at(version, `${STATUS}/properties`) as JsonObject;
-    assert.deepStrictEqual(properties, own);
+    assert.deepStrictEqual(properties, {
+      ...own,
+      observedGeneration: { ...own.observedGeneration, default: 0 },
+    });
+  });
+
+  describe("shows a new object as not observed yet, unless the author's schema may refuse that:", () => {
+    const rule = [{ rule: "has(self.phase)" }];
+    const ofWhole = [{ rule: "!has(self.status) || has(self.status.phase)" }];
+    const shapes: [string, JsonObject, JsonObject, boolean][] = [
+      ["a status without rules", { type: "object" }, {}, true],
+      ["a nullable one", { type: "object", nullable: true }, {}, true],
+      ["a least number of fields", { type: "object", minProperties: 2 }, {}, false],
+      ["a rule", { type: "object", "x-kubernetes-validations": rule }, {}, false],
+      ["alternatives", { type: "object", anyOf: [{ required: ["phase"] }] }, {}, false],
+      ["a default", { type: "object", default: { phase: "New" } }, {}, false],
+      ["a rule of the whole object", { type: "object" }, { "x-kubernetes-validations": ofWhole }, false],
+      [
+        "a rule about the spec",
+        { type: "object" },
+        { "x-kubernetes-validations": [{ rule: "has(self.spec)" }] },
+        true,
+      ],
+      [
+        "a positive generation",
+        { type: "object", properties: { observedGeneration: { type: "integer", minimum: 1 } } },
+        {},
+        false,
+      ],
+      [
+        "a generation of any number",
+        { type: "object", properties: { observedGeneration: { type: "integer", minimum: 0 } } },
+        {},
+        true,
+      ],
+      [
+        "a generation with a default",
+        { type: "object", properties: { observedGeneration: { type: "integer", default: 0 } } },
+        {},
+        false,
+      ],
+    ];
+    for (const [what, status, root, isShown] of shapes)
+      it(what, () => {
+        const version = widgetVersion({}, { status });
+        Object.assign(at(version, "schema/openAPIV3Schema") as JsonObject, root);
+        const built = at(buildVersion(version), STATUS);
+        const shown = isShown
+          ? [{}, 0]
+          : [status.default, at(status, "properties/observedGeneration/default")];
+        const found = [at(built, "default"), at(built, "properties/observedGeneration/default")];
+        assert.deepEqual(found, shown);
+      });
   });
 
   it("puts the author's columns first and none of a name beside it", () => {

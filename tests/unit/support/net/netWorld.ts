@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import type { JsonObject } from "../../../../runtime/base/objects";
 import { Engine } from "../../../../runtime/engine/engine";
 import type { HandlerRequest } from "../../../../runtime/handler/contract";
 import type { Operator } from "../../../../runtime/operator/definition";
@@ -21,7 +22,17 @@ import { MemoryApi, type ServedKind } from "./memoryApi";
 import { MemoryHttps } from "./memoryHttps";
 
 const KINDS: readonly ServedKind[] = [
-  { apiVersion: "kills.example.com/v1", kind: "Thing", plural: "things", namespaced: true, hasStatus: true },
+  {
+    ...{
+      apiVersion: "kills.example.com/v1",
+      kind: "Thing",
+      plural: "things",
+      namespaced: true,
+      hasStatus: true,
+    },
+    // The defaults of the CRD that is installed: see `buildCustomResourceDefinition`.
+    admit: (thing) => ({ ...thing, status: { observedGeneration: 0, ...(thing["status"] as JsonObject) } }),
+  },
   { apiVersion: "kills.example.com/v1", kind: "Part", plural: "parts", namespaced: true, hasStatus: true },
   { apiVersion: "argosy.dev/v1", kind: "Memory", plural: "memories", namespaced: true, hasStatus: true },
   { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true, hasStatus: false },
