@@ -75,10 +75,12 @@ function rightsToRead(operator: Operator): string[] {
   return [`the operator ${operator.name} gets rights to read what it uses: ${read.join("; ")}.`];
 }
 
-/** The event source of an event, and the object that is created from the event. */
+/** The event source of an event, and the object that is created from the event or woken by it. */
 function becoming({ operator, event }: OperatorOutsideEvent): string {
   const { port, endpoint } = listenerOf(event) ?? {};
   const place = port === undefined ? "" : `, at port ${port}, ${endpoint}`;
+  if ("wake" in event)
+    return `each event ${event.name} of ${event.type}${place} wakes the ${operator.customResource.kind} that it names.`;
   const { namespace = "no namespace" } = event;
   const where = typeof namespace === "string" ? namespace : namespace.allowed.join(" or ");
   return `each event ${event.name} of ${event.type}${place} becomes a ${operator.customResource.kind} in ${where}.`;

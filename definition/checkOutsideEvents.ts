@@ -2,7 +2,7 @@ import { isRecord } from "../runtime/base/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/base/objects";
 import { flawFinder } from "../runtime/operator/contentSchema";
 import type { CustomResourceKind, Operator } from "../runtime/operator/definition";
-import type { OutsideEvent } from "../runtime/operator/mapEvent";
+import type { EventMapping, OutsideEvent, WakeMapping } from "../runtime/operator/mapEvent";
 import { constantOf } from "../runtime/operator/mapEvent";
 import { dropsUnknownFields, propertiesIn, schemaOfField, typed } from "../runtime/operator/storedForm";
 import { type CustomResourceDefinition, specSchemaOf } from "./customResourceDefinition";
@@ -13,23 +13,23 @@ import type { CheckedDefinition } from "./schema";
 
 /** The events of a definition, in the order in which it gives them. */
 export function outsideEventsOf({ on }: Pick<CheckedDefinition, "on">): OutsideEvent[] {
-  return Object.entries(on).map(([name, { id, when, create, ttlSecondsAfterReady, ...given }]) => {
+  return Object.entries(on).map(([name, { id = [], when, create, wake, ttlSecondsAfterReady, ...given }]) => {
     const sources = given as unknown as Readonly<Record<string, JsonObject | undefined>>;
     const type = SOURCE_TYPES.find((each) => sources[each] !== undefined) ?? "webhook";
+    const event = { name, type, source: sources[type] ?? {}, when };
+    if (wake) return { ...event, wake };
     return {
-      name,
-      type,
-      source: sources[type] ?? {},
+      ...event,
       id,
-      when,
-      ...(create.namespace !== undefined && { namespace: create.namespace }),
-      spec: create.spec,
+      ...(create?.namespace !== undefined && { namespace: create.namespace }),
+      // The schema takes no event that neither creates nor wakes.
+      spec: create?.spec ?? {},
       ...(ttlSecondsAfterReady !== undefined && { ttlSecondsAfterReady }),
     };
   });
 }
 
-/** Checks `on` against the CRD and the operator's namespaces. */
+/** Checks `on` against the CRD, or the watched kind, and the operator's namespaces. */
 export function checkOutsideEvents(
   { on, namespaces }: Pick<CheckedDefinition, "on" | "namespaces">,
   resource: CustomResourceDefinition | undefined,
@@ -38,7 +38,9 @@ export function checkOutsideEvents(
   if (!resource) return;
   const { customResource } = resource;
   const schema = specSchemaOf(resource);
-  for (const [name, { create }] of Object.entries(on)) {
+  for (const [name, { create, wake }] of Object.entries(on)) {
+    if (wake) checkNamespace(wake.namespace, namespaces, customResource, `on.${name}.wake.namespace`, report);
+    if (!create) continue;
     const at = `on.${name}.create`;
     if (create.kind !== customResource.kind) {
       const remedy = `Write kind: ${customResource.kind}.`;
@@ -50,7 +52,7 @@ export function checkOutsideEvents(
 }
 
 function checkNamespace(
-  given: OutsideEvent["namespace"],
+  given: (EventMapping | WakeMapping["wake"])["namespace"],
   namespaces: Operator["namespaces"],
   { kind, namespaced }: CustomResourceKind,
   field: string,
@@ -62,7 +64,7 @@ function checkNamespace(
   }
   if (given === undefined) return report(field, "is missing", "Name the namespace of the objects.");
   if (namespaces === "all") return;
-  for (const each of typeof given === "string" ? [given] : given.allowed) {
+  for (const each of typeof given === "string" ? [given] : (given.allowed ?? [])) {
     if (namespaces.includes(each)) continue;
     const remedy = "Name one of the operator's namespaces, or add it to them.";
     report(field, `names ${each}, whose objects the operator does not handle`, remedy, ["namespaces"]);

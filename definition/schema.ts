@@ -88,7 +88,7 @@ export const DEFINITION = fields(
           "do not have.",
       ),
     on: OUTSIDE_EVENTS.default({}).describe(
-      "Events from outside that become custom resources of the operator's kind, by their names.",
+      "Events from outside that become custom resources of the operator's kind, or wake existing objects, by their names.",
     ),
     execution: OVERRIDABLE.execution.default("resident"),
     concurrency: OVERRIDABLE.concurrency.optional(),
@@ -122,6 +122,11 @@ export const DEFINITION = fields(
       complaint,
       "Leave ask out, or let uses give the objects to the handler, without rules.",
     );
+  }
+  const [waking] = Object.entries(definition.on).filter(([, { wake }]) => wake);
+  if (ask === "changed" && waking) {
+    const complaint = `is changed, but the event ${waking[0]} wakes objects for what no request shows`;
+    complain(["ask"], complaint, "Leave ask out.", [`on.${waking[0]}`]);
   }
 });
 
@@ -188,7 +193,7 @@ function checkSubject(
     readonly watch?: object | undefined;
     readonly finalize: boolean;
     readonly formerNames: readonly string[];
-    readonly on: object;
+    readonly on: Readonly<Record<string, { readonly create?: object | undefined }>>;
   },
   complain: ReturnType<typeof complainIn>,
 ): void {
@@ -203,9 +208,10 @@ function checkSubject(
       "has no meaning with watch: nothing is written on objects of others, not even a finalizer";
     complain(["finalize"], complaint, "Leave it out. Children are deleted with their object anyway.");
   }
-  if (Object.keys(on).length > 0) {
-    const complaint = "has no meaning with watch: events become custom resources of the operator's own kind";
-    complain(["on"], complaint, "Give the events to an operator with a crd.");
+  for (const [name, { create }] of Object.entries(on)) {
+    if (!create) continue;
+    const complaint = "has no meaning with watch: nobody but their owners creates such objects";
+    complain(["on", name, "create"], complaint, "Write wake, or give the event to an operator with a crd.");
   }
   for (const [index, former] of formerNames.entries()) {
     if (!former.includes(".")) continue;

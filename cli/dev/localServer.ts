@@ -101,8 +101,11 @@ async function answer(
   const isPost = request.method === "POST";
   if (root === "events" && more.length === 0) {
     if (!isPost) return { code: 405, text: "Send the event with POST." };
-    const found = running().find((each) => each.operator.name === operator)?.operator;
-    if (found) return takeEvent(request, { operator: found, name: event, client, onEvent });
+    const found = running().find((each) => each.operator.name === operator);
+    if (found) {
+      const { operator: its, controller: engine } = found;
+      return takeEvent(request, { operator: its, name: event, engine, client, onEvent });
+    }
     return { code: 404, text: `argosy dev runs no operator ${operator}.` };
   }
   if (path === "/runs") return { code: 200, json: record.runs() };

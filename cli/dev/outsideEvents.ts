@@ -5,6 +5,7 @@ import { isRecord, writeJson } from "../../runtime/base/json";
 import { type JsonObject, kindAndName, type Manifest } from "../../runtime/base/objects";
 import {
   builtIn,
+  type Engine,
   Intake,
   type IntakeResult,
   type KubernetesClient,
@@ -21,26 +22,31 @@ const NAMESPACES = builtIn("v1", "Namespace");
 const CODES: Readonly<Record<IntakeResult, number>> = {
   created: 201,
   known: 200,
+  woken: 200,
   skipped: 200,
+  absent: 404,
   refused: 422,
   contradicted: 409,
   postponed: 503,
 };
 
 /**
- * Makes an object of an event by the code of the intake, with its checks, its refusals and its Warnings. The request takes the place
- * of Argo's event source, bus and sensor: see {@link dataOf}.
+ * Makes an object of an event by the code of the intake, with its checks, its refusals and its Warnings, or wakes one. The request
+ * takes the place of Argo's event source, bus and sensor: see {@link dataOf}.
  */
 export async function takeEvent(
   request: IncomingMessage,
   {
     operator,
     name,
+    engine,
     client,
     onEvent,
   }: {
     readonly operator: Operator;
     readonly name: string;
+    /** That of the operator, which reconciles what is woken. */
+    readonly engine: Engine;
     readonly client: Pick<KubernetesClient, "create" | "get" | "now">;
     readonly onEvent: (line: string) => void;
   },
@@ -52,7 +58,9 @@ export async function takeEvent(
   }
   const notices: string[] = [];
   const made: Manifest[] = [];
-  const event = intakeEventOf(found);
+  const woken: string[] = [];
+  // The engine is in this process, so nobody sends anything to a namespace.
+  const event = intakeEventOf(found, "argosy-dev");
   // A new one for each event, since an edit may have changed the definition.
   const intake = new Intake({
     file: { installation: operator.installation, events: [event] },
@@ -64,6 +72,11 @@ export async function takeEvent(
         return client.create(resource, manifest, options);
       },
     },
+    wake: async (_, object) => {
+      woken.push(kindAndName(event.kind, object));
+      const result = engine.isLeading ? engine.wake(object) : "leaderless";
+      return result === "queued" ? "forwarded" : result === "full" ? "leaderless" : result;
+    },
     instance: "argosy-dev",
     onNotice: (notice) => notices.push(notice),
   });
@@ -72,7 +85,7 @@ export async function takeEvent(
     data: dataOf(type, request, body),
   }));
   const [object] = made;
-  const which = object && kindAndName(object.kind, object.metadata);
+  const which = object ? kindAndName(object.kind, object.metadata) : woken[0];
   const skipped = result === "skipped" ? "the event does not meet when" : undefined;
   const text = `${result}: ${notices[0] ?? skipped ?? which ?? ""}`;
   onEvent(`${operator.name}: event ${name} ${text}`);

@@ -40,6 +40,11 @@ export function outsideNames(installation: string) {
   return { path, single: `${path}-single`, intake: `${path}-intake`, caller: `${path}-caller` } as const;
 }
 
+/** The labels of the intake's pods. They ask runners to wake objects, and a NetworkPolicy admits them by these labels. */
+export function intakePodLabels(installation: string): Record<string, string> {
+  return labelsOf(outsideNames(installation).path, "intake");
+}
+
 /**
  * The labels of a Sensor's pods, whatever its shard. Sensors send hints to the runners, and a NetworkPolicy admits them by these
  * labels.

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isRecord } from "../../runtime/base/json";
-import type { JsonObject } from "../../runtime/base/objects";
+import { isDnsName, type JsonObject } from "../../runtime/base/objects";
 import { constantOf, pathOf, stepsOf } from "../../runtime/operator/mapEvent";
 import {
   anyObject,
@@ -165,6 +165,32 @@ const namespace = either(
   "Name a namespace, or write { from: body.team, allowed: [team-a, team-b] }.",
 );
 
+const namespaceToWake = either(
+  [
+    namespaceOfEvents,
+    fields(
+      {
+        from: fieldPath.describe("The field of the event that names the namespace."),
+        allowed: filledListOf(namespaceOfEvents, "List the namespaces, for example [team-a, team-b].")
+          .optional()
+          .describe("The namespaces that the field may name. Default: all of the operator's."),
+      },
+      "Write, for example, { from: body.team }.",
+    ),
+  ],
+  "a string or an object",
+  "Name a namespace, or write { from: body.team }.",
+);
+
+const NAME_REMEDY =
+  "Name the field that has the object's name, for example body.name, or write the name in single quotes.";
+const nameToWake = text(NAME_REMEDY, (name) => {
+  const constant = constantOf(name);
+  if (constant === undefined)
+    return stepsOf(name) ? undefined : `is ${quoted(name)}, which is no path of a field`;
+  return isDnsName(String(constant)) ? undefined : `is ${name}, which is not the name of an object`;
+});
+
 const outsideEvent = fields(
   {
     ...Object.fromEntries(
@@ -175,10 +201,12 @@ const outsideEvent = fields(
     id: filledListOf(
       fieldPath,
       "List the fields that distinguish this event from all others, for example [body.id].",
-    ).describe(
-      "Fields of the event whose values together distinguish it from all others. Two events with the same values are the " +
-        "same event.",
-    ),
+    )
+      .optional()
+      .describe(
+        "Required with create. Fields of the event whose values together distinguish it from all others. Two events with the " +
+          "same values are the same event.",
+      ),
     when: mapOf(
       fieldPath,
       either(
@@ -206,7 +234,27 @@ const outsideEvent = fields(
         ),
       },
       "Write kind, namespace and spec.",
-    ).describe("The custom resource that is created from an event."),
+    )
+      .optional()
+      .describe("The custom resource that is created from an event. An event has either create or wake."),
+    wake: fields(
+      {
+        namespace: namespaceToWake
+          .optional()
+          .describe(
+            "The namespace of the object: a constant, or a field of the event and the namespaces that it may name.",
+          ),
+        name: nameToWake.describe(
+          "The field of the event that has the object's name, or the name in single quotes.",
+        ),
+      },
+      "Write, for example, wake: { namespace: shop, name: body.name }.",
+    )
+      .optional()
+      .describe(
+        "The existing object that is reconciled because of an event. The event's content reaches no handler: the handler looks " +
+          "at what the event is about. An event has either create or wake.",
+      ),
     ttlSecondsAfterReady: integer(
       SHORTEST_TTL,
       LONGEST_TTL,
@@ -218,7 +266,7 @@ const outsideEvent = fields(
           "deliver an event again for a day. Default: never.",
       ),
   },
-  "Write a source, id and create.",
+  "Write a source, and create with id, or wake.",
   REFUSED_SOURCES,
 ).superRefine((event, context) => {
   const complain = complainIn(context);
@@ -245,10 +293,38 @@ const outsideEvent = fields(
       complain(path, "is /health, which Argo answers itself", "Give another path.");
     }
   }
-  checkTemplate(event.create.spec, ["create", "spec"], complain);
+  checkResult(event, complain);
 });
 
 type Complain = ReturnType<typeof complainIn>;
+
+/** What becomes of an event: an object, or one is woken. */
+function checkResult(
+  {
+    id,
+    create,
+    wake,
+    ttlSecondsAfterReady,
+  }: {
+    readonly id?: readonly string[] | undefined;
+    readonly create?: { readonly spec: JsonObject } | undefined;
+    readonly wake?: object | undefined;
+    readonly ttlSecondsAfterReady?: number | undefined;
+  },
+  complain: Complain,
+): void {
+  if (create) {
+    if (wake) complain(["wake"], "is given beside create", "Give each an event of its own.");
+    if (!id) complain(["id"], "is missing", "List the fields that distinguish this event from all others.");
+    return checkTemplate(create.spec, ["create", "spec"], complain);
+  }
+  if (!wake)
+    return complain([], "has neither create nor wake", "Write create to make an object of each event.");
+  const because = "has no meaning with wake: an event that comes twice wakes the object twice";
+  if (id) complain(["id"], because, "Leave it out.");
+  if (ttlSecondsAfterReady !== undefined)
+    complain(["ttlSecondsAfterReady"], "has no meaning with wake: it creates no object", "Leave it out.");
+}
 
 /** Checks the same as Argo's own validation (argo-events, pkg/eventsources/sources/github/validate.go). */
 function checkGithub(

@@ -1,6 +1,8 @@
 // One turn of an object: how it came about, how it ended, and how long until the next.
 /** The causes of a run, the most informative first. */
 export const CAUSES = [
+  /** An event from outside has named the object. What it is about stands nowhere in the cluster. */
+  "event",
   /** The engine's own watch reported a change of the object. */
   "watch",
   /** An event said that the object may have changed. */

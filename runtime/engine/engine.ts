@@ -128,6 +128,20 @@ export class Engine {
     return isAccepted;
   }
 
+  /**
+   * An event from outside names an object. The object is reconciled soon, and its handler asked, although nothing in the cluster has
+   * changed. An object that the watch has not shown yet is reconciled when it does, and so after the event.
+   * @throws Error if the objects' kind is not known yet
+   */
+  wake(name: ObjectName): "queued" | "full" | "absent" {
+    const { watches, wakeups, emit } = this.knownParts();
+    const key = keyOf(name);
+    if (!watches.objects.has(name)) return "absent";
+    if (!wakeups.hasRoomFor(key)) return "full";
+    emit({ kind: "woken", key });
+    return "queued";
+  }
+
   /** Whether our own watch has reported that version of the object. If so, the run that the version needs has begun. */
   knows(name: ObjectName, resourceVersion: string | undefined): boolean {
     if (resourceVersion === undefined) return false;

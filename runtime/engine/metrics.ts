@@ -15,6 +15,8 @@ const HINT_RESULTS = [
   "forwarded",
   /** Too many objects wait. */
   "full",
+  /** An event from outside named an object that is not there. */
+  "absent",
   /** Nobody leads, or the leader has not taken it. */
   "leaderless",
   /** It is not a hint, or not one for this operator. */
@@ -95,9 +97,9 @@ export class Metrics {
   );
   readonly hints = this.counter(
     "hints_total",
-    "Hints received from the Sensor, by result: known (the watch had reported the change), queued, forwarded (to the leader), " +
-      "full (too many objects wait), leaderless (nobody leads, or the leader did not take it), invalid (not one for " +
-      "this operator)",
+    "Hints received from the Sensor, and events from outside that name an object, by result: known (the watch had reported " +
+      "the change), queued, forwarded (to the leader), full (too many objects wait), absent (an event from outside named an " +
+      "object that is not there), leaderless (nobody leads, or the leader did not take it), invalid (not one for this operator)",
     { result: HINT_RESULTS },
   );
   readonly droppedEvents = this.counter(

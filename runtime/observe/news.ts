@@ -57,6 +57,8 @@ export interface UsedNews {
 export interface OwnNews {
   readonly kind: /** An event from elsewhere says that the object may have changed. */
     | "hinted"
+    /** An event from outside has named the object. */
+    | "woken"
     /** A caller waits for a run of the object. */
     | "requested"
     /** Another process has ended its work on the object. */

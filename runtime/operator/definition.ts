@@ -191,7 +191,7 @@ export interface Operator {
    * Kubernetes lets nobody grant rights that they do not have. An existing role is a rule here: `bind`, by the role's name.
    */
   readonly grants: readonly PolicyRule[];
-  /** Events from outside that become custom resources. @default none */
+  /** Events from outside that become custom resources, or wake objects. @default none */
   readonly on?: readonly OutsideEvent[];
   /** How long objects that were created from an event stay after they are Ready, in seconds, by event name. @default for ever */
   readonly eventTtls?: Readonly<Record<string, number>>;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { flawOf, isRecord, scalarText, valueAlong, type Way, writeJson } from "../base/json";
-import { isJsonObject, type Json, type JsonObject } from "../base/objects";
+import { isDnsName, isJsonObject, type Json, type JsonObject, type ObjectName } from "../base/objects";
 import { flawFinder } from "./contentSchema";
 import { schemaOfField, typed } from "./storedForm";
 
@@ -31,11 +31,13 @@ export interface Refusal {
 /** The result of a mapping. */
 export type Mapped =
   | { readonly kind: "object"; readonly object: EventObject }
+  /** It wakes the object of this name, if there is one. */
+  | { readonly kind: "wake"; readonly name: ObjectName }
   /** It does not meet `when`. */
   | { readonly kind: "skipped" }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
-/** Makes objects of events. The same event gives the same object. Never throws. */
+/** Makes objects of events, or names the object to wake. The same event gives the same result. Never throws. */
 export type EventMapper = (data: unknown) => Mapped;
 
 /**
@@ -47,12 +49,16 @@ export type EventMapper = (data: unknown) => Mapped;
  *
  * @param schema that of the custom resource's `spec`. Undefined: any content
  */
-export function eventMapper(mapping: EventMapping, schema: JsonObject | undefined): EventMapper {
+export function eventMapper(
+  mapping: EventMapping | WakeMapping,
+  schema: JsonObject | undefined,
+): EventMapper {
   const check = flawFinder(schema, "spec");
   return (data) => {
     let id: readonly string[] | undefined;
     try {
       if (!meets(mapping.when, data)) return { kind: "skipped" };
+      if ("wake" in mapping) return { kind: "wake", name: nameToWake(mapping.wake, data) };
       id = mapping.id.map((path) => idOf(path, data));
       const namespace = namespaceOf(mapping.namespace, data);
       const spec = specOf(built(mapping.spec, schema, data, "spec"), check);
@@ -112,10 +118,27 @@ function idOf(path: string, data: unknown): string {
   return text;
 }
 
-function namespaceOf(namespace: EventMapping["namespace"], data: unknown): string | undefined {
+/** A name that no object can have is refused, so that it reaches no log. */
+function nameToWake({ namespace, name }: WakeMapping["wake"], data: unknown): ObjectName {
+  const constant = constantOf(name);
+  const value = constant ?? scalarText(valueAt(data, name));
+  if (value === undefined) throw new Refused(name, "is missing, or no text, but it is the object's name");
+  if (!isDnsName(String(value))) throw new Refused(name, "is not the name of an object");
+  const where = namespaceOf(namespace, data);
+  return { ...(where !== undefined && { namespace: where }), name: String(value) };
+}
+
+function namespaceOf(
+  namespace: (EventMapping | WakeMapping["wake"])["namespace"],
+  data: unknown,
+): string | undefined {
   if (namespace === undefined || typeof namespace === "string") return namespace;
   const value = valueAt(data, namespace.from);
   if (value === undefined) throw new Refused(namespace.from, "is missing, but it is the namespace");
+  if (namespace.allowed === undefined) {
+    if (typeof value === "string" && isDnsName(value)) return value;
+    throw new Refused(namespace.from, "is not the name of a namespace");
+  }
   const found = namespace.allowed.find((each) => each === value);
   if (found === undefined) throw new Refused(namespace.from, "is not one of the allowed namespaces");
   return found;
@@ -162,32 +185,49 @@ export type EventScalar = string | number | boolean;
 /** The namespace of the objects that are created from an event: a constant, or a field of the event with one of these values. */
 export type EventNamespace = string | { readonly from: string; readonly allowed: readonly string[] };
 
-/** How an intake creates an object from an event. */
-export interface EventMapping {
-  /** The event's name in `on`. The names of its objects begin with it. */
+/** Which events an entry of `on` is about. */
+interface CountedEvents {
+  /** The event's name in `on`. */
   readonly name: string;
   /** The type of its source, as Argo calls it: "webhook". */
   readonly type: string;
-  /** Field paths whose values together distinguish this event from all others of its source. */
-  readonly id: readonly string[];
   /**
    * Which events count: each of these field paths must have its value, or one of its values. An event without such a field does
    * not count.
    */
   readonly when: Readonly<Record<string, EventScalar | readonly EventScalar[]>>;
+}
+
+/** How an intake creates an object from an event. The object's name begins with the event's. */
+export interface EventMapping extends CountedEvents {
+  /** Field paths whose values together distinguish this event from all others of its source. */
+  readonly id: readonly string[];
   /** Undefined for a custom resource without namespaces. */
   readonly namespace?: EventNamespace | undefined;
   /** The fields of the object's `spec`: see `mapEvent`. */
   readonly spec: JsonObject;
 }
 
-/** An event from outside that becomes a custom resource: an entry of `on`. */
-export interface OutsideEvent extends EventMapping {
+/** Which existing object an event wakes. */
+export interface WakeMapping extends CountedEvents {
+  readonly wake: {
+    /** Undefined for objects without namespaces. With `from` and without `allowed`: any namespace of the operator. */
+    readonly namespace?:
+      | string
+      | { readonly from: string; readonly allowed?: readonly string[] | undefined }
+      | undefined;
+    /** The path of the field that has the object's name, or the name in single quotes. */
+    readonly name: string;
+  };
+}
+
+/** An event from outside that becomes a custom resource, or wakes an object: an entry of `on`. */
+export type OutsideEvent = (EventMapping | WakeMapping) & {
   /** Argo's event source, as Argo writes it. */
   readonly source: JsonObject;
   /** How long after it became Ready an object of this event is deleted, in seconds. @default never */
   readonly ttlSecondsAfterReady?: number | undefined;
-}
+};
 
 const STEP = /\.?([A-Za-z_$@][A-Za-z0-9_$@-]*)|\[(\d{1,6})\]|\["((?:[^"\\]|\\.)*)"\]/y;
 

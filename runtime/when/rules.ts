@@ -56,6 +56,7 @@ const ROUTINE: Rule = { priority: "routine", endsBackoff: true };
  * | children unserved | time | routine | at once | yes |
  * | memory gone | time | routine | at once | yes |
  * | kind listed, and the object waits for it | time | routine | at once | yes |
+ * | woken by an event from outside | event | change | at once | yes |
  * | hinted, requested | hint, request | change | at once | yes |
  * | taken over, handler renewed | time | change | at once | yes |
  * | run in a pod changed, place for one free | time | change | at once | yes |
@@ -82,6 +83,7 @@ export const RULES = {
   "children unserved": ROUTINE,
   "memory gone": ROUTINE,
   "kind listed": { ...ROUTINE, isForLeader: true },
+  woken: { ...CHANGE, cause: "event" },
   hinted: { ...CHANGE, cause: "hint" },
   requested: { ...CHANGE, cause: "request" },
   "taken over": CHANGE,

@@ -51,7 +51,7 @@ def reconcile(request):
 `;
 const EMPTY = 'def reconcile(request):\n    return {"children": []}\n';
 
-const event = (kind: string, spec: JsonObject): JsonObject => ({
+const event = (kind: string, spec: JsonObject) => ({
   webhook: {
     endpoint: `/${kind}`,
     method: "POST",
@@ -76,7 +76,13 @@ describe("argosy dev shows the whole product", function () {
     write("store", "Store", STORE, {
       children: [statefulSet, "v1/ConfigMap"],
       schedules: { nightly: { cron: "0 3 * * *" } },
-      on: { order: event("Store", { number: "body.number" }) },
+      on: {
+        order: event("Store", { number: "body.number" }),
+        stock: {
+          webhook: { ...event("Store", {})["webhook"], endpoint: "/stock" },
+          wake: { namespace: { from: "body.shop" }, name: "body.store" },
+        },
+      },
     });
     const fixture = {
       on: "order",
@@ -197,11 +203,12 @@ describe("argosy dev shows the whole product", function () {
     operator: string,
     body: string,
     headers: Record<string, string> = {},
+    event = "order",
   ): Promise<{ status: number; text: string }> {
     const line = await curl(operator);
     const [url] = /http:\S+/.exec(line) ?? [""];
     const [, token = ""] = /Bearer (\w+)/.exec(line) ?? [];
-    const answer = await fetch(url, {
+    const answer = await fetch(url.replace(/order$/, event), {
       method: "POST",
       body,
       headers: { authorization: `Bearer ${token}`, "x-kind": "order", ...headers },
@@ -218,6 +225,30 @@ describe("argosy dev shows the whole product", function () {
   it("makes the same object for the same event, and of the right operator where two have an event of one name", async () => {
     assert.equal((await post("store", '{"number":7}')).status, 200);
     assert.match((await post("parcel", '{"number":7}')).text, /^created: Parcel orders\/order-/);
+  });
+
+  it("wakes an object by a webhook, and says if it is not there", async () => {
+    await store("woken", { number: 1 });
+    await kubectl("wait", "--for=condition=Ready", "store/woken", "--timeout=60s");
+    const looks = async () => {
+      const { text } = await argosy("logs", "store/woken", "-n", "default");
+      return text.split("looking at").length;
+    };
+    const before = await looks();
+    const sent = JSON.stringify({ shop: "default", store: "woken" });
+    assert.deepEqual(await post("store", sent, {}, "stock"), {
+      status: 200,
+      text: "woken: Store default/woken\n",
+    });
+    await eventually(async () => assert.ok((await looks()) > before, "not asked"));
+    const absent = await post("store", sent.replace("woken", "nobody"), {}, "stock");
+    assert.deepEqual(absent, {
+      status: 404,
+      text: "absent: an event of stock woke nothing: there is no Store default/nobody\n",
+    });
+    const refused = await post("store", JSON.stringify({ shop: "default" }), {}, "stock");
+    assert.equal(refused.status, 422);
+    assert.match(refused.text, /^refused: .*body\.store is missing, or no text/);
   });
 
   it("answers an event with the checks, the refusals and the Warnings of a cluster", async () => {

@@ -13,7 +13,7 @@ import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Operator } from "../../runtime/operator/definition";
 import { intakeManagerOf } from "../../runtime/operator/eventMarks";
 import { Intake } from "../../runtime/programs/intake/intake";
-import { type IntakeEvent, SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/programs/intake/intakeFile";
+import { type CreatingEvent, SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/programs/intake/intakeFile";
 import { startIntakeServer } from "../../runtime/programs/intake/intakeServer";
 import { eventually } from "../support/eventually";
 import {
@@ -145,12 +145,15 @@ describe("the intake", function () {
   });
 
   /** An intake of its own, as in a pod. Its port may be given, so that another takes the place of one that was killed. */
-  async function begin(port = 0, changes: Partial<IntakeEvent> = {}): Promise<HttpListener> {
+  async function begin(port = 0, changes: Partial<CreatingEvent> = {}): Promise<HttpListener> {
     const account = { name: "argosy-outside-intake", namespace: home };
     const client = new KubernetesClient(proxy.through(connectionAs(account, cluster.connection)));
     const file = {
       installation: operator.installation,
-      events: outsideEventsOf([operator]).map((event) => ({ ...intakeEventOf(event), ...changes })),
+      events: outsideEventsOf([operator]).map((event) => ({
+        ...(intakeEventOf(event, home) as CreatingEvent),
+        ...changes,
+      })),
     };
     const intake = new Intake({ file, client, instance: "intake-0", onNotice: () => {} });
     const listener = await startIntakeServer({ host: "127.0.0.1", port, intake, token: () => token });

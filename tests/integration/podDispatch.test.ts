@@ -8,7 +8,7 @@ import { INSTANCE_ID } from "./support/argo";
 import { configMap, inNamespace } from "./support/manifests";
 import type { PlayedArgo } from "./support/playedArgo";
 import { type PodBench, useDispatching } from "./support/podRun";
-import type { ObjectPlan, TestOperator } from "./support/testOperator";
+import type { ObjectPlan, TestController, TestOperator } from "./support/testOperator";
 import { answering } from "./support/useOperator";
 
 /** What Argo would do with a Workflow, the test does: the real one is tried by the e2e and the chaos run. */
@@ -19,10 +19,12 @@ describe("a runner that dispatches", function () {
   let api: Api;
   let namespace: string;
   let argo: PlayedArgo;
+  let runner: TestController;
 
-  useDispatching({ name: "dispatched", finalize: true, resyncSeconds: 86_400 }, (begun, played) => {
+  useDispatching({ name: "dispatched", finalize: true, resyncSeconds: 86_400 }, (begun, played, begins) => {
     bench = begun;
     argo = played;
+    runner = begins;
     ({ operator, api, namespace } = bench);
   });
 
@@ -78,6 +80,20 @@ describe("a runner that dispatches", function () {
     await ready("demo", answering(configMap("newest")));
     await api.get(child("newest"));
     await eventually(() => api.assertGone(child("slow")));
+  });
+
+  it("begins one for an event from outside, and one more for those that come while it is at work", async () => {
+    const { controller } = runner;
+    await ready("demo", { answer: { children: [] }, delayMs: 1_000 });
+    await hasRuns("demo", 1);
+    assert.equal(controller.wake({ namespace, name: "demo" }), "queued");
+    await eventually(async () => assert.equal(await runsOf("demo"), 2));
+    for (let time = 0; time < 3; time++) assert.equal(controller.wake({ namespace, name: "demo" }), "queued");
+    await hasRuns("demo", 3);
+    assert.equal(controller.wake({ namespace, name: "nowhere" }), "absent");
+    await always(async () => assert.deepEqual([await runsOf("demo"), await runsOf("nowhere")], [3, 0]), {
+      forMs: 3_000,
+    });
   });
 
   it("corrects a child at once that somebody changed, deleted, or took the labels from", async () => {

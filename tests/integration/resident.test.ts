@@ -119,6 +119,19 @@ describe("resident runners", function () {
     assert.equal(await standby.metric("argosy_hints_total", 'result="forwarded"'), 1);
   });
 
+  it("wake by the leader what an event from outside names, whichever of them it comes to and however often", async () => {
+    await applyReady("woken");
+    const [leading, standby] = await roles();
+    for (const pod of [leading, standby, standby]) {
+      const before = leading.calls("woken").length;
+      assert.equal(await pod.wake({ namespace, name: "woken" }), "forwarded");
+      await eventually(() => assert.ok(leading.calls("woken").length > before, "not asked"));
+      assert.equal(await pod.wake({ namespace, name: "nowhere" }), "absent");
+    }
+    assert.deepEqual(standby.calls("woken"), []);
+    assert.equal(await leading.metric("argosy_hints_total", 'result="absent"'), 3);
+  });
+
   it("look at a version no second time that the watch has told of, however late its hint comes", async () => {
     const [leading] = await roles();
     await applyReady("late");

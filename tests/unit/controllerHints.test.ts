@@ -4,9 +4,10 @@ import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder 
 import { shellHandler } from "./support/handlers";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
+const THERE = { namespace: "team", name: "there" };
 const WIDGETS = { resources: [{ name: "widgets", kind: "Widget", namespaced: true }] };
 
-describe("Controller.hint", () => {
+describe("Engine", () => {
   let api: TestApiServer;
   let folder: string;
   let controller: Engine;
@@ -16,7 +17,10 @@ describe("Controller.hint", () => {
       if (path.includes("/leases/")) return refuse(response, 403);
       if (query.has("watch")) return void response.writeHead(200).flushHeaders();
       if (path.endsWith("/shop.example.com/v1")) return json(response, WIDGETS);
-      json(response, { metadata: { resourceVersion: "5" }, items: [] });
+      const items = path.endsWith("/widgets")
+        ? [{ metadata: { ...THERE, uid: "u", resourceVersion: "4" } }]
+        : [];
+      json(response, { metadata: { resourceVersion: "5" }, items });
     });
     folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
     controller = new Engine({
@@ -35,9 +39,18 @@ describe("Controller.hint", () => {
   });
 
   it("refuses an object where too many wait, but not one that waits already", () => {
-    for (let at = 0; at < 10_000; at++)
+    // The object that is there waits too.
+    for (let at = 0; at < 9_999; at++)
       assert.ok(controller.hint({ namespace: "team", name: `object-${at}` }));
     assert.equal(controller.hint({ namespace: "team", name: "one-more" }), false);
     assert.equal(controller.hint({ namespace: "team", name: "object-0" }), true);
+    assert.equal(controller.wake(THERE), "queued");
+  });
+
+  it("wakes an object that is there, and knows of one that is not, which waits for nothing", () => {
+    assert.equal(controller.wake(THERE), "queued");
+    for (let at = 0; at < 20_000; at++)
+      assert.equal(controller.wake({ namespace: "team", name: `invented-${at}` }), "absent");
+    assert.equal(controller.hint({ namespace: "team", name: "one-more" }), true);
   });
 });

@@ -195,6 +195,38 @@ describe("Dispatcher", () => {
     });
   }
 
+  const EVENT = { cause: "event", readyAt: 0, takenAt: 0 } as const;
+
+  it("begins a run for an event from outside, and another for each that comes while there is one, however many", async () => {
+    // Each run begins before what it leaves.
+    cluster.time = NOON - 120_000;
+    ran();
+    const woken = () => dispatcher.reconcile(NAME, 1, { client, fence: () => {}, arrival: EVENT });
+    await look();
+    assert.equal(runs(), 0);
+    await woken();
+    assert.equal(runs(), 1);
+    for (let at = 0; at < 3; at++) await woken();
+    assert.equal(runs(), 1);
+    for (const [index, expected] of [2, 2].entries()) {
+      const [workflow] = workflows.slice(index);
+      assert.ok(workflow);
+      ran();
+      await brings("DELETED", workflow);
+      await look();
+      assert.equal(runs(), expected);
+    }
+  });
+
+  it("begins a run for an event from outside although its first look failed", async () => {
+    ran();
+    meanwhile = () => Promise.reject(new Error("the API server is down"));
+    await dispatcher.reconcile(NAME, 1, { client, fence: () => {}, arrival: EVENT });
+    meanwhile = () => {};
+    await look();
+    assert.equal(runs(), 1);
+  });
+
   it("is woken by this machine's clock for what is due by the API server's", async () => {
     cluster.time = NOON - 60_000;
     ran({ dueAt: timeOf(new Date(NOON)) });

@@ -10,6 +10,7 @@ import {
   type Refusal,
   stepsOf,
   valueAt,
+  type WakeMapping,
 } from "../../runtime/operator/mapEvent";
 
 const MAPPING: EventMapping = {
@@ -306,5 +307,59 @@ describe("eventMapper", () => {
     const event = { id: 1, text: "{{=1+1}} {{body.other}} body.other 'quoted'", other: "secret" };
     const { spec } = objectOf(event, { id: ["id"], when: {}, spec: { text: "text" } });
     assert.deepStrictEqual(spec, { text: event.text });
+  });
+});
+
+describe("an event that wakes an object", () => {
+  const event = { body: { team: "team-a", name: "main", kind: "ready", n: 7 } };
+  const wake = (wake: WakeMapping["wake"], data: unknown = event) =>
+    eventMapper({ name: "done", type: "webhook", when: { "body.kind": "ready" }, wake }, undefined)(data);
+  const named = (namespace: string | undefined, name: string) => ({
+    kind: "wake",
+    name: { ...(namespace !== undefined && { namespace }), name },
+  });
+
+  const names: readonly (readonly [what: string, wake: WakeMapping["wake"], name: object])[] = [
+    ["of a constant namespace", { namespace: "shop", name: "body.name" }, named("shop", "main")],
+    ["without a namespace", { name: "body.name" }, named(undefined, "main")],
+    ["with a constant name", { namespace: "shop", name: "'main'" }, named("shop", "main")],
+    ["with a number as its name", { namespace: "shop", name: "body.n" }, named("shop", "7")],
+    ["of any namespace", { namespace: { from: "body.team" }, name: "body.name" }, named("team-a", "main")],
+    [
+      "of an allowed namespace",
+      { namespace: { from: "body.team", allowed: ["team-a"] }, name: "body.name" },
+      named("team-a", "main"),
+    ],
+  ];
+  for (const [what, mapping, name] of names)
+    it(`names one ${what}`, () => assert.deepEqual(wake(mapping), name));
+
+  it("is skipped if it does not meet `when`", () => {
+    assert.deepEqual(wake({ name: "body.name" }, { body: { name: "main" } }), { kind: "skipped" });
+  });
+
+  it("names an object that there could be, or none, and never puts its content into a refusal", () => {
+    const fields = ["body.name", "body.team"];
+    const text = fc.oneof(
+      fc.jsonValue(),
+      fc.string(),
+      fc.constantFrom("../x", "A", "a/b", "a\nb", "x".repeat(254)),
+    );
+    fc.assert(
+      fc.property(text, text, (name, team) => {
+        const data = { body: { kind: "ready", name, team } };
+        const mapped = wake({ namespace: { from: "body.team" }, name: "body.name" }, data);
+        if (mapped.kind === "wake") {
+          assert.match(
+            `${mapped.name.namespace} ${mapped.name.name}`,
+            /^[-.a-z0-9]{1,253} [-.a-z0-9]{1,253}$/,
+          );
+        } else {
+          assert.ok(mapped.kind === "refused");
+          assert.ok(fields.includes(mapped.refusal.field));
+          assert.match(mapped.refusal.complaint, /^is (missing|not the name of an? (object|namespace)$)/);
+        }
+      }),
+    );
   });
 });

@@ -8,6 +8,7 @@ import { ApiError, ApiUnreachableError, apiErrorOf } from "../../runtime/kuberne
 import { intakeManagerOf, isExpired } from "../../runtime/operator/eventMarks";
 import { Intake } from "../../runtime/programs/intake/intake";
 import {
+  type CreatingEvent,
   type IntakeFile,
   parseIntakeFile,
   SUBJECT_HEADER,
@@ -463,7 +464,7 @@ describe("the intake", () => {
     });
     let now: number;
     let chosen: Intake;
-    const intakeWith = (namespace: IntakeFile["events"][number]["namespace"]) =>
+    const intakeWith = (namespace: CreatingEvent["namespace"]) =>
       new Intake({
         file: { ...FILE, events: FILE.events.map((event) => ({ ...event, namespace })) },
         client: cluster,
@@ -573,6 +574,87 @@ describe("the intake", () => {
     let nested: unknown = 1;
     for (let depth = 0; depth < 100_000; depth++) nested = [nested];
     assert.equal(await intake.take(SUBJECT, eventOf({ text: nested })), "refused");
+  });
+
+  describe("with an event that wakes an object", () => {
+    const EVENT = {
+      subject: "deploys-done-1",
+      name: "done",
+      type: "webhook",
+      when: { "body.kind": "done" },
+      wake: { namespace: { from: "body.team" }, name: "body.name" },
+      kind: "Command",
+      runner: "deploys-runner.argosy.svc",
+    };
+    const done = (more: object = {}) => ({ body: { kind: "done", team: "shop", name: "one", ...more } });
+    let asked: string[];
+    const wakes = (result: "forwarded" | "absent" | "invalid" | "leaderless") =>
+      new Intake({
+        file: { ...FILE, events: [EVENT] },
+        client: new Proxy(cluster, { get: () => assert.fail("it needs nothing of the API server") }),
+        instance: "pod",
+        wake: async ({ runner }, { namespace, name }) => {
+          asked.push(`${runner} ${namespace}/${name}`);
+          return result;
+        },
+        onNotice: (notice) => notices.push(notice),
+      });
+    beforeEach(() => {
+      asked = [];
+    });
+
+    const answers = [
+      ["forwarded", "woken", []],
+      ["absent", "absent", ["an event of done woke nothing: there is no Command shop/one"]],
+      [
+        "invalid",
+        "refused",
+        ["an event of done woke no object: the object is in no namespace of the operator"],
+      ],
+      [
+        "leaderless",
+        "postponed",
+        [
+          "event deploys-done-1 is postponed: no runner of the operator takes it at deploys-runner.argosy.svc",
+        ],
+      ],
+    ] as const;
+    for (const [answer, result, told] of answers) {
+      it(`is ${result} if its runner's answer is ${answer}, counts that, and says once what is wrong`, async () => {
+        intake = wakes(answer);
+        for (let time = 1; time <= 3; time++) {
+          assert.equal(await intake.take(EVENT.subject, done()), result);
+          assert.equal(await counted(result), time);
+        }
+        assert.deepEqual(
+          asked,
+          Array.from({ length: 3 }, () => "deploys-runner.argosy.svc shop/one"),
+        );
+        assert.deepEqual(notices, told);
+      });
+    }
+
+    it("asks nobody about an event that does not count, or names none, and says of which field", async () => {
+      intake = wakes("forwarded");
+      assert.equal(await intake.take(EVENT.subject, done({ kind: "begun" })), "skipped");
+      assert.equal(await intake.take(EVENT.subject, done({ name: "s3cret\n" })), "refused");
+      assert.equal(
+        await intake.refuse(EVENT.subject, { field: "the event", complaint: "is no JSON" }),
+        "refused",
+      );
+      assert.deepEqual(asked, []);
+      assert.deepEqual(notices, [
+        "an event of done woke no object: body.name is not the name of an object",
+        "an event of done woke no object: the event is no JSON",
+      ]);
+    });
+
+    it("writes no line for each of a flood of names that nobody has", async () => {
+      intake = wakes("absent");
+      for (let at = 0; at < 1_000; at++) await intake.take(EVENT.subject, done({ name: `invented-${at}` }));
+      assert.equal(await counted("absent"), 1_000);
+      assert.ok(notices.length < 250, `${notices.length}`);
+    });
   });
 
   describe("over HTTP", () => {

@@ -52,6 +52,7 @@ const calm = (more: Partial<Circumstances> = {}): Circumstances => ({
   used: undefined,
   program: undefined,
   isChildNews: false,
+  isWoken: false,
   last: { at: NOW - 1_000, unready: 0 },
   since: 0,
   now: NOW,
@@ -155,6 +156,14 @@ describe("an object needs a run", () => {
     const rested = { ...news, last: { at: NOW - 600_000, unready: 0 } };
     assert.equal(needs().of(object, left(object), rested), "routine");
     assert.equal(needs().of(object, left(object), { ...news, last: undefined, since: NOW }), undefined);
+  });
+
+  it("when an event from outside has named it, whatever else is the case, but not before a backoff ends", () => {
+    const object = seen();
+    const woken = calm({ isWoken: true });
+    assert.equal(needs().of(object, left(object), woken), "due");
+    assert.equal(needs().of(object, left(object, ["False", "InvalidAnswer", "True"]), woken), "due");
+    assert.equal(needs().of(object, left(object, ["False", "HandlerFailed"]), woken), "retry");
   });
 
   it("that it was asked about is deleted without our finalizer needs none", () => {

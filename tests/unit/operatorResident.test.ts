@@ -359,7 +359,7 @@ describe("a resident operator's Deployment, Service and policies", () => {
     assert.deepStrictEqual(rollout.selector, selector);
     assert.deepStrictEqual(budget.selector, selector);
     assert.equal(budget.maxUnavailable, 1);
-    const { spec: service } = buildService(operator, options);
+    const service = buildService(operator, options)?.spec;
     assert.deepStrictEqual(service?.selector, selector.matchLabels);
     const [port] = service?.ports ?? [];
     const container = pod.containers[0]?.ports?.find(({ name }) => name === port?.targetPort);

@@ -9,6 +9,7 @@ import { POD_PARTS } from "../../components/manifests/pods";
 import { classOfSource, SOURCE_TYPES } from "../../definition/eventSources";
 import type { Manifest } from "../../runtime/base/objects";
 import { parseIntakeFile } from "../../runtime/programs/intake/intakeFile";
+import { removeFolder } from "./operatorFolder";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 import { type Run, run } from "./support/program";
 import {
@@ -284,13 +285,65 @@ describe("OutsideEvents", function () {
       String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]),
     );
     assert.deepEqual(
-      events.map(({ name, type, kind, crd }) => [name, type, kind, crd]),
+      events.map(({ name, type, kind, ...event }) => [name, type, kind, "crd" in event && event.crd]),
       [
         ["hook", "webhook", "Gear", "gears.shop.example.com"],
         ["queue", "kafka", "Gear", "gears.shop.example.com"],
         ["comment", "github", "Press", "presss.shop.example.com"],
       ],
     );
+  });
+
+  it("need no right of the intake's to wake objects, and let it reach the runners of these operators alone", async () => {
+    const wake = { hook: { webhook: WEBHOOK, wake: { namespace: "team-a", name: "body.name" } } };
+    const watch = { apiVersion: "v1", kind: "Namespace" };
+    const waking = sampleProgram([
+      { name: "plain" },
+      { name: "gear", on: wake },
+      {
+        name: "spaces",
+        watch,
+        on: { hook: { webhook: { ...WEBHOOK, endpoint: "/other" }, wake: { name: "body.name" } } },
+      },
+    ] as readonly Sample[]);
+    try {
+      const { manifests } = await run(operatorsProgram(waking, STORAGE));
+      const bound = manifests.filter(
+        ({ kind, ...binding }) =>
+          kind.endsWith("RoleBinding") && JSON.stringify(binding).includes("argosy-outside-intake"),
+      );
+      assert.deepEqual(bound, []);
+      const intake = find(manifests, "Deployment", "argosy-outside-intake")["spec"] as {
+        template: { metadata: { labels: Record<string, string> } };
+      };
+      const reach = (name: string) => {
+        const { ingress } = find(manifests, "NetworkPolicy", name)["spec"] as {
+          ingress: { ports: { port: number }[]; from: { podSelector?: { matchLabels: object } }[] }[];
+        };
+        const { labels } = intake.template.metadata;
+        const callers = ingress.filter(({ ports }) => ports[0]?.port === 8080).flatMap(({ from }) => from);
+        return callers.filter(({ podSelector }) =>
+          isDeepStrictEqual({ ...labels, ...podSelector?.matchLabels }, labels),
+        ).length;
+      };
+      assert.deepEqual(["plain-runner", "gear-runner", "spaces-runner"].map(reach), [0, 1, 1]);
+      const file = manifests.filter(isOutside).find(({ kind }) => kind === "ConfigMap");
+      const { events } = parseIntakeFile(
+        String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]),
+      );
+      assert.deepEqual(
+        events.map((event) => "runner" in event && event.runner),
+        ["gear-runner.argosy.svc", "spaces-runner.argosy.svc"],
+      );
+      for (const each of events) {
+        const services = manifests
+          .filter(({ kind }) => kind === "Service")
+          .map(({ metadata }) => `${metadata.name}.${metadata.namespace}.svc`);
+        assert.ok("runner" in each && services.includes(each.runner));
+      }
+    } finally {
+      removeFolder(waking.root);
+    }
   });
 
   it("come after the CRDs: what they create must be known", async () => {

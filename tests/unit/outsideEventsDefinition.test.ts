@@ -85,6 +85,25 @@ describe("on", () => {
     assert.notEqual(read({ ttlSecondsAfterReady: 86400 }), without);
   });
 
+  const WAKE = { id: undefined, create: undefined, wake: { namespace: "shop", name: "body.name" } };
+
+  it("names an object to wake, also one of a kind of others", () => {
+    const on = [
+      {
+        name: "deploy",
+        type: "webhook",
+        source: WEBHOOK,
+        when: {},
+        wake: { namespace: "shop", name: "body.name" },
+      },
+    ];
+    assert.deepStrictEqual(loadDefinition(root, definition(WAKE)).on, on);
+    const { crd: _, ...others } = definition(WAKE) as Record<string, unknown>;
+    const watch = { apiVersion: "v1", kind: "Namespace" };
+    const named = { ...WAKE, webhook: WEBHOOK, wake: { name: "body.name" } };
+    assert.deepStrictEqual(problemsOf(root, { ...others, watch, on: { deploy: named } }), []);
+  });
+
   it("takes GitHub, other sources, paths to namespaces, constants and lists", () => {
     const events = {
       github: { github: GITHUB, webhook: undefined },
@@ -216,6 +235,35 @@ describe("on", () => {
       /spec\.text is "two words", which is no path of a field\. .*"'two words'"/,
     ],
     ["null", { create: { ...EVENT.create, spec: { text: null } } }, /spec\.text has no value/],
+    ["neither an object nor one to wake", { create: undefined }, /^on\.deploy has neither create nor wake\./],
+    ["an object and one to wake", { wake: WAKE.wake }, /^on\.deploy\.wake is given beside create\./],
+    ["an object without an id", { id: undefined }, /^on\.deploy\.id is missing\./],
+    ["an id of what it wakes", { ...WAKE, id: ["body.id"] }, /^on\.deploy\.id has no meaning with wake/],
+    [
+      "an end of what it wakes",
+      { ...WAKE, ttlSecondsAfterReady: 86400 },
+      /^on\.deploy\.ttlSecondsAfterReady has no meaning with wake/,
+    ],
+    [
+      "an object to wake without a namespace",
+      { ...WAKE, wake: { name: "body.name" } },
+      /^on\.deploy\.wake\.namespace is missing\./,
+    ],
+    [
+      "no name of what it wakes",
+      { ...WAKE, wake: { namespace: "shop" } },
+      /^on\.deploy\.wake\.name is missing/,
+    ],
+    [
+      "a name that no object has",
+      { ...WAKE, wake: { namespace: "shop", name: "'Main'" } },
+      /^on\.deploy\.wake\.name is 'Main', which is not the name of an object\./,
+    ],
+    [
+      "a name that is no path",
+      { ...WAKE, wake: { namespace: "shop", name: "a b" } },
+      /^on\.deploy\.wake\.name is "a b", which is no path of a field\./,
+    ],
     ["less than a day", { ttlSecondsAfterReady: 3600 }, /ttlSecondsAfterReady is 3600, outside of 86400/],
   ];
   for (const [what, event, problem] of refused) {
@@ -233,6 +281,19 @@ describe("on", () => {
   it("refuses a namespace whose objects the operator does not handle", () => {
     assert.match(problemWith({}, { namespaces: ["other"] }) ?? "", /namespace names shop, whose objects/);
     assert.equal(problemWith({}, { namespaces: ["shop"] }), undefined);
+  });
+
+  it("refuses to wake objects that the operator does not handle, or whose handler looks at nothing else", () => {
+    assert.match(
+      problemWith(WAKE, { namespaces: ["other"] }) ?? "",
+      /wake\.namespace names shop, whose objects/,
+    );
+    const chosen = { ...WAKE, wake: { namespace: { from: "body.team" }, name: "body.name" } };
+    assert.equal(problemWith(chosen, { namespaces: ["other"] }), undefined);
+    assert.match(
+      problemWith(WAKE, { ask: "changed" }) ?? "",
+      /^ask is changed, but the event deploy wakes objects for what no request shows/,
+    );
   });
 
   it("refuses a name that no object could have", () => {

@@ -155,6 +155,21 @@ describe("the hint server", () => {
     });
   }
 
+  it("takes what an event from outside wakes at a path of its own, and answers 410 if that is not there", async () => {
+    assert.equal((await post(JSON.stringify(one), {}, "/wake")).status, 204);
+    result = "absent";
+    assert.equal((await post(JSON.stringify(one), {}, "/wake")).status, 410);
+    assert.equal((await post('{"name":"one"}', {}, "/wake")).status, 400);
+    const woken = { name: { ...one, isWake: true }, forwarded: false };
+    assert.deepEqual(
+      [taken, results],
+      [
+        [woken, woken],
+        ["queued", "absent", "invalid"],
+      ],
+    );
+  });
+
   it("tells that another replica has passed the hint on", async () => {
     await post(JSON.stringify(one), { headers: { [FORWARDED_HEADER]: "other" } });
     assert.deepEqual(taken, [{ name: one, forwarded: true }]);
@@ -245,27 +260,37 @@ describe("a hint passed on", () => {
       },
       onResult: () => {},
     });
-    assert.equal(await forwardHint(hint, target()), true);
-    assert.deepEqual(taken, [hint, true]);
+    assert.equal(await forwardHint(hint, target()), "forwarded");
+    assert.deepEqual(taken.splice(0), [hint, true]);
+    assert.equal(await forwardHint({ ...one, isWake: true }, target()), "forwarded");
+    assert.deepEqual(taken, [{ ...one, isWake: true }, true]);
   });
 
-  it("has failed where the leader refuses it", async () => {
-    leader = await listen(
-      { host: "127.0.0.1", port: 0 },
-      (_, response) => void response.writeHead(503).end(),
-    );
-    assert.equal(await forwardHint(one, target()), false);
-  });
+  for (const [status, result] of [
+    [503, "leaderless"],
+    // The leader may have another definition than the standby, and one of them is about to go.
+    [400, "leaderless"],
+    [404, "leaderless"],
+    [410, "absent"],
+  ] as const) {
+    it(`is ${result} where the leader answers ${status}`, async () => {
+      leader = await listen(
+        { host: "127.0.0.1", port: 0 },
+        (_, response) => void response.writeHead(status).end(),
+      );
+      assert.equal(await forwardHint(one, target()), result);
+    });
+  }
 
   it("has failed where the leader does not listen", async () => {
-    assert.equal(await forwardHint(one, target()), false);
+    assert.equal(await forwardHint(one, target()), "leaderless");
   });
 
   it("has failed where the leader says nothing", async () => {
     const silent = await listen({ host: "127.0.0.1", port: 0 }, () => {});
     assert.equal(
       await forwardHint(one, { address: "127.0.0.1", port: silent.port, from: "standby-0" }),
-      false,
+      "leaderless",
     );
     await silent.close();
   });
@@ -275,11 +300,13 @@ describe("takeHint", () => {
   const one = { namespace: "shop", name: "one" };
   const hinted: ObjectName[] = [];
   const forwarded: string[] = [];
+  const woken: ObjectName[] = [];
   /** The versions of the hints that came. */
   const compared: unknown[] = [];
   beforeEach(() => {
     hinted.length = 0;
     forwarded.length = 0;
+    woken.length = 0;
     compared.length = 0;
   });
 
@@ -288,6 +315,7 @@ describe("takeHint", () => {
     leader?: string;
     known?: boolean;
     full?: boolean;
+    absent?: boolean;
     refused?: boolean;
   }) {
     const parts: HintParts = {
@@ -298,12 +326,16 @@ describe("takeHint", () => {
           hinted.push(name);
           return !state.full;
         },
+        wake: (name) => {
+          woken.push(name);
+          return state.absent ? "absent" : "queued";
+        },
         knows: (_, resourceVersion) => resourceVersion !== undefined && (state.known ?? false),
       } as Engine,
       silence: { hinted: (version) => void compared.push(version) } as PathSilence,
       forward: async (_, address) => {
         forwarded.push(address);
-        return !state.refused;
+        return state.refused ? "leaderless" : state.absent ? "absent" : "forwarded";
       },
     };
     return { take: (hint: Hint, isForwarded: boolean) => takeHint(parts, hint, isForwarded) };
@@ -336,6 +368,15 @@ describe("takeHint", () => {
     assert.equal(await desk({ leader: "pod-a_10.0.0.7_u" }).take(one, false), "forwarded");
     assert.deepEqual(forwarded, ["10.0.0.7"]);
     assert.deepEqual(hinted, []);
+  });
+
+  it("wakes what an event from outside names, whatever the watch has told, and says if that is not there", async () => {
+    const event = { ...one, isWake: true };
+    assert.equal(await desk({ leading: true, known: true }).take(event, false), "queued");
+    assert.equal(await desk({ leading: true, absent: true }).take(event, true), "absent");
+    assert.equal(await desk({ leader: "pod-a_10.0.0.7_u", absent: true }).take(event, false), "absent");
+    // Events from outside say nothing about whether hints come.
+    assert.deepEqual([hinted, woken, forwarded, compared], [[], [event, event], ["10.0.0.7"], []]);
   });
 
   it("of a standby never passes on what was passed on", async () => {

@@ -266,7 +266,16 @@ describe("the table of rules", () => {
     [{ kind: "former kind", owner: "Gadget shop/a" }, {}, undefined],
     [{ kind: "kind listed", listed: WIDGETS, namespace: undefined }, {}, "kind listed"],
     ...(
-      ["hinted", "requested", "taken over", "schedule due", "has room", "run changed", "place free"] as const
+      [
+        "woken",
+        "hinted",
+        "requested",
+        "taken over",
+        "schedule due",
+        "has room",
+        "run changed",
+        "place free",
+      ] as const
     ).map((kind): (typeof table)[number] => [{ kind, key: KEY }, {}, kind]),
     [{ kind: "resync turn", key: KEY, afterMs: 0 }, {}, "resync turn"],
     [{ kind: "term begun" }, {}, "term begun"],

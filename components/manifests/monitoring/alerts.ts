@@ -188,8 +188,8 @@ function postponedAlert({ namespace }: PlatformOptions): Alert {
     labels: { severity: "warning" },
     annotations: {
       summary:
-        "The intake cannot create an object from the event {{ $labels.event }}: it waits, and so do all later events of that name.",
-      remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep '${IS_POSTPONED}' says what is missing, such as a namespace, a right or room in a quota. The bus keeps an event for a day. More: https://github.com/argosy-dev/argosy/blob/main/docs/events.md`,
+        "The intake can neither create nor wake an object for the event {{ $labels.event }}: it waits, and so do all later events of that name.",
+      remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep '${IS_POSTPONED}' says what is missing, such as a namespace, a right, room in a quota or a runner. The bus keeps an event for a day. More: https://github.com/argosy-dev/argosy/blob/main/docs/events.md`,
     },
   };
 }

@@ -38,7 +38,8 @@ export function buildOperator(
 }
 
 function buildParts(operator: Operator, options: OperatorOptions, files: OperatorFiles): ManifestSet {
-  const { argoEvents, argoWorkflows } = options.platform;
+  const { argoWorkflows } = options.platform;
+  const service = buildService(operator, options);
   return {
     ...buildAccess(operator, options),
     ...buildGuards(operator, options),
@@ -52,11 +53,7 @@ function buildParts(operator: Operator, options: OperatorOptions, files: Operato
     ...(argoWorkflows && {
       template: transformed("workflowTemplate", buildWorkflowTemplate(operator, options, files), options),
     }),
-    // Hints come from the event path, which carries no events of objects that are not ours.
-    ...(argoEvents &&
-      !operator.watch && {
-        service: transformed("runnerService", buildService(operator, options), options),
-      }),
+    ...(service && { service: transformed("runnerService", service, options) }),
     "network-policy": transformed("runnerNetworkPolicy", buildNetworkPolicy(operator, options), options),
     "disruption-budget": transformed(
       "runnerDisruptionBudget",

@@ -2,7 +2,7 @@ import { formerIdentitiesOf, type Operator } from "../../../runtime/program";
 import { buildNetworkPolicyOf, buildServiceOf, type CalledPods } from "../calledPods";
 import type { Deployment, NetworkPolicy, PodDisruptionBudget, PodSpec, Service } from "../kinds";
 import { labelsOf, TAKEN_BACK } from "../metadata";
-import { runnerNameOf, sensorPodLabels } from "../names";
+import { intakePodLabels, runnerNameOf, sensorPodLabels } from "../names";
 import { POD_SECURITY, placementFields, podMetadata } from "../pods";
 import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
@@ -106,23 +106,37 @@ function spread(operator: Operator) {
   };
 }
 
-/** The Service to which the Sensor posts its hints. */
-export function buildService(operator: Operator, options: OperatorOptions): Service {
-  return buildServiceOf(metadataOf(operator, options), "hints");
+/** The Service to which the Sensor and the intake post hints. Undefined if nobody does. */
+export function buildService(operator: Operator, options: OperatorOptions): Service | undefined {
+  return sendersTo(operator, options).length === 0
+    ? undefined
+    : buildServiceOf(metadataOf(operator, options), "hints");
 }
 
 /**
- * Admits traffic to the runners: hints from the Sensors of the event path, whatever their shard, and Prometheus' requests for
- * metrics. Traffic from the runners is not restricted, because a handler may have to reach anything.
+ * Admits traffic to the runners: hints from the Sensors of the event path, whatever their shard, what the intake wakes, and
+ * Prometheus' requests for metrics. Traffic from the runners is not restricted, because a handler may have to reach anything.
  */
 export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): NetworkPolicy {
-  const { eventPathName, platform } = options;
-  const callers =
-    platform.argoEvents && !operator.watch
-      ? // A standby passes its hints on to the leader.
-        [sensorPodLabels(eventPathName), runnerLabels(operator)]
-      : [];
-  return buildNetworkPolicyOf(metadataOf(operator, options), callers, platform.prometheusNamespace);
+  const senders = sendersTo(operator, options);
+  // A standby passes its hints on to the leader.
+  const callers = senders.length > 0 ? [...senders, runnerLabels(operator)] : [];
+  return buildNetworkPolicyOf(metadataOf(operator, options), callers, options.platform.prometheusNamespace);
+}
+
+/**
+ * The labels of the pods that send hints to an operator's runners. The event path carries no events of objects that are not ours, and
+ * the intake asks only operators whose objects events wake.
+ */
+function sendersTo(
+  { watch, on = [], installation }: Operator,
+  { eventPathName, platform }: OperatorOptions,
+): readonly Readonly<Record<string, string>>[] {
+  const wakes = on.some((event) => "wake" in event);
+  return [
+    ...(platform.argoEvents && !watch ? [sensorPodLabels(eventPathName)] : []),
+    ...(wakes ? [intakePodLabels(installation)] : []),
+  ];
 }
 
 /** A drain takes one runner at a time. */

@@ -15,7 +15,7 @@ import { crdNameOf } from "../customResourceDefinition";
 import { buildEngineDeployment } from "../engineDeployment";
 import type { ConfigMap, Secret } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
-import { outsideNames, sensorPodLabels } from "../names";
+import { intakePodLabels, outsideNames, runnerNameOf, sensorPodLabels } from "../names";
 import { accountAnnotations, READ_ONLY } from "../pods";
 import { transformed } from "../transform";
 import { namespacesFor, type OperatorOutsideEvent, type OutsideOptions } from "./options";
@@ -23,7 +23,7 @@ import { namespacesFor, type OperatorOutsideEvent, type OutsideOptions } from ".
 /**
  * The intake: the engine, with the command to make custom resources of events. Its account may create these kinds in the
  * namespaces that the definitions name, read existing objects there, read the CRDs about which it warns, see whether a namespace is
- * gone that events choose, and write Warnings.
+ * gone that events choose, and write Warnings. Events that wake objects need no right: the operator's runner is asked.
  *
  * @param engine the ConfigMap of the engine
  */
@@ -35,7 +35,7 @@ export function buildIntake(
   const { platform, installation, name: path } = options;
   const { namespace } = platform;
   const { intake: name } = outsideNames(installation);
-  const labels = labelsOf(path, "intake");
+  const labels = intakePodLabels(installation);
   const pods = { name, namespace, labels };
   const file = buildFile(events, options);
   return {
@@ -88,17 +88,25 @@ export function buildIntake(
 /** The definition of the intake. */
 function buildFile(events: readonly OperatorOutsideEvent[], options: OutsideOptions): ConfigMap {
   const { installation, platform, name } = options;
-  const file: IntakeFile = { installation, events: events.map(intakeEventOf) };
+  const file: IntakeFile = {
+    installation,
+    events: events.map((event) => intakeEventOf(event, platform.namespace)),
+  };
   return buildConfigMap(outsideNames(installation).intake, platform.namespace, labelsOf(name, "intake"), {
     data: { [INTAKE_FILE]: JSON.stringify(file) },
   });
 }
 
-/** An event as the intake knows it. */
-export function intakeEventOf({ operator, event, subject }: OperatorOutsideEvent): IntakeEvent {
+/** An event as the intake knows it. @param home the namespace of the operators */
+export function intakeEventOf({ operator, event, subject }: OperatorOutsideEvent, home: string): IntakeEvent {
   const { installation, name: operatorName, formerNames, crd, customResource } = operator;
-  const { name, type, id, when, namespace, spec } = event;
+  const { name, type, when } = event;
   const { group, version, kind, plural, namespaced } = customResource;
+  if ("wake" in event) {
+    const runner = `${runnerNameOf(operatorName)}.${home}.svc`;
+    return { subject, name, type, when, wake: event.wake, kind, runner };
+  }
+  const { id, namespace, spec } = event;
   const schema = specSchemaOf({ crd, customResource });
   return {
     subject,
@@ -152,7 +160,10 @@ export function buildCallerAccount({ installation, platform, name: path }: Outsi
 /** The namespace of Events about CRDs, which are in no namespace. */
 const NAMESPACE_OF_WARNINGS = "default";
 
-function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOptions): ManifestSet {
+function buildRights(all: readonly OperatorOutsideEvent[], options: OutsideOptions): ManifestSet {
+  const events = all.filter(({ event }) => !("wake" in event));
+  // A rule without names of CRDs would be about all of them.
+  if (events.length === 0) return {};
   const { installation, platform, name: path } = options;
   const account = { name: outsideNames(installation).intake, namespace: platform.namespace };
   const labels = labelsOf(path, "intake");
@@ -166,10 +177,8 @@ function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOp
     ...createRules(events.filter(({ event }) => namespacesFor(event).includes(namespace))),
     ...(namespace === NAMESPACE_OF_WARNINGS ? [WARN] : []),
   ];
-  const chosen = events.flatMap(({ event: { namespace } }) =>
-    typeof namespace === "object" ? namespace.allowed : [],
-  );
-  const seen = [...new Set(chosen)].sort();
+  const chosen = events.filter(({ event }) => "namespace" in event && typeof event.namespace === "object");
+  const seen = [...new Set(chosen.flatMap(({ event }) => namespacesFor(event)))].sort();
   const crds = [...new Set(events.map(({ operator }) => crdNameOf(operator)))].sort();
   return {
     ...grant(undefined, [

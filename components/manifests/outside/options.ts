@@ -30,8 +30,12 @@ export function outsideEventsOf(operators: readonly Operator[]): OperatorOutside
   );
 }
 
-/** The namespaces in which an event may become an object. Empty for a kind without namespaces. */
-export function namespacesFor({ namespace }: OutsideEvent): readonly string[] {
-  if (namespace === undefined) return [];
+/**
+ * The namespaces in which an event may become an object. Empty for a kind without namespaces, and for an event that only wakes an
+ * object.
+ */
+export function namespacesFor(event: OutsideEvent): readonly string[] {
+  if ("wake" in event || event.namespace === undefined) return [];
+  const { namespace } = event;
   return typeof namespace === "string" ? [namespace] : namespace.allowed;
 }

@@ -95,6 +95,8 @@ export class Dispatcher {
   private readonly ended = new Map<string, LiveRun>();
   /** The keys of the objects of which a run has ended since they were last read, whoever submitted it: it may have written them. */
   private readonly written = new Set<string>();
+  /** The keys of the objects that an event from outside has named since their last run began. */
+  private readonly woken = new Set<string>();
   /** The uids of the Workflows that the dispatcher has deleted. */
   private readonly replaced = new Set<string>();
   private readonly scrubber = new Scrubber();
@@ -138,6 +140,7 @@ export class Dispatcher {
     this.known.clear();
     this.ended.clear();
     this.written.clear();
+    this.woken.clear();
     this.places.clear();
     this.since = undefined;
     await this.runs.refresh();
@@ -152,6 +155,7 @@ export class Dispatcher {
     this.known.delete(key);
     this.ended.delete(key);
     this.written.delete(key);
+    this.woken.delete(key);
     this.places.leave(key);
   }
 
@@ -160,6 +164,8 @@ export class Dispatcher {
     const { objects } = this.options;
     const key = keyOf(name);
     const before = this.runChangesOf(key);
+    // Whatever comes of this look: it may meet a run that began before the event.
+    if (context.arrival?.cause === "event") this.woken.add(key);
     const look = new Run(this.options, name, attempt, context, this.masked);
     try {
       await this.look(look);
@@ -326,6 +332,7 @@ export class Dispatcher {
       used: usedFingerprint(gathered.used),
       program: this.runs.program,
       isChildNews,
+      isWoken: this.woken.has(keyOf(metadata)),
       last,
       since: this.since ?? now,
       now,
@@ -389,6 +396,7 @@ export class Dispatcher {
     }
     its.unsure = undefined;
     its.isChildNews = false;
+    this.woken.delete(keyOf(object.metadata));
     const [at, before] = [client.now(), its.last];
     const isInRow = before && at - before.endedAt < 2 * this.pauseAfter(before) + ROW_MS;
     const routines = need !== "routine" ? 0 : 1 + (isInRow ? before.routines : 0);

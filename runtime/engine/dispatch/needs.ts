@@ -20,7 +20,7 @@ import { childrenFingerprint, contentFingerprint } from "./footprint";
  * | --- | --- | --- |
  * | urgent | it was never reconciled, or not in this generation | before all others |
  * | retry | its last run failed | after the queue's backoff |
- * | due | a schedule or a requeue is due | at that time |
+ * | due | a schedule or a requeue is due, or an event from outside has woken it | at that time |
  * | routine | it, a child or what it uses is not as its last run left it, a condition is about a run that is over, it has lasted long enough, or it has its turn | after a pause that grows |
  */
 export type Need = "urgent" | "retry" | "due" | "routine";
@@ -41,6 +41,8 @@ export interface Circumstances {
   readonly used: string | undefined;
   /** A fingerprint of the program of runs now. Undefined if that is not known. */
   readonly program: string | undefined;
+  /** Whether an event from outside has named it since the last run began. */
+  readonly isWoken: boolean;
   /** Whether a child has changed since the last run. */
   readonly isChildNews: boolean;
   /** When this process began the last run of the object, and how many children were not ready after it. Undefined: it began none. */
@@ -80,10 +82,10 @@ export class Needs {
   /** Why the object needs a run. Undefined if it needs none now. */
   of(object: KubernetesObject, left: LeftByRun, circumstances: Circumstances): Need | undefined {
     const { memory, conditions } = left;
-    const { now, last, since, children, isChildNews } = circumstances;
+    const { now, last, since, children, isChildNews, isWoken } = circumstances;
     const unfinished = this.unfinished(object, left);
     if (unfinished) return unfinished;
-    if (this.isDue(object, memory, now)) return "due";
+    if (isWoken || this.isDue(object, memory, now)) return "due";
     // A run does not delete it if the clock of the run's machine is behind. Another run at once would not either.
     if (isExpired(object, this.operator, now)) return "routine";
     const resyncMs = this.operator.resyncSeconds * 1000;

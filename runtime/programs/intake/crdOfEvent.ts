@@ -2,7 +2,7 @@ import { fingerprint, isRecord } from "../../base/json";
 import { isJsonObject, type Json, type KubernetesObject, latestOf } from "../../base/objects";
 import { builtIn } from "../../kubernetes/discovery";
 import { valueAt } from "../../operator/mapEvent";
-import type { IntakeEvent } from "./intakeFile";
+import type { CreatingEvent } from "./intakeFile";
 
 /** The kind of CRDs, of which an intake reads those of its events. */
 export const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
@@ -18,7 +18,7 @@ const LONGEST_ROLL_OUT_MS = 3_600_000;
  * intake that maps the event by the new definition is about to begin.
  * @param now by the API server's clock, in milliseconds since 1970
  */
-export function isAhead(crd: KubernetesObject, { apiVersion, schema }: IntakeEvent, now: number): boolean {
+export function isAhead(crd: KubernetesObject, { apiVersion, schema }: CreatingEvent, now: number): boolean {
   if (versionsWrittenAt(crd) + LONGEST_ROLL_OUT_MS <= now) return false;
   const versions = valueAt(crd, "spec.versions");
   const ours = (version: unknown) => isRecord(version) && apiVersion.endsWith(`/${version["name"]}`);
@@ -57,7 +57,7 @@ function isEmpty(value: Json | undefined): boolean {
  * A field of an object's `spec` as a Warning may name it. Where neither the CRD's schema nor the mapping names the next step, a
  * sender may have chosen the key: "spec.env.*".
  */
-export function knownField(field: string, { schema, spec }: IntakeEvent): string {
+export function knownField(field: string, { schema, spec }: CreatingEvent): string {
   const [root, ...steps] = field.matchAll(/[^.[\]]+/g);
   if (root?.[0] !== "spec") return field;
   let [known, mapped]: (Json | undefined)[] = [schema, spec];

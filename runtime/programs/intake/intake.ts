@@ -5,7 +5,7 @@ import { fingerprintForName } from "../../base/json";
 import { KeyedRateLimiter, Recent } from "../../base/limits";
 import { MANAGER_PREFIX } from "../../base/names";
 import { ONCE_A_MINUTE_MS } from "../../base/notices";
-import { type KubernetesObject, kindAndName, type Manifest } from "../../base/objects";
+import { type KubernetesObject, kindAndName, type Manifest, type ObjectName } from "../../base/objects";
 import { clean, cut, cutBytes } from "../../base/text";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { ApiError, denialIn, ifRefused, isApiError, isUndecided } from "../../kubernetes/errors";
@@ -14,8 +14,16 @@ import { SENTENCES } from "../../kubernetes/sentences";
 import { eventMarks, intakeManagerOf, isMadeOf } from "../../operator/eventMarks";
 import { type EventMapper, type EventObject, eventMapper, type Refusal } from "../../operator/mapEvent";
 import { EVENTS, eventAbout, LONGEST_NOTE } from "../../report/eventWriter";
+import { RUNNER_PORTS } from "../layout";
+import { tellRunner, WAKE_PATH } from "../wakeRequest";
 import { CRDS, isAhead, knownField } from "./crdOfEvent";
-import { type IntakeEvent, type IntakeFile, IS_POSTPONED } from "./intakeFile";
+import {
+  type CreatingEvent,
+  type IntakeEvent,
+  type IntakeFile,
+  IS_POSTPONED,
+  type WakingEvent,
+} from "./intakeFile";
 
 /** The result of an event. */
 const INTAKE_RESULTS = [
@@ -25,7 +33,11 @@ const INTAKE_RESULTS = [
   "known",
   /** The event does not meet `when`. */
   "skipped",
-  /** No object is created from the event. A Warning says why. */
+  /** The event woke an object, which is going to be reconciled. */
+  "woken",
+  /** There is no object of the name that the event gives. The log says so. */
+  "absent",
+  /** No object is created from the event, and a Warning says why; or none is woken, and the log says why. */
   "refused",
   /** An object with the event's id has other content, and stays as it is. A Warning says so. */
   "contradicted",
@@ -40,6 +52,8 @@ const NOTICES = { keptMs: ONCE_A_MINUTE_MS, most: 1_000 };
 const RATE_LIMIT = { burst: 200, refillMs: 1_000 };
 /** For how long a namespace must be gone or being deleted, in milliseconds. Somebody may be about to create it again. */
 const GONE_MS = 10 * 60_000;
+/** How long a runner may take to answer, in milliseconds: longer than a standby waits for the leader, and less than the sensor waits. */
+const RUNNER_TIMEOUT_MS = 5_000;
 /** The most characters of an event's name that a notice has. Names that manifests give are shorter, but a header has any text. */
 const LONGEST_SUBJECT = 100;
 
@@ -49,11 +63,16 @@ interface Known {
 }
 
 /**
- * Makes a custom resource of each event from outside. It remembers nothing: if it ends at any moment, the sensor sends the event
- * again, and the object's name says whether the object was there before.
+ * Makes a custom resource of each event from outside, or has the operator's runner look at the object that the event names. It
+ * remembers nothing: if it ends at any moment, the sensor sends the event again, and the object's name says whether the object was
+ * there before. An object that is woken twice is as it was, so that needs no memory.
  *
  * Guarantee (tests/integration/intake.test.ts, tests/unit/intake.test.ts): an event that is not "postponed" has its object, does
  * not meet `when`, or has its Warning. Both exist before the answer is given.
+ *
+ * Caveat: an event that wakes is a hint. A runner that ends after it has taken one has forgotten it, and then the object waits for
+ * its turn in the resync. So nothing but the log tells of an object that is not there: whatever the event was about, an object that
+ * comes later is reconciled after it.
  */
 export class Intake {
   readonly registry = new Registry();
@@ -69,6 +88,8 @@ export class Intake {
     private readonly options: {
       readonly file: IntakeFile;
       readonly client: Pick<KubernetesClient, "create" | "get" | "now">;
+      /** Has an operator reconcile an object. @default asks its runner, by `tellRunner` */
+      readonly wake?: (event: WakingEvent, name: ObjectName) => ReturnType<typeof tellRunner>;
       /** The pod's name, for the Warnings. */
       readonly instance: string;
       /**
@@ -88,14 +109,18 @@ export class Intake {
     this.gone = new Recent({ keptMs: GONE_MS, now });
     this.registry.setDefaultLabels({ installation });
     this.known = new Map(
-      events.map((event) => [event.subject, { event, map: eventMapper(event, event.schema) }]),
+      events.map((event) => [
+        event.subject,
+        { event, map: eventMapper(event, "wake" in event ? undefined : event.schema) },
+      ]),
     );
     this.events = new Counter({
       name: "argosy_intake_events_total",
       help:
-        "Events from outside, by event and result: created (it became an object), known (its object existed already), skipped " +
-        "(it does not meet `when`), refused (it cannot become an object, and a Warning says so), contradicted (its object " +
-        "exists with other content, and a Warning says so), postponed (the sensor sends it again)",
+        "Events from outside, by event and result: created (it became an object), known (its object existed already), woken (its " +
+        "object is reconciled), absent (there is no such object to wake), skipped (it does not meet `when`), refused (it cannot " +
+        "become an object, and a Warning says so; or it names none to wake), contradicted (its object exists with other content, " +
+        "and a Warning says so), postponed (the sensor sends it again)",
       labelNames: ["event", "result"],
       registers: [this.registry],
     });
@@ -111,7 +136,7 @@ export class Intake {
     return this.attempt(subject, (known) => this.handle(known, data));
   }
 
-  /** Takes an event that is too large to be read, or is not JSON: no object can be created from it. */
+  /** Takes an event that is too large to be read, or is not JSON: no object can be created from it, and none is named. */
   refuse(subject: string, refusal: Refusal): Promise<IntakeResult> {
     return this.attempt(subject, ({ event }) => this.refused(event, refusal));
   }
@@ -144,10 +169,28 @@ export class Intake {
     const mapped = map(data);
     if (mapped.kind === "skipped") return "skipped";
     if (mapped.kind === "refused") return this.refused(event, mapped.refusal);
-    return this.create(event, mapped.object);
+    if (mapped.kind === "wake") return this.wake(event as WakingEvent, mapped.name);
+    return this.create(event as CreatingEvent, mapped.object);
   }
 
-  private async create(event: IntakeEvent, object: EventObject): Promise<IntakeResult> {
+  private async wake(event: WakingEvent, name: ObjectName): Promise<IntakeResult> {
+    const { wake = wakeByRunner } = this.options;
+    const result = await wake(event, name);
+    if (result === "forwarded") return "woken";
+    if (result === "absent") {
+      this.noticeSometimes(
+        `an event of ${event.name} woke nothing: there is no ${kindAndName(event.kind, name)}`,
+      );
+      return "absent";
+    }
+    if (result === "leaderless") throw new Error(`no runner of the operator takes it at ${event.runner}`);
+    return this.refused(event, {
+      field: "the object",
+      complaint: "is in no namespace of the operator",
+    });
+  }
+
+  private async create(event: CreatingEvent, object: EventObject): Promise<IntakeResult> {
     const manifest = manifestOf(event, object);
     try {
       await this.options.client.create(event, manifest, { fieldManager: intakeManagerOf(event.operator) });
@@ -168,7 +211,7 @@ export class Intake {
    * namespaces would wait for ever. Undefined if the object may be created later.
    */
   private async whyNowhere(
-    { namespace: chosen }: IntakeEvent,
+    { namespace: chosen }: CreatingEvent,
     { namespace }: EventObject,
     error: unknown,
   ): Promise<Refusal | undefined> {
@@ -195,7 +238,11 @@ export class Intake {
     return since !== undefined && now - since >= GONE_MS;
   }
 
-  private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
+  private async compare(
+    event: CreatingEvent,
+    object: EventObject,
+    manifest: Manifest,
+  ): Promise<IntakeResult> {
     const there = await this.options.client.get(event, manifest.metadata);
     if (!there) throw new Error(`${object.name} has just been deleted`);
     const again = `an event of ${event.name} with the id ${idIn(object.id)} came again`;
@@ -212,6 +259,10 @@ export class Intake {
   }
 
   private async refused(event: IntakeEvent, { field, complaint, id }: Refusal): Promise<IntakeResult> {
+    if ("wake" in event) {
+      this.noticeSometimes(`an event of ${event.name} woke no object: ${field} ${complaint}`);
+      return "refused";
+    }
     const crd = await this.crdOf(event);
     // The event may fit the new definition.
     if (isAhead(crd, event, this.options.client.now()))
@@ -225,7 +276,7 @@ export class Intake {
     return "refused";
   }
 
-  private async crdOf({ crd: name }: IntakeEvent): Promise<KubernetesObject> {
+  private async crdOf({ crd: name }: CreatingEvent): Promise<KubernetesObject> {
     const crd = await this.options.client.get(CRDS, { name });
     if (!crd) throw new Error(`there is no CRD ${name}`);
     return crd;
@@ -256,6 +307,11 @@ export class Intake {
     this.notice(note);
   }
 
+  /** A notice that a flood of events could make again and again with other names. */
+  private noticeSometimes(text: string): void {
+    if (this.limiter.tryAccept("notices") === 0) this.notice(text);
+  }
+
   private notice(text: string): void {
     if (this.noticed.get(text)) return;
     this.noticed.set(text, true);
@@ -263,7 +319,11 @@ export class Intake {
   }
 }
 
-function manifestOf(event: IntakeEvent, object: EventObject): Manifest {
+function wakeByRunner({ runner: host }: WakingEvent, name: ObjectName): ReturnType<typeof tellRunner> {
+  return tellRunner(name, { host, port: RUNNER_PORTS.hints, path: WAKE_PATH, timeoutMs: RUNNER_TIMEOUT_MS });
+}
+
+function manifestOf(event: CreatingEvent, object: EventObject): Manifest {
   const { name, namespace, spec } = object;
   return {
     apiVersion: event.apiVersion,

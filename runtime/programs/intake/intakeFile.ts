@@ -2,7 +2,7 @@ import { isRecord, readJson } from "../../base/json";
 import type { OperatorNames } from "../../base/names";
 import type { JsonObject } from "../../base/objects";
 import type { Resource } from "../../base/resource";
-import type { EventMapping } from "../../operator/mapEvent";
+import type { EventMapping, WakeMapping } from "../../operator/mapEvent";
 
 /** The file's name, in the folder that POD_LAYOUT calls "definition". */
 export const INTAKE_FILE = "intake.json";
@@ -15,10 +15,22 @@ export const SUBJECT_HEADER = "Argosy-Event";
 /** What the log of an intake says of an event that the sensor must send again. An alert names these words. */
 export const IS_POSTPONED = "is postponed";
 
-/** An event as an intake knows it, with the kind of the custom resources that are created from it. */
-export interface IntakeEvent extends EventMapping, Resource {
+/** What an intake knows of every event. */
+interface NamedEvent {
   /** The event's name in the event source, which distinguishes it from the events of other operators. */
   readonly subject: string;
+  /** The kind of the objects that it creates or wakes. */
+  readonly kind: string;
+}
+
+/** An event that wakes an object. */
+export interface WakingEvent extends WakeMapping, NamedEvent {
+  /** The host at which the operator's runners take what is to be woken. */
+  readonly runner: string;
+}
+
+/** An event from which a custom resource is created, with its kind. */
+export interface CreatingEvent extends EventMapping, Resource, NamedEvent {
   /** Objects that an intake made under a former name of the operator are its own. */
   readonly operator: OperatorNames;
   /** The name of its CRD. Warnings are about the CRD. */
@@ -26,6 +38,9 @@ export interface IntakeEvent extends EventMapping, Resource {
   /** The schema of its `spec`. @default any content */
   readonly schema?: JsonObject | undefined;
 }
+
+/** An event as an intake knows it. */
+export type IntakeEvent = CreatingEvent | WakingEvent;
 
 /** The file that an intake reads: all events of an installation. */
 export interface IntakeFile {

@@ -50,6 +50,7 @@ const LONGEST_NAME = 512;
 
 /** The names of the spans for the causes of runs. Undefined: the cause has no span. */
 const ARRIVALS: Readonly<Record<Cause, string | undefined>> = {
+  event: "outside event",
   watch: "watch",
   hint: "hint",
   request: "request",

@@ -14,6 +14,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { engineFiles, LOOPS_FOLDER } from "../../../components/engineBundle";
 import { programOf } from "../../../definition/handlerProgram";
+import type { ObjectName } from "../../../runtime/base/objects";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import type { Operator } from "../../../runtime/operator/definition";
 import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/programs/definitionFile";
@@ -21,6 +22,7 @@ import { type ArgoHalf, type POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../../run
 import type { LogFields } from "../../../runtime/programs/logLine";
 import { type PodSettings, pathOf, SETTINGS_VARIABLE } from "../../../runtime/programs/podSettings";
 import type { Hint } from "../../../runtime/programs/resident/hints/hintServer";
+import { tellRunner, WAKE_PATH } from "../../../runtime/programs/wakeRequest";
 import { HandlerContainer, shells } from "../../unit/support/handlerContainer";
 import type { TestCluster } from "./cluster";
 
@@ -170,6 +172,17 @@ export class ResidentPod {
   async hint(hint: Hint): Promise<number> {
     const url = `http://${this.options.host}:${this.options.ports.hints}/hints`;
     return (await fetch(url, { method: "POST", body: JSON.stringify(hint) })).status;
+  }
+
+  /** Asks for an object as the intake does. @returns its result */
+  wake(name: ObjectName): ReturnType<typeof tellRunner> {
+    const { host, ports } = this.options;
+    return tellRunner(name, {
+      host: host ?? "localhost",
+      port: ports.hints,
+      path: WAKE_PATH,
+      timeoutMs: 5_000,
+    });
   }
 
   /** What a kubelet asks. @returns the code of the answer */

@@ -1,11 +1,11 @@
-import { Agent, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { type HttpListener, type ListenAddress, listen } from "../../../base/http/listen";
-import { postJson } from "../../../base/http/postJson";
 import { readBody } from "../../../base/http/readBody";
 import { isRecord } from "../../../base/json";
 import { isDnsName, type ObjectName } from "../../../base/objects";
 import type { HintResult } from "../../../engine/metrics";
 import type { CustomResourceKind, Operator } from "../../../operator/definition";
+import { ABSENT, tellRunner, WAKE_PATH } from "../../wakeRequest";
 
 /** The objects about which hints are taken. */
 export interface HintedObjects {
@@ -43,7 +43,7 @@ const OPTIONS = {
  * Answers a hint, `POST /hints`, with 204 and no body when its object is going to be reconciled, here or by the
  * leader. A Sensor reads no body, and so a body would cost it the connection (argo-events, pkg/sensors/triggers/http).
  * If another try may help, the answer is 503: too many objects wait, or nobody leads. If it does not help, the answer
- * is 400, 404, 405 or 413.
+ * is 400, 404, 405 or 413. The intake wakes objects in the same form, with `POST /wake`, and gets 410 for one that is not there.
  * @throws Error if the address cannot be had
  */
 export function startHintServer(options: HintServerOptions): Promise<HttpListener> {
@@ -55,7 +55,9 @@ async function answer(
   response: ServerResponse,
   { operator, take, onResult }: HintServerOptions,
 ): Promise<void> {
-  if (request.url !== HINT_PATH) return refuse(response, 404, `the only path is ${HINT_PATH}`);
+  const isWake = request.url === WAKE_PATH;
+  if (request.url !== HINT_PATH && !isWake)
+    return refuse(response, 404, `the only paths are ${HINT_PATH} and ${WAKE_PATH}`);
   if (request.method !== "POST") {
     response.setHeader("allow", "POST");
     return refuse(response, 405, "a hint must be a POST");
@@ -67,8 +69,10 @@ async function answer(
       onResult("invalid");
       return refuse(response, 413, `a hint may have at most ${MOST_BYTES} bytes`);
     }
-    const result = await take(parseHint(body, operator), request.headers[FORWARDED_HEADER] !== undefined);
+    const hint = { ...parseHint(body, operator), ...(isWake && { isWake }) };
+    const result = await take(hint, request.headers[FORWARDED_HEADER] !== undefined);
     onResult(result);
+    if (result === "absent") return refuse(response, ABSENT, "there is no such object");
     if (result === "full") return refuse(response, 503, "too many objects wait");
     if (result === "leaderless") return refuse(response, 503, "no leader takes it");
     response.writeHead(204).end();
@@ -97,29 +101,19 @@ export interface HintTarget {
   readonly from: string;
 }
 
-/** Less than a Sensor waits for our answer. */
+/** Less than a Sensor, or the intake, waits for our answer. */
 const TIMEOUT_MS = 2_000;
 
-/**
- * Each hint has a connection of its own. A connection that is kept alive may be closed in the moment in which it is
- * used, and the hint would fail for no reason.
- */
-const AGENT = new Agent({ keepAlive: false, maxSockets: 64 });
-
-/**
- * Passes a hint on to the leader.
- * @returns whether the leader has taken it; never throws
- */
-export async function forwardHint(hint: Hint, { address, port, from }: HintTarget): Promise<boolean> {
-  const to = { agent: AGENT, host: address, port, path: HINT_PATH, headers: { [FORWARDED_HEADER]: from } };
-  try {
-    const response = await postJson(to, JSON.stringify(hint), TIMEOUT_MS);
-    // The rest of the answer does not matter.
-    response.on("error", () => {}).resume();
-    return response.statusCode === 204;
-  } catch {
-    return false;
-  }
+/** Passes a hint on to the leader. @returns what the leader has made of it; never throws */
+export async function forwardHint(
+  { isWake, ...hint }: Hint,
+  { address, port, from }: HintTarget,
+): Promise<HintResult> {
+  const path = isWake ? WAKE_PATH : HINT_PATH;
+  const to = { host: address, port, path, headers: { [FORWARDED_HEADER]: from }, timeoutMs: TIMEOUT_MS };
+  const result = await tellRunner(hint, to);
+  // The leader has another definition than we do, and one of us is about to go.
+  return result === "invalid" ? "leaderless" : result;
 }
 
 /** Says that an object may have changed. */
@@ -128,6 +122,8 @@ export interface Hint extends ObjectName {
   readonly uid?: string;
   /** The version of the object that the event is about, if the Sensor names it. */
   readonly resourceVersion?: string;
+  /** Whether it comes of an event from outside, and so the handler is asked in any case. @default false */
+  readonly isWake?: boolean;
 }
 
 /** The body is not a hint for this operator. The message goes back to the sender. */

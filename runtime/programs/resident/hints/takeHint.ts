@@ -9,8 +9,8 @@ import type { Hint } from "./hintServer";
 export interface HintParts {
   readonly engine: Engine;
   readonly silence: PathSilence;
-  /** Passes a hint on to the leader at this address. @returns whether it was taken */
-  readonly forward: (hint: Hint, address: string) => Promise<boolean>;
+  /** Passes a hint on to the leader at this address. @returns what the leader has made of it */
+  readonly forward: (hint: Hint, address: string) => Promise<HintResult>;
 }
 
 /**
@@ -22,7 +22,9 @@ export async function takeHint(
   hint: Hint,
   forwarded: boolean,
 ): Promise<HintResult> {
-  silence.hinted(hint.resourceVersion);
+  // The events from outside have a path of their own, which says nothing about that of changes.
+  if (!hint.isWake) silence.hinted(hint.resourceVersion);
+  if (engine.isLeading && hint.isWake) return engine.wake(hint);
   if (engine.isLeading) {
     // In a storm all hints come late, and another read of the object would not be worth it. A hint that is ahead of the watch is,
     // however: the watch may be silent.
@@ -31,7 +33,7 @@ export async function takeHint(
   }
   // Two replicas that each believe that the other one leads would send the hint back and forth.
   const address = forwarded || engine.leader === undefined ? undefined : addressIn(engine.leader);
-  return address !== undefined && (await forward(hint, address)) ? "forwarded" : "leaderless";
+  return address === undefined ? "leaderless" : forward(hint, address);
 }
 
 /**
