@@ -83,7 +83,7 @@ describe("operator.yaml", () => {
     [
       "the key on, which YAML 1.1 takes for true",
       `name: a\n${DEFINITION}on: { schedule: daily }\n`,
-      /^7:7: on\.schedule must be an object, not the string "daily"\. Write a source, id and create\./,
+      /^7:7: on\.schedule must be an object, not the string "daily"\. Write a source, and create with id, or wake\./,
     ],
     [
       "a number for a name",
