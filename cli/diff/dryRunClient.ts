@@ -106,9 +106,10 @@ export class DryRunClient extends KubernetesClient {
     resource: Resource,
     name: ObjectName,
     preconditions: { readonly uid: string; readonly resourceVersion: string },
+    propagation?: "Background" | "Foreground",
   ): Promise<"deleted" | "gone"> {
     const live = await this.get(resource, name);
-    const result = await super.deleteVersion(resource, name, preconditions);
+    const result = await super.deleteVersion(resource, name, preconditions, propagation);
     if (result === "deleted") this.tried.push({ resource, name: nameOf(name), live, wanted: undefined });
     return result;
   }

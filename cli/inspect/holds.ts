@@ -4,6 +4,7 @@ import {
   finalizerOf,
   finalizersOf,
   identityOf,
+  orderFinalizerOf,
   SKIP_FINALIZE_ANNOTATION,
 } from "../../runtime/base/names";
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/base/objects";
@@ -53,20 +54,22 @@ function reasonOf(finalizer: string, by: string, known: Known): Reason {
     return { waitsFor: `no runner of ${identityOf(unled.operator)} leads${unled.why}`, remedy: unled.remedy };
   const own = operators.find((each) => finalizerOf(each) === finalizer);
   const isOfChildren = operators.some((each) => elsewhereFinalizerOf(each) === finalizer);
-  if (own || isOfChildren) {
+  const isOfOrder = operators.some((each) => orderFinalizerOf(each) === finalizer);
+  if (own || isOfChildren || isOfOrder) {
     const failure = failureOf(object);
     const because = failure ? `: ${failure.message.replace(/\.$/, "")}` : "";
     if (failure && !isOfHandler(failure)) {
       const remedy = entryOf(failure.reason)?.remedy ?? `Look it up: ${asTyped(`errors ${failure.reason}`)}`;
       return { waitsFor: `its operator cannot release it${because}`, remedy };
     }
+    if (isOfOrder) return childrenInOrder(object);
     if (!own) return childrenElsewhere(known);
     return {
       waitsFor: `its handler has not returned "finalized": true${because}`,
       remedy: `Fix the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
     };
   }
-  const absent = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
+  const absent = /^(?:elsewhere\.|order\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
   if (absent !== undefined) return ofAbsentOperator(absent, finalizer, known);
   const waitsFor = OF_COLLECTOR.get(finalizer);
   if (waitsFor !== undefined)
@@ -74,6 +77,16 @@ function reasonOf(finalizer: string, by: string, known: Known): Reason {
   return {
     waitsFor: `${by} has not removed its finalizer ${finalizer}`,
     remedy: `Look at the log of ${by}. Argosy has nothing to do with the finalizer ${finalizer}.`,
+  };
+}
+
+function childrenInOrder(object: KubernetesObject): Reason {
+  const said = conditionsIn(object.status).find(
+    ({ type, reason }) => type === "Ready" && reason === "Finalizing",
+  );
+  return {
+    waitsFor: said ? `its ${said.message}` : "its children go in the reverse order of argosy.dev/after",
+    remedy: `Find out what holds up the child that is being deleted, such as a finalizer of another program. To delete the rest at once: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
   };
 }
 

@@ -17,7 +17,8 @@ export const ADOPT_ANNOTATION = `${DOMAIN}/adopt`;
 /** On a custom resource: it is reconciled at once when the value changes. */
 export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
 /**
- * In an answer, on a child: the child is applied when the children that are named here are ready. Never written to the cluster.
+ * In an answer, on a child: the child is applied when the children that are named here are ready. Not written to the cluster:
+ * see {@link FOLLOWS_ANNOTATION}.
  */
 export const AFTER_ANNOTATION = `${DOMAIN}/after`;
 /** In an answer, on a child: "true" if the child is not created again after it was there. Never written to the cluster. */
@@ -51,6 +52,11 @@ export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
 export const OWNER_RANGE_LABEL = `${DOMAIN}/owner-range`;
 /** On a child that can have no owner reference: its custom resource, as "Kind.group/namespace/name". See `ownerMark`. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
+/**
+ * On a child that was applied after others: the keys of these, as `childKey` gives them. The child is deleted before them. An answer
+ * says it by {@link AFTER_ANNOTATION}.
+ */
+export const FOLLOWS_ANNOTATION = `${DOMAIN}/follows`;
 /** On a child of an object that is itself a child: how many objects in a row led to it. See `levelOf`. */
 export const LEVEL_ANNOTATION = `${DOMAIN}/level`;
 /** On a Workflow that the dispatcher has made: why, and what tells it from all others. Its name follows from that. */
@@ -135,14 +141,19 @@ export function elsewhereFinalizerOf(operator: OperatorIdentity): string {
   return `elsewhere.${DOMAIN}/${identityOf(operator)}`;
 }
 
+/** The finalizer on a custom resource whose children are deleted in an order. */
+export function orderFinalizerOf(operator: OperatorIdentity): string {
+  return `order.${DOMAIN}/${identityOf(operator)}`;
+}
+
 /** The field manager with which an operator applies one of its finalizers: another one than {@link fieldManagerOf}. */
 export function finalizerManagerOf(finalizer: string): string {
   return `${MANAGER_PREFIX}${finalizer}`;
 }
 
-/** Both finalizers of an operator. */
+/** The finalizers of an operator. */
 export function finalizersOf(operator: OperatorIdentity): string[] {
-  return [finalizerOf(operator), elsewhereFinalizerOf(operator)];
+  return [finalizerOf(operator), elsewhereFinalizerOf(operator), orderFinalizerOf(operator)];
 }
 
 /**

@@ -243,15 +243,17 @@ export class KubernetesClient {
   }
 
   /**
-   * Deletes exactly the version of an object that was seen, in the background.
+   * Deletes exactly the version of an object that was seen.
+   * @param propagation "Background": what it owns goes after it. "Foreground": before it. @default "Background"
    * @throws ApiError 409 if it is another object by now, or another version
    */
   async deleteVersion(
     resource: Resource,
     name: ObjectName,
     preconditions: { readonly uid: string; readonly resourceVersion: string },
+    propagation: "Background" | "Foreground" = "Background",
   ): Promise<"deleted" | "gone"> {
-    const body = { propagationPolicy: "Background", preconditions };
+    const body = { propagationPolicy: propagation, preconditions };
     const deletion = this.send({ method: "DELETE", path: resourcePath(resource, name), body });
     return (await deletion.catch(ifRefused(404, undefined))) ? "deleted" : "gone";
   }

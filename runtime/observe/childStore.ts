@@ -12,7 +12,7 @@ import {
   ReadyWhenGone,
   type Wanted,
 } from "./childRecords";
-import { isMarked, managersOf, marksOf } from "./marks";
+import { followedBy, isMarked, managersOf, marksOf } from "./marks";
 import type { Emit } from "./news";
 import { type Owner, ownerOfAnotherKind, provenOwner } from "./ownership";
 import { readinessOf, type WhyNotReady } from "./readiness";
@@ -27,6 +27,8 @@ export interface ChildFacts {
   readonly owned: string;
   /** Whether it has every mark of its owner, and not the label of a former name of the operator. */
   readonly isMarked: boolean;
+  /** The keys of the children that it follows: see `FOLLOWS_ANNOTATION`. */
+  readonly follows: readonly string[];
   /** Whether it is ready: see {@link ChildStore.whyNotReady}. */
   readonly isReady: boolean;
 }
@@ -196,7 +198,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
    * Runs a write to a child and takes in its result before the watch brings it, so that our own write
    * causes no reconcile.
    * @param manifest what is applied. Undefined for a deletion
-   * @param write gives the object that the API server answered. Undefined if the child is gone
+   * @param write gives the object that the API server answered. Undefined if the child is gone, or goes and nobody waits for that
    */
   async write<Result extends { object: KubernetesObject | undefined }>(
     resource: Resource,
@@ -220,6 +222,7 @@ export class ChildStore extends ChildrenByOwner<Child> {
         const owned = isStored ? stored.facts.owned : this.applied.ownedIn(object);
         if (stored?.uid !== uid) this.applied.forgetApplied(uid);
         else if (manifest) this.applied.addApplied(uid, manifest, owned);
+        else if (stored?.deleting) this.leaving.add(uid);
       } else {
         const known = this.store.find(resource, name);
         if (known) this.forget(known);
@@ -260,7 +263,14 @@ export class ChildStore extends ChildrenByOwner<Child> {
     const marks = marksOf({ apiVersion, kind, metadata: owner }, namespace, identityOf(this.operator));
     const marked = { apiVersion, kind, metadata: { name, ...marks } };
     const isReady = this.whyNotReady(object) === undefined;
-    return { owner, owned: this.applied.ownedIn(object), isMarked: isMarked(object, marked), isReady };
+    const follows = followedBy(object);
+    return {
+      owner,
+      owned: this.applied.ownedIn(object),
+      isMarked: isMarked(object, marked),
+      follows,
+      isReady,
+    };
   }
 
   private changed(change: Change<ChildFacts>): void {

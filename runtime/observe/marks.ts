@@ -11,6 +11,7 @@ import {
   EVENT_CONTENT_ANNOTATION,
   EVENT_ID_ANNOTATION,
   EVENT_LABEL,
+  FOLLOWS_ANNOTATION,
   fieldManagerOf,
   identityOf,
   LEVEL_ANNOTATION,
@@ -83,6 +84,25 @@ export function isMarked({ metadata }: KubernetesObject, manifest: Manifest): bo
   );
 }
 
+/** The keys of the children that a child follows, as its annotation has them. */
+export function followedBy({ metadata: { annotations } }: KubernetesObject): readonly string[] {
+  const follows = annotations?.[FOLLOWS_ANNOTATION];
+  return follows ? follows.split(", ") : NONE;
+}
+
+/** A manifest that says that it follows these children, by their keys, and no others. */
+export function following(manifest: Manifest, keys: readonly string[]): Manifest {
+  const { annotations: given, ...metadata } = manifest.metadata;
+  const { [FOLLOWS_ANNOTATION]: _, ...others } = given ?? {};
+  const annotations =
+    keys.length > 0 ? { ...others, [FOLLOWS_ANNOTATION]: [...keys].sort().join(", ") } : others;
+  if (Object.keys(annotations).length === 0) return { ...manifest, metadata };
+  return { ...manifest, metadata: { ...metadata, annotations } };
+}
+
+/** Most children follow none. */
+const NONE: readonly string[] = [];
+
 /** How many objects in a row may each be a child of the one before. Work that is divided among operators has two or three. */
 const MOST_LEVELS = 12;
 
@@ -136,9 +156,10 @@ const ANNOTATIONS: Known = {
   // A child may be another operator's custom resource.
   applied: [ADOPT_ANNOTATION, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION, RECONCILE_AT_ANNOTATION],
   leftOut: [
-    // Only the engine reads annotations about the order: they do not count in the cluster.
+    // Only the engine reads annotations about the order. It writes its own.
     AFTER_ANNOTATION,
     ONCE_ANNOTATION,
+    FOLLOWS_ANNOTATION,
     // Copied, as the labels are.
     OWNER_ANNOTATION,
     LEVEL_ANNOTATION,

@@ -64,7 +64,7 @@ export function readinessOf(kinds: readonly ChildKind[]): WhyNotReady {
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 export function whyNotReady(child: Manifest, rule?: ReadyRule): string | undefined {
-  if (child.metadata.deletionTimestamp) return "is being deleted";
+  if (child.metadata.deletionTimestamp) return whyStillThere(child);
   const status = statusOf(child);
   const { generation } = child.metadata;
   if (generation !== undefined && (status.observedGeneration ?? generation) < generation)
@@ -96,6 +96,13 @@ export function whyNotReady(child: Manifest, rule?: ReadyRule): string | undefin
     default:
       return shared(status, generation);
   }
+}
+
+/** What holds a child that is being deleted, if anything but its own grace period does. */
+function whyStillThere({ metadata: { finalizers = [] } }: Manifest): string {
+  const others = finalizers.filter((each) => each !== "foregroundDeletion");
+  if (others.length > 0) return `is being deleted and is held by the finalizer ${others.join(", ")}`;
+  return finalizers.length > 0 ? "is being deleted after what it owns" : "is being deleted";
 }
 
 /** By what the operator's definition says of the kind. */

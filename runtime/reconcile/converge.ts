@@ -9,6 +9,7 @@ import { type Timetable, timetableOf } from "../operator/schedules/due";
 import type { Verdict } from "../remember/composeStatus";
 import { isSameMemory, type Memory } from "../remember/memory";
 import { releaseFormer } from "../write/childSender";
+import { areOrdered } from "../write/deletionOrder";
 import { childKey, type DesiredChild, desiredChildren, shortName } from "../write/desiredChildren";
 import { ask, gather } from "./ask";
 import { digestIfWhole, digestThatStands, needNotBeAsked } from "./askOnce";
@@ -50,7 +51,8 @@ export async function converge(
   const refused = parts.whyNot("reconcile", object, known, isElsewhere);
   if (refused) throw refused;
   if (finalizers) run.events.push(...finalizers.warnings(object));
-  const held = await ensureFinalizers(parts, run, object, isElsewhere);
+  const isInOrder = areOrdered(children.of(uid));
+  const held = await ensureFinalizers(parts, run, object, isElsewhere, isInOrder);
   const memory = await rememberFirstLook(parts, run, held, known, timetable.before);
   const byHand = (run.context.startedByHand ?? []).filter(
     ({ name }) => !timetable.due.some((each) => each.name === name),
@@ -60,7 +62,7 @@ export async function converge(
   const asked = parts.standing && digestIfWhole(parts, gathered);
   if (asked !== undefined && needNotBeAsked(parts, run, held, memory, asked)) return run.skip("unchanged");
   const answer = await ask<ReconcileAnswer>(parts, run, gathered);
-  const made = await write(parts, run, held, isElsewhere, memory, answer);
+  const made = await write(parts, run, held, { isElsewhere, isInOrder }, memory, answer);
   if (asked !== undefined) run.digest = await digestThatStands(parts, run, made, asked);
   await conclude(parts, run, made, { schedules: timetable.after, reportedEvents: memory.reportedEvents });
 }
@@ -70,7 +72,7 @@ async function write(
   parts: Parts,
   run: Run,
   held: KubernetesObject,
-  isElsewhere: boolean,
+  { isElsewhere, isInOrder }: { readonly isElsewhere: boolean; readonly isInOrder: boolean },
   before: Memory,
   answer: ReconcileAnswer,
 ): Promise<Made> {
@@ -86,7 +88,9 @@ async function write(
   const memory = await rememberGone(parts, run, held, before, answered);
   const desired = answered.map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
   const isFar = desired.some(({ manifest }) => !canReference(held, manifest.metadata.namespace));
-  const object = isFar && !isElsewhere ? await ensureFinalizers(parts, run, held, true) : held;
+  const follows = desired.some(({ after = [] }) => after.length > 0);
+  const isHeld = (isElsewhere || !isFar) && (isInOrder || !follows);
+  const object = isHeld ? held : await ensureFinalizers(parts, run, held, isElsewhere || isFar, follows);
   const writing = { ...parts, remember: (kept: Memory) => remember(parts, run, object, kept) };
   const written = await writeChildren(writing, object, desired, memory, run);
   run.changes.push(...written.changes);
@@ -153,9 +157,10 @@ async function ensureFinalizers(
   { client, timeline }: Run,
   object: KubernetesObject,
   elsewhere: boolean,
+  order: boolean,
 ): Promise<KubernetesObject> {
-  const wanted = { handler: operator.finalize, elsewhere };
-  if (!finalizers || !(object.metadata.finalizers || wanted.handler || elsewhere)) return object;
+  const wanted = { handler: operator.finalize, elsewhere, order };
+  if (!finalizers || !(object.metadata.finalizers || wanted.handler || elsewhere || order)) return object;
   const ensuring = () => finalizers.ensure(client, object, wanted);
   const current = await timeline.step("finalizer", ensuring, (ensured) => ensured !== object);
   if (current !== object) objects.learn(current);

@@ -4,6 +4,7 @@ import type { KubernetesObject } from "../base/objects";
 import type { FinalizeAnswer } from "../handler/contract";
 import { hasElsewhere } from "../observe/ownership";
 import type { Memory } from "../remember/memory";
+import { areOrdered, heldUp } from "../write/deletionOrder";
 import { unlessTheyMayStay } from "../write/refusals";
 import { ask, gather } from "./ask";
 import { rememberUnfinished } from "./remember";
@@ -14,8 +15,8 @@ import type { Parts, Run } from "./run";
 const FINALIZE_AGAIN_SECONDS = 5;
 
 /**
- * What is done for an object that is being deleted: its handler is asked to finalize, children that no owner reference covers are
- * deleted, and then our finalizers are removed.
+ * What is done for an object that is being deleted: its handler is asked to finalize, the children that go in an order go, children
+ * that no owner reference covers are deleted, and then our finalizers are removed.
  */
 export async function finalize(
   parts: Parts,
@@ -27,6 +28,7 @@ export async function finalize(
   const { uid } = object.metadata;
   run.note({ event: "finalize" });
   if (!finalizers?.hold(object)) return run.skip("gone");
+  let current = object;
   const isElsewhere = finalizers.forElsewhere(object) || hasElsewhere(object, memory, children.of(uid));
   const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
   const events: ObjectEvent[] = isSkipped ? [skipped(FINALIZE_SKIPPED)] : [];
@@ -37,13 +39,51 @@ export async function finalize(
     if (!news) return;
     events.push(...news);
   }
+  if (!isSkipped && areOrdered(children.of(uid))) {
+    const refused = parts.whyNot("finalize", object, memory, isElsewhere);
+    if (refused) throw refused;
+    // The children may take long to go, and the handler has finished.
+    if (finalizers.forOrder(object)) {
+      current = await run.timeline.step("finalizer", () => finalizers.removeHandlers(run.client, object));
+      if (current !== object) objects.learn(current);
+    }
+    if (await waitsForChildren(parts, run, current)) return void run.events.push(...events);
+  }
   const left = isElsewhere ? await deleteElsewhere(parts, run, object, memory, isSkipped) : undefined;
   if (left !== undefined) events.push(left);
-  await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, object));
+  await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, current));
   if (left === undefined) children.emptied(uid);
   // Until the watch shows this, another reconcile would ask the handler again.
   objects.invalidate(object.metadata);
   run.events.push(...events);
+}
+
+/**
+ * Deletes the children that follow others, as far as nothing is left that follows them.
+ * @returns whether some are still there. Then the object says which, and what holds them
+ */
+async function waitsForChildren(parts: Parts, run: Run, object: KubernetesObject): Promise<boolean> {
+  const { sweep, children, isFollowed } = parts;
+  const deleting = () => sweep.deleteInOrder(run.client, object, isFollowed, run.changes);
+  const there = await run.timeline.step("sweep", deleting, (left) => left.length > 0);
+  if (there.length === 0) return false;
+  const waiting = heldUp(there);
+  const reasons: string[] = [];
+  for (const child of there.filter((each) => !waiting.includes(each))) {
+    const state = await children.readChild(child);
+    const why = (state && children.whyNotReady(state)) ?? "is not gone yet";
+    reasons.push(`${child.resource.kind} ${child.name} ${why}`);
+  }
+  const names = waiting.map(({ resource, name }) => `${resource.kind} ${name}`);
+  if (names.length > 0) reasons.push(`then ${names.join(", ")}`);
+  run.verdict = { kind: "finalizing", message: `children go in order: ${reasons.join("; ")}` };
+  const all = children.of(object.metadata.uid);
+  const unready = all.filter(({ facts }) => !facts.isReady).length;
+  run.note({
+    ...{ ready: false, waits: true, unready },
+    children: { ready: all.length - unready, total: all.length },
+  });
+  return true;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Child, ChildStore } from "../observe/childStore";
 import { isSameMemory, type Memory } from "../remember/memory";
 import type { WriteScope } from "../write/childApplier";
 import type { ChildChange, ChildWriter } from "../write/childWriter";
+import { heldUp, isOrdered, lastOf } from "../write/deletionOrder";
 import { childKey, contentOf, type DesiredChild, inApplyOrder } from "../write/desiredChildren";
 import { isRefusalOf } from "../write/refusals";
 import type { Sweep } from "../write/sweep";
@@ -96,7 +97,7 @@ class Writing {
       const waiting: DesiredChild[] = [];
       for (const child of left) {
         // A child that is as desired waits for nothing, even if the child after which it came is not ready now.
-        const isFree = !child.after?.some((key) => !ready.has(key)) || this.options.writer.isDone(child);
+        const isFree = !child.after?.some((key) => !ready.has(key)) || this.options.writer.isAsWanted(child);
         (isFree ? free : waiting).push(child);
       }
       this.waiting = waiting;
@@ -185,11 +186,14 @@ class Writing {
     await this.all(left.map((child) => this.deleteOne(child, () => writer.deleteOrphan(child, scope))));
   }
 
+  /** The children that are no longer wanted, with those that are being deleted. */
   private unwanted(): Child[] {
-    const { children: store } = this.options;
+    const { children: store, isFollowed } = this.options;
     const { object, desired } = this;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
-    return store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
+    // Where a kind or a namespace went, nobody says that a child is gone.
+    const isThere = (child: Child) => !wanted.has(child) && (!child.deleting || isFollowed(child));
+    return store.of(object.metadata.uid).filter(isThere);
   }
 
   /**
@@ -198,23 +202,36 @@ class Writing {
   private withUnwanted(error: unknown): unknown {
     if (!(error instanceof ReconcileFailure) || !isTaken(error.cause)) return error;
     const { reason, message } = error;
-    const child = this.unwanted().find(({ resource: { kind } }) => isRefusalOf(kind, message));
+    const child = this.unwanted().find(
+      ({ resource: { kind }, deleting }) => !deleting && isRefusalOf(kind, message),
+    );
     if (!child) return error;
     const advice = `Nothing is deleted before every child is written. If ${kindAndName(child.resource.kind, child)}, which the handler no longer returns, is in the way, delete it by hand.`;
     return new ReconcileFailure(reason, `${message} ${advice}`, error);
   }
 
+  /** Deletes the children that are no longer wanted. One that another of them follows goes when the other is gone. */
   private async prune(): Promise<void> {
     const { writer } = this.options;
     const { scope } = this;
-    const deletions = this.unwanted().map((child) =>
-      this.deleteOne(child, () => writer.delete(child, scope)).catch((error: unknown) => {
-        // Somebody else writes the child all the time. The child's next report leads to another try, and the rest does not wait.
-        if (isRace(error)) return undefined;
-        throw error;
-      }),
-    );
-    await this.all(deletions);
+    const tried = new Set<string>();
+    for (;;) {
+      const unwanted = this.unwanted();
+      const next = lastOf(unwanted).filter(({ uid, deleting }) => !deleting && !tried.has(uid));
+      if (next.length === 0) return;
+      for (const { uid } of next) tried.add(uid);
+      const isAwaited = heldUp(unwanted).length > 0;
+      const deletions = next.map((child) =>
+        this.deleteOne(child, () => writer.delete(child, scope, isAwaited && isOrdered(child))).catch(
+          (error: unknown) => {
+            // Somebody else writes the child all the time. The child's next report leads to another try, and the rest does not wait.
+            if (isRace(error)) return undefined;
+            throw error;
+          },
+        ),
+      );
+      await this.all(deletions);
+    }
   }
 
   private deleteOne(child: Child, deletion: () => Promise<ChildChange | undefined>) {

@@ -236,8 +236,8 @@ export type Verdict =
   | { readonly kind: "ready" }
   /** Every child is applied, and some are not ready yet. */
   | { readonly kind: "progressing"; readonly message: string }
-  /** The object is being deleted and its handler has not finished with it. */
-  | { readonly kind: "finalizing" }
+  /** The object is being deleted. Without a message, its handler has not finished with it; else the message says what is waited for. */
+  | { readonly kind: "finalizing"; readonly message?: string }
   | { readonly kind: "failed"; readonly failure: ReconcileFailure }
   /** The pod of the object's run does not begin yet. The other conditions, and the observed generation, stay as they are. */
   | { readonly kind: "awaiting"; readonly run: string; readonly message: string }
@@ -315,8 +315,11 @@ function statements(verdict: Verdict): Statement[] {
       ];
     case "finalizing":
       return [
-        state("Ready", "False", "Finalizing", "the object is being deleted and its handler cleans up"),
-        state("Reconciling", "True", "Finalizing", "the handler has not finished yet"),
+        state(
+          ...(["Ready", "False", "Finalizing"] as const),
+          verdict.message ?? "the object is being deleted and its handler cleans up",
+        ),
+        state("Reconciling", "True", "Finalizing", verdict.message ?? "the handler has not finished yet"),
         state("Stalled", "False", "Progressing", NOTHING_IN_THE_WAY),
       ];
     case "awaiting": {

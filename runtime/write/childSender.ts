@@ -220,6 +220,7 @@ export interface SeenChild extends NamedChild {
  * Deletes exactly one child, in the version that was seen to be its owner's. If somebody else has written it since, it is looked at
  * again first.
  * @param isOwned whether the object that is there now is still its owner's child
+ * @param isAwaited whether others wait until the child is gone, with all that it owns. The store shows it until then. @default false
  * @returns "gone" if there was none. Undefined if it is not deleted: it is no longer its owner's, or somebody else deletes it
  * @throws ApiError 409 if somebody else writes it all the time; PersistentConflictError if a webhook refuses the deletion by a
  *   conflict; ApiError, ApiUnreachableError
@@ -229,6 +230,7 @@ export async function deleteOwned(
   client: KubernetesClient,
   child: SeenChild,
   isOwned: (object: KubernetesObject) => boolean,
+  isAwaited = false,
 ): Promise<"deleted" | "gone" | undefined> {
   const { resource, uid } = child;
   let { resourceVersion } = child;
@@ -236,10 +238,11 @@ export async function deleteOwned(
   for (;;) {
     const { result, object } = await store.write(resource, child, undefined, async () => {
       try {
-        return {
-          result: await client.deleteVersion(resource, child, { uid, resourceVersion }),
-          object: undefined,
-        };
+        const how = isAwaited ? "Foreground" : "Background";
+        const done = await client.deleteVersion(resource, child, { uid, resourceVersion }, how);
+        const left = isAwaited && done === "deleted" ? await client.get(resource, child) : undefined;
+        const isLeft = left?.metadata.uid === uid && left.metadata.deletionTimestamp !== undefined;
+        return { result: done, object: isLeft ? left : undefined };
       } catch (error) {
         if (!isApiError(error, 409)) throw error;
         return { result: error, object: await client.get(resource, child) };

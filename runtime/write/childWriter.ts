@@ -1,6 +1,7 @@
 import { type KubernetesObject, kindAndName } from "../base/objects";
 import type { Resource } from "../base/resource";
 import type { Child, ChildStore } from "../observe/childStore";
+import { following } from "../observe/marks";
 import { isStrippedChildOf } from "../observe/ownership";
 import { ChildApplier, type ChildVerb, type ClientScope, type WriteScope } from "./childApplier";
 import { deleteOwned, type SeenChild } from "./childSender";
@@ -85,6 +86,13 @@ export class ChildWriter {
     return child.isCreated === true && !this.store.isUnsure(child.resource, child.manifest.metadata);
   }
 
+  /** Whether an apply of the child would change nothing, or only what it follows. False if that is not known. */
+  isAsWanted(child: DesiredChild): boolean {
+    if (this.isDone(child)) return true;
+    const follows = this.known(child)?.facts.follows;
+    return follows !== undefined && this.isDone({ ...child, manifest: following(child.manifest, follows) });
+  }
+
   /** The child as we know it. Undefined if no object with that name is known to be its owner's. */
   known({ resource, manifest, ownerUid }: DesiredChild): Child | undefined {
     const found = this.store.find(resource, manifest.metadata);
@@ -94,13 +102,18 @@ export class ChildWriter {
   /**
    * Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours.
    * @param scope its owner. Only a client if the owner is gone, and cannot report why a child cannot be deleted
+   * @param isAwaited whether others wait until it is gone, with all that it owns. @default false
    * @returns undefined if the child is gone, or no longer ours
    * @throws ReconcileFailure `ChildRefused` if the API server refuses that, or lacks for long what it needs for that; ApiError
    *   409 if somebody else writes it all the time
    */
-  async delete(child: Child, scope: WriteScope | ClientScope): Promise<ChildChange | undefined> {
+  async delete(
+    child: Child,
+    scope: WriteScope | ClientScope,
+    isAwaited = false,
+  ): Promise<ChildChange | undefined> {
     const { uid } = child.facts.owner;
-    return this.deleteIf((found) => this.store.provenOwner(found)?.uid === uid, child, scope);
+    return this.deleteIf((found) => this.store.provenOwner(found)?.uid === uid, child, scope, isAwaited);
   }
 
   /**
@@ -150,11 +163,12 @@ export class ChildWriter {
     isOwned: (found: KubernetesObject) => boolean,
     child: SeenChild,
     scope: WriteScope | ClientScope,
+    isAwaited = false,
   ): Promise<ChildChange | undefined> {
     const { resource, uid, namespace, name } = child;
     const { apiVersion, kind } = resource;
     try {
-      const result = await deleteOwned(this.store, scope.client, child, isOwned);
+      const result = await deleteOwned(this.store, scope.client, child, isOwned, isAwaited);
       this.outages.ended(uid);
       return result === "deleted" ? { verb: result, apiVersion, kind, namespace, name } : undefined;
     } catch (error) {

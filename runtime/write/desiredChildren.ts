@@ -3,9 +3,16 @@ import { invalid, quote, shown } from "../base/invalidAnswer";
 import { fingerprint } from "../base/json";
 import { hasDnsNames } from "../base/kinds";
 import { AFTER_ANNOTATION, allIdentitiesOf, finalizersOf, identityOf, ONCE_ANNOTATION } from "../base/names";
-import { formatName, groupOf, isDnsName, type KubernetesObject, type Manifest } from "../base/objects";
+import {
+  formatName,
+  groupOf,
+  isDnsName,
+  type KubernetesObject,
+  type Manifest,
+  type ObjectName,
+} from "../base/objects";
 import { isKindKey, isListed, kindKey, type Resource, type TypeMeta } from "../base/resource";
-import { checkMarks, ownedManifest, whyTooDeep } from "../observe/marks";
+import { checkMarks, following, ownedManifest, whyTooDeep } from "../observe/marks";
 import { hasLabels } from "../observe/watched";
 import type { CustomResourceKind, Operator, UpdatePolicy, Watch } from "../operator/definition";
 
@@ -62,7 +69,11 @@ export function desiredChildren(
     annotations && (AFTER_ANNOTATION in annotations || ONCE_ANNOTATION in annotations);
   if (!answered.some(isOrdered)) return children;
   const order = orderOf(answered, children);
-  return children.map((child, index) => ({ ...child, ...order[index] }));
+  return children.map((child, index) => ({
+    ...child,
+    ...order[index],
+    manifest: following(child.manifest, order[index]?.after ?? []),
+  }));
 }
 
 function isKindOf({ apiVersion, kind }: TypeMeta, child: Manifest): boolean {
@@ -172,8 +183,13 @@ interface Named {
  * stays the same when the operator declares another version of its kind.
  */
 export function childKey({ resource, manifest }: Named): string {
-  const group = groupOf(resource.apiVersion);
-  return `${group && `${group}/`}${resource.kind}/${formatName(manifest.metadata)}`;
+  return childKeyOf(resource, manifest.metadata);
+}
+
+/** The {@link childKey} of the child with that name. */
+export function childKeyOf({ apiVersion, kind }: TypeMeta, name: ObjectName): string {
+  const group = groupOf(apiVersion);
+  return `${group && `${group}/`}${kind}/${formatName(name)}`;
 }
 
 /** A fingerprint of a child's content without its metadata: a new label does not lead to another Job. */

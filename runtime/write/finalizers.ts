@@ -1,4 +1,4 @@
-// The two finalizers.
+// The three finalizers.
 import { ObjectGoneError, ReconcileFailure, type WarningReason } from "../base/failure";
 import {
   allIdentitiesOf,
@@ -7,6 +7,7 @@ import {
   finalizerManagerOf,
   finalizerOf,
   type OperatorNames,
+  orderFinalizerOf,
 } from "../base/names";
 import type { KubernetesObject } from "../base/objects";
 import type { Resource } from "../base/resource";
@@ -16,8 +17,8 @@ import { Conflicts, isApiError, isMisfit, PersistentConflictError } from "../kub
 const MOST_TRIES = 10;
 
 /**
- * The finalizers of one operator on its custom resources. One means that the handler must be asked before the object goes.
- * The other means that the object has children that no owner reference can cover.
+ * The finalizers of one operator on its custom resources. One means that the handler must be asked before the object goes, one that
+ * the object has children that no owner reference can cover, and one that its children are deleted in an order.
  *
  * Guarantees, each with a test in tests/integration:
  * - A finalizer can be added even if somebody writes the object all the time (hostile/constantTouching.test.ts).
@@ -28,6 +29,7 @@ const MOST_TRIES = 10;
 export class Finalizers {
   private readonly handler: readonly string[];
   private readonly elsewhere: readonly string[];
+  private readonly order: readonly string[];
 
   constructor(
     private readonly resource: Resource,
@@ -36,6 +38,7 @@ export class Finalizers {
     const all = allIdentitiesOf(operator);
     this.handler = all.map(finalizerOf);
     this.elsewhere = all.map(elsewhereFinalizerOf);
+    this.order = all.map(orderFinalizerOf);
   }
 
   /** Whether the handler must be asked before the object goes. */
@@ -48,9 +51,18 @@ export class Finalizers {
     return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
   }
 
+  /** Whether the object may have children that are deleted in an order. */
+  forOrder(object: KubernetesObject): boolean {
+    return finalizersOf(object).some((finalizer) => this.order.includes(finalizer));
+  }
+
   /** Whether the object has any of our finalizers. */
   hold(object: KubernetesObject): boolean {
-    return this.forHandler(object) || this.forElsewhere(object);
+    return finalizersOf(object).some((finalizer) => this.all.includes(finalizer));
+  }
+
+  private get all(): readonly string[] {
+    return [...this.handler, ...this.elsewhere, ...this.order];
   }
 
   /**
@@ -58,7 +70,7 @@ export class Finalizers {
    * undeclared former name.
    */
   warnings(object: KubernetesObject): { type: "Warning"; reason: WarningReason; note: string }[] {
-    const ours = [...this.handler, ...this.elsewhere];
+    const ours = this.all;
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
     const foreign = finalizersOf(object).find(
       (finalizer) => isArgosy(finalizer) && !ours.includes(finalizer),
@@ -79,19 +91,18 @@ export class Finalizers {
   async ensure(
     client: KubernetesClient,
     object: KubernetesObject,
-    wanted: { readonly handler: boolean; readonly elsewhere: boolean },
+    wanted: { readonly handler: boolean; readonly elsewhere: boolean; readonly order: boolean },
   ): Promise<KubernetesObject> {
     const there = finalizersOf(object);
     const needed = [
       ...(wanted.handler || this.forHandler(object) ? [finalizerOf(this.operator)] : []),
       ...(wanted.elsewhere || this.forElsewhere(object) ? [elsewhereFinalizerOf(this.operator)] : []),
+      ...(wanted.order || this.forOrder(object) ? [orderFinalizerOf(this.operator)] : []),
     ];
     let current = object;
     for (const finalizer of needed)
       if (!there.includes(finalizer)) current = await this.apply(client, current, finalizer);
-    const former = there.filter(
-      (finalizer) => [...this.handler, ...this.elsewhere].includes(finalizer) && !needed.includes(finalizer),
-    );
+    const former = there.filter((finalizer) => this.all.includes(finalizer) && !needed.includes(finalizer));
     for (const finalizer of former) current = await this.remove(client, current, finalizer);
     return current;
   }
@@ -101,10 +112,28 @@ export class Finalizers {
    * @throws ReconcileFailure `ApiError` if the API server keeps one
    */
   async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<void> {
+    await this.removeEach(client, object, this.all);
+  }
+
+  /**
+   * The handler has finished with the object: it is not asked again, whatever else holds the object.
+   * @returns the object as it is then
+   * @throws as {@link removeAll}
+   */
+  removeHandlers(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
+    return this.removeEach(client, object, this.handler);
+  }
+
+  private async removeEach(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    finalizers: readonly string[],
+  ): Promise<KubernetesObject> {
     let current = object;
-    for (const finalizer of [...this.handler, ...this.elsewhere]) {
+    for (const finalizer of finalizers) {
       if (finalizersOf(current).includes(finalizer)) current = await this.remove(client, current, finalizer);
     }
+    return current;
   }
 
   /**

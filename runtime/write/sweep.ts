@@ -12,6 +12,7 @@ import { childSelectorOf } from "../observe/marks";
 import { canReference, isStrippedChildOf } from "../observe/ownership";
 import type { Operator } from "../operator/definition";
 import type { ChildChange, ChildWriter } from "./childWriter";
+import { isOrdered, isOrphaning, lastOf } from "./deletionOrder";
 import { kindNotGranted, namespacesLeft } from "./refusals";
 
 /** What is remembered of an object's children: see `Memory`. */
@@ -43,7 +44,7 @@ interface LearnOptions {
 
 /**
  * Finds and deletes children that no watch shows or no owner reference covers: those of kinds that the operator no longer
- * declares, and those in other namespaces than their owner's.
+ * declares, and those in other namespaces than their owner's. Before an object goes, it also deletes those that go in an order.
  *
  * Guarantees, each with a test in tests/unit/sweep.test.ts:
  * - Only children that we applied are deleted, whatever labels others write. One of the two marks that name the owner of a child
@@ -143,6 +144,40 @@ export class Sweep {
   }
 
   /**
+   * Deletes those of an object's children that follow others, each when none that follows it is left. Children that follow none go
+   * afterwards, as without an order.
+   *
+   * Caveat: they are those that the watches show. A child that a former leader created a moment before goes with the object.
+   * @param isFollowed whether a watch shows when a child is gone
+   * @param changes gets each deletion when it is done
+   * @returns those that are still there, each being deleted or waiting for another one
+   * @throws ReconcileFailure \`ChildRefused\` if one cannot be deleted
+   */
+  async deleteInOrder(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    isFollowed: (child: Child) => boolean,
+    changes: ChildChange[],
+  ): Promise<readonly Child[]> {
+    const { children, operator } = this.options;
+    const isToGo = (child: Child) =>
+      isOrdered(child) &&
+      isFollowed(child) &&
+      this.isDeclared(kindKey(child.resource)) &&
+      isListed(operator.namespaces, child.namespace) &&
+      !(isOrphaning(object) && canReference(object, child.namespace));
+    const tried = new Set<string>();
+    for (;;) {
+      const there = children.of(object.metadata.uid).filter(isToGo);
+      const next = lastOf(there).filter(({ uid, deleting }) => !deleting && !tried.has(uid));
+      if (next.length === 0) return there;
+      for (const { uid } of next) tried.add(uid);
+      const kept = await this.deleteEach(client, object, next, changes, true);
+      if (kept) throw kept.failure;
+    }
+  }
+
+  /**
    * Deletes all children of an object that is no longer watched, whether the object is still there or not. Children that name an
    * owner of another name are not this object's, even if they have its uid.
    * @param isEach whether children of declared kinds are listed too, because no watch shows them
@@ -177,6 +212,7 @@ export class Sweep {
    * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
    * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
    * @param changes gets each deletion when it is done
+   * @param isAwaited whether others wait until they are gone. @default false
    * @returns the first one that may not be deleted. Undefined if there is none
    * @throws the first refusal for another reason than a missing right, after the others were deleted, and any other error at once
    */
@@ -185,6 +221,7 @@ export class Sweep {
     object: KubernetesObject,
     children: readonly (Child | Stripped)[],
     changes: ChildChange[],
+    isAwaited = false,
   ): Promise<{ readonly child: Child | Stripped; readonly failure: ReconcileFailure } | undefined> {
     const { writer } = this.options;
     let kept: { child: Child | Stripped; failure: ReconcileFailure } | undefined;
@@ -194,7 +231,7 @@ export class Sweep {
         const deleting =
           "found" in child
             ? writer.deleteStripped(child.resource, child.found, object, { client })
-            : writer.delete(child, { client });
+            : writer.delete(child, { client }, isAwaited);
         const change = await deleting;
         if (change) changes.push(change);
       } catch (error) {

@@ -18,6 +18,100 @@ function job(name: string, more: Record<string, string> = {}, fields: JsonObject
 
 const ONCE = { "argosy.dev/once": "true" };
 
+describe("the engine deletes children in the reverse order of after", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "reverse-test", children: ["v1/ConfigMap"] });
+  const HOLD = ["example.com/hold"];
+  const here = (name: string) => inNamespace(configMap(name), bench.namespace);
+  const finalizers = (name: string, list: string[] | null) =>
+    bench.api.patch(here(name), { metadata: { finalizers: list } });
+  const isGoing = async (name: string) =>
+    (await bench.api.find(here(name)))?.metadata.deletionTimestamp !== undefined;
+  const isThere = async (name: string) => (await bench.api.find(here(name))) !== undefined;
+
+  /** An object with three children, one after the other, of which the last one is held. */
+  async function held(name: string) {
+    const names = ["a", "b", "c"].map((each) => `${name}-${each}`);
+    const [a = "", b = "", c = ""] = names;
+    const chain = [configMap(a), following(`ConfigMap/${a}`, b), following(`ConfigMap/${b}`, c)];
+    const object = await bench.applied(name, answering(...chain));
+    assert.deepEqual(object.metadata.finalizers, ["order.argosy.dev/argosy.reverse-test"]);
+    await finalizers(c, HOLD);
+    return { object, a, b, c };
+  }
+
+  it("each when what follows it is gone, and the object names what holds them up", async () => {
+    const { object, a, b, c } = await held("background");
+    await bench.api.delete(object);
+    await eventually(async () => assert.ok(await isGoing(c)));
+    await eventually(async () =>
+      assert.match(
+        conditionOf(await bench.api.get(object), "Ready").message,
+        new RegExp(
+          `ConfigMap ${c} is being deleted and is held by the finalizer example.com/hold; then ConfigMap ${b}`,
+        ),
+      ),
+    );
+    await always(async () => assert.deepEqual([await isGoing(a), await isGoing(b)], [false, false]));
+    await finalizers(b, HOLD);
+    await finalizers(c, null);
+    await eventually(async () => assert.ok(await isGoing(b)));
+    assert.deepEqual([await isThere(c), await isThere(a), await isGoing(a)], [false, true, false]);
+    await finalizers(b, null);
+    await eventually(() => bench.api.assertGone(object));
+    await eventually(() => bench.api.assertGone(here(a)));
+  });
+
+  it("with what each of them owns", async () => {
+    const { object, b, c } = await held("owners");
+    const { uid } = (await bench.api.get(here(c))).metadata;
+    const reference = { apiVersion: "v1", kind: "ConfigMap", name: c, uid, blockOwnerDeletion: true };
+    await bench.api.apply(here("owned"));
+    await bench.api.patch(here("owned"), { metadata: { ownerReferences: [reference], finalizers: HOLD } });
+    await finalizers(c, null);
+    await bench.api.delete(object);
+    await eventually(async () => assert.ok(await isGoing("owned")));
+    await always(async () => assert.deepEqual([await isGoing(c), await isGoing(b)], [true, false]));
+    await finalizers("owned", null);
+    await eventually(() => bench.api.assertGone(object));
+    await eventually(() => bench.api.assertGone(here(b)));
+  });
+
+  it("not in a foreground deletion, in which Kubernetes deletes them itself; the object waits for all the same", async () => {
+    const { object, a, b, c } = await held("foreground");
+    await bench.api.delete(object, "Foreground");
+    await eventually(async () => assert.deepEqual([await isThere(a), await isThere(b)], [false, false]));
+    assert.ok(await isGoing(c));
+    assert.ok(await bench.api.find(object));
+    await finalizers(c, null);
+    await eventually(() => bench.api.assertGone(object));
+  });
+
+  it("not if they are to stay", async () => {
+    const { object, a, b, c } = await held("orphan");
+    await bench.api.delete(object, "Orphan");
+    await eventually(() => bench.api.assertGone(object));
+    const left = async () =>
+      Promise.all(
+        [a, b, c].map(async (name) => {
+          const { deletionTimestamp, ownerReferences } = (await bench.api.get(here(name))).metadata;
+          return [deletionTimestamp, ownerReferences];
+        }),
+      );
+    await always(async () => assert.deepEqual((await left()).flat().filter(Boolean), []), { forMs: 1_500 });
+  });
+
+  it("also those that are no longer returned", async () => {
+    const { object, a, b, c } = await held("pruned");
+    await bench.applyObject("pruned", answering(configMap("pruned-other")));
+    await eventually(async () => assert.ok(await isGoing(c)));
+    await always(async () => assert.deepEqual([await isGoing(a), await isGoing(b)], [false, false]));
+    await finalizers(c, null);
+    for (const name of [b, a]) await eventually(() => bench.api.assertGone(here(name)));
+    await bench.ready(object);
+  });
+});
+
 describe("the engine applies children in order", function () {
   this.timeout(60_000);
   const bench = useOperator({
@@ -55,7 +149,9 @@ describe("the engine applies children in order", function () {
     await complete("migrate-1");
     await bench.ready(object);
     const first = await there(app("1"));
-    assert.equal(first.metadata.annotations, undefined);
+    assert.deepEqual(first.metadata.annotations, {
+      "argosy.dev/follows": `batch/Job/${bench.namespace}/migrate-1`,
+    });
 
     await bench.applyObject("upgrade", plan(app("2"), job("migrate-2")));
     await bench.failed(object, "ChildrenNotReady");

@@ -50,7 +50,8 @@ describe("children in order", () => {
     const { report, verdict } = await world.reconcile({ operator: operator({ children }), childResources });
     assert.equal(report.ready ?? false, verdict?.kind === "ready");
     const says = verdict?.kind === "progressing" ? verdict.message : (report.failure?.message ?? "ready");
-    return [cluster.steps.filter((step) => step !== "status" && !step.startsWith("ask ")), says];
+    // tests/unit/deletionOrder.test.ts has the finalizer.
+    return [cluster.steps.filter((step) => !/^(status|ask |apply finalizers )/.test(step)), says];
   }
 
   /** What a Job's controller writes. */
@@ -96,15 +97,28 @@ describe("children in order", () => {
     assert.deepEqual(await run(), [["apply ConfigMap a", "apply ConfigMap b", "apply ConfigMap c"], "ready"]);
   });
 
-  it("have no annotation of the order in the cluster, so that another order writes nothing", async () => {
-    answer = [following("ConfigMap/a", "b"), following("", "a")];
+  it("say in the cluster what they follow, so that another order writes that, and makes nothing wait", async () => {
+    const annotations = (name: string) =>
+      cluster.find("ConfigMap", { namespace: "shop", name })?.metadata.annotations ?? {};
+    answer = [following("ConfigMap/a, Job/migrate", "b"), following("", "a"), job("migrate")];
     await run();
-    assert.deepEqual(
-      cluster.find("ConfigMap", { namespace: "shop", name: "b" })?.metadata.annotations ?? {},
-      {},
-    );
-    answer = [following("", "b"), following("ConfigMap/b", "a")];
+    complete("migrate");
+    await run();
+    const follows = "ConfigMap/shop/a, batch/Job/shop/migrate";
+    assert.deepEqual([annotations("a"), annotations("b")], [{}, { "argosy.dev/follows": follows }]);
     assert.deepEqual(await run(), [[], "ready"]);
+    answer = [following("", "b"), following("Job/other", "a"), job("migrate"), job("other")];
+    const [steps, says] = await run();
+    assert.deepEqual(steps.filter((step) => !step.startsWith("try ")).sort(), [
+      "apply ConfigMap a",
+      "apply ConfigMap b",
+      "apply Job other",
+    ]);
+    assert.equal(says, "Job other is running");
+    assert.deepEqual(
+      [annotations("a"), annotations("b")],
+      [{ "argosy.dev/follows": "batch/Job/shop/other" }, {}],
+    );
   });
 
   it("that are there are neither changed nor deleted while they wait for another Job", async () => {
@@ -125,7 +139,11 @@ describe("children in order", () => {
     complete("v1");
     await run();
     answer = [following("Job/v2"), job("v2")];
-    assert.deepEqual(await run(), [["apply Job v2", "delete Job v1"], "Job v2 is running"]);
+    // What it follows is all that is written of it.
+    assert.deepEqual(await run(), [
+      ["apply ConfigMap app", "apply Job v2", "delete Job v1"],
+      "Job v2 is running",
+    ]);
   });
 
   it("wait for a child that itself waits, even if that is there and ready as it was before", async () => {
@@ -294,7 +312,10 @@ describe("children in order", () => {
       assert.ok(steps.includes("delete Job once"));
       assert.equal(says, "Job once is being deleted");
       // The old one is still shown.
-      assert.deepEqual(await run(), [[], "Job once is being deleted"]);
+      assert.deepEqual(await run(), [
+        [],
+        "Job once is being deleted and is held by the finalizer example.com/hold",
+      ]);
       goes("once");
       assert.deepEqual(await run(), [["apply Job once"], "Job once is running"]);
       goes("once");

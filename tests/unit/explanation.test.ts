@@ -331,6 +331,12 @@ describe("an explanation", () => {
         { childrenElsewhere: ["ConfigMap team-a/settings"] },
       ],
       [
+        "that of an order among children",
+        "order.argosy.dev/argosy.memcached",
+        undefined,
+        /its children go in the reverse order of argosy\.dev\/after/,
+      ],
+      [
         "that of an operator that is gone",
         "argosy.dev/argosy.old",
         "argosy/argosy.dev/argosy.old",
@@ -388,6 +394,18 @@ describe("an explanation", () => {
       said(["argosy.dev/argosy.notify"], "Finalizing", { operators }).summary,
       /its handler has not returned/,
     );
+  });
+
+  it("of a deletion in order names the child that holds it up, as the object does", () => {
+    const message =
+      "children go in order: Job a is being deleted and is held by the finalizer x/y; then Job b";
+    const finalizers = ["order.argosy.dev/argosy.memcached"];
+    const deleted = object({ deletionTimestamp: at(100), finalizers }, [
+      ready({ reason: "Finalizing", message }),
+    ]);
+    const { summary, advice } = explain(known({ object: deleted }));
+    assert.equal(summary, `It is being deleted, and its ${message}.`);
+    assert.match(advice.join(), /kubectl annotate .* argosy\.dev\/skip-finalize=true/);
   });
 
   it("of a deletion that the operator cannot go on with has the remedy of that failure, once", () => {

@@ -54,21 +54,30 @@ function hasEnd(log: readonly Change[]): boolean {
   return log.some(({ kind, after }) => kind.kind === "Thing" && !after);
 }
 
+/** These names, in the order in which an object of each is gone for the first time. */
+function goneOf(log: readonly Change[], names: readonly string[]): string[] {
+  const gone = log.flatMap(({ before, after }) => (before && !after ? [before.metadata.name] : []));
+  return [...new Set(gone)].filter((name) => names.includes(name));
+}
+
 describe("killed at every write:", () => {
   for (const scenario of SCENARIOS) {
     it(scenario.name, async () => {
+      const { order = [] } = scenario;
       const undisturbed = await runScenario(scenario);
+      assert.deepEqual(goneOf(undisturbed.world.api.log, order), order);
       const wrong: string[] = [];
       for (const write of killable(undisturbed.writes)) {
         for (const fate of changesNothing(write) ? FATES_OF_NOTHING : FATES) {
           if (fate === "late after the end" && !hasEnd(undisturbed.world.api.log)) continue;
-          const { end } = await runScenario(scenario, {
+          const { end, world } = await runScenario(scenario, {
             fateOf: (name) => (name === write ? (fate in LATE ? "late" : (fate as Fate)) : undefined),
             ...LATE[fate],
           });
           const name = `${scenario.name}: ${write}: ${fate}`;
           try {
             assert.deepEqual(end, undisturbed.end);
+            assert.deepEqual(goneOf(world.api.log, order), order);
           } catch (error) {
             if (!NOT_MENDED.includes(name)) wrong.push(`${name}\n${(error as Error).message}`);
           }

@@ -7,7 +7,7 @@ import { StillListingError } from "../../runtime/observe/kindWatch";
 import { Finalizers } from "../../runtime/write/finalizers";
 import type { RememberedPlaces } from "../../runtime/write/sweep";
 import { configMap, operator, WIDGETS } from "./support/objects";
-import { DELETED, ELSEWHERE, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
+import { DELETED, ELSEWHERE, FINALIZER, finalizing, ORDER, ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconciler", () => {
   let world: ReconcileWorld;
@@ -42,7 +42,7 @@ describe("Reconciler", () => {
       ]);
     });
 
-    for (const late of [FINALIZER, ELSEWHERE])
+    for (const late of [FINALIZER, ELSEWHERE, ORDER])
       it(`stays if a former leader's write of ${late} comes late`, async () => {
         world.given();
         const before = world.object() as KubernetesObject;
@@ -51,13 +51,12 @@ describe("Reconciler", () => {
           finalizers.ensure(world.cluster.client(), object, {
             handler: wanted.includes(FINALIZER),
             elsewhere: wanted.includes(ELSEWHERE),
+            order: wanted.includes(ORDER),
           });
-        await ensure(await ensure(before, FINALIZER), FINALIZER, ELSEWHERE);
+        const all = [FINALIZER, ELSEWHERE, ORDER];
+        await ensure(await ensure(before, FINALIZER), ...all);
         await ensure(before, late);
-        assert.deepEqual(
-          [...(world.object()?.metadata.finalizers ?? [])].sort(),
-          [FINALIZER, ELSEWHERE].sort(),
-        );
+        assert.deepEqual([...(world.object()?.metadata.finalizers ?? [])].sort(), [...all].sort());
       });
 
     it("goes along with the namespaces of such children, also of those that are no longer listed", async () => {

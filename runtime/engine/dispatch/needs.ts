@@ -10,6 +10,7 @@ import { isExpired } from "../../operator/eventMarks";
 import { timetableOf } from "../../operator/schedules/due";
 import { isWaitingReason } from "../../remember/composeStatus";
 import type { Memory } from "../../remember/memory";
+import { areOrdered } from "../../write/deletionOrder";
 import { Finalizers } from "../../write/finalizers";
 import { childrenFingerprint, contentFingerprint } from "./footprint";
 
@@ -146,7 +147,8 @@ export class Needs {
     if (!finalizers || object.metadata.deletionTimestamp !== undefined) return false;
     return (
       (operator.finalize && !finalizers.forHandler(object)) ||
-      (!finalizers.forElsewhere(object) && hasElsewhere(object, memory, children))
+      (!finalizers.forElsewhere(object) && hasElsewhere(object, memory, children)) ||
+      (!finalizers.forOrder(object) && areOrdered(children))
     );
   }
 

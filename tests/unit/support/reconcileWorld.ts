@@ -1,4 +1,4 @@
-import { elsewhereFinalizerOf, finalizerOf } from "../../../runtime/base/names";
+import { elsewhereFinalizerOf, finalizerOf, orderFinalizerOf } from "../../../runtime/base/names";
 import type { KubernetesObject, ObjectMeta } from "../../../runtime/base/objects";
 import type { Resource } from "../../../runtime/base/resource";
 import type { TraceContext } from "../../../runtime/base/traceContext";
@@ -30,6 +30,8 @@ const NAME = { namespace: "shop", name: "widget" };
 export const FINALIZER = finalizerOf(IDENTITY);
 /** The finalizer for children that no owner reference covers. */
 export const ELSEWHERE = elsewhereFinalizerOf(IDENTITY);
+/** The finalizer for children that are deleted in an order. */
+export const ORDER = orderFinalizerOf(IDENTITY);
 /** A time of deletion. */
 export const DELETED = "2026-01-01T00:00:00Z";
 /** Options with an operator that finalizes. */

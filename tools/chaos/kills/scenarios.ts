@@ -46,6 +46,8 @@ export interface Scenario {
   readonly remembers?: boolean;
   /** Whether an object fails for a while, so that its next try may be some minutes away. @default false */
   readonly isPatient?: boolean;
+  /** The names of children in the order in which they must go. @default none */
+  readonly order?: readonly string[];
   /** Whether the scenario also runs on a real API server. False if hours must pass, or if nothing is written. @default true */
   readonly isReal?: boolean;
 }
@@ -202,6 +204,11 @@ const readied =
     const parts = { ...PARTS, plural: "parts", namespaced: true };
     await client.mergePatch(parts, { namespace, name }, { status: { conditions } }, "status");
   };
+/** Another program lets a child be held, or go. */
+const holding =
+  (name: string, finalizers: string[] | null): Act =>
+  ({ objects, namespace }) =>
+    objects.patch({ ...CONFIG_MAP, metadata: { name, namespace } }, { metadata: { finalizers } });
 const role = ({ operator }: Ground) => child(ROLE, `${operator}-role`, { rules: [] });
 const never = {
   children: BASE.children.map((each) =>
@@ -261,6 +268,19 @@ export const SCENARIOS: readonly Scenario[] = [
       })),
       readied("first"),
     ],
+  },
+  {
+    name: "deletion in the order of after",
+    operator: () => ({ finalize: true }),
+    given: thing(({ far: namespace }) => ({
+      children: [
+        map("first"),
+        child(CONFIG_MAP, "second", {}, { [AFTER_ANNOTATION]: "ConfigMap/first" }, namespace),
+        map("third", "1", { [AFTER_ANNOTATION]: "ConfigMap/second" }),
+      ],
+    })),
+    acts: [holding("third", ["example.com/hold"]), deleted, holding("third", null)],
+    order: ["third", "second", "first"],
   },
   {
     name: "once",

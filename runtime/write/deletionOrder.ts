@@ -1,0 +1,39 @@
+// In which order children are deleted.
+import type { KubernetesObject } from "../base/objects";
+import type { Child } from "../observe/childStore";
+import { childKeyOf } from "./desiredChildren";
+
+/** Whether an object's children are deleted in an order: at least one follows another. */
+export function areOrdered(children: readonly Child[]): boolean {
+  return children.some(isOrdered);
+}
+
+/** Whether a child is deleted before another one. */
+export function isOrdered({ facts }: Child): boolean {
+  return facts.follows.length > 0;
+}
+
+/**
+ * Those of some children that no other of them follows, so that they are deleted first. Whoever may write to children may have made
+ * them follow each other: then all of them.
+ * @param there with those that are being deleted
+ */
+export function lastOf(there: readonly Child[]): readonly Child[] {
+  const followed = new Set(there.flatMap(({ facts }) => facts.follows));
+  const last = there.filter((child) => !followed.has(childKeyOf(child.resource, child)));
+  return last.length > 0 ? last : there;
+}
+
+/** Those of some children that go only after another one that is still there. */
+export function heldUp(there: readonly Child[]): readonly Child[] {
+  const last = new Set(lastOf(there));
+  return there.filter((child) => !last.has(child));
+}
+
+/**
+ * Whether the garbage collector takes the owner's references from its children, so that they stay: `kubectl delete --cascade=orphan`.
+ * @see https://kubernetes.io/docs/tasks/administer-cluster/use-cascading-deletion/#set-orphan-deletion-policy
+ */
+export function isOrphaning({ metadata: { deletionTimestamp, finalizers = [] } }: KubernetesObject): boolean {
+  return deletionTimestamp !== undefined && finalizers.includes("orphan");
+}
