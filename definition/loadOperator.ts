@@ -158,6 +158,7 @@ function fillDefaults(
     env: definition.env,
     secretEnv: definition.secretEnv,
     record: definition.record ?? "changes",
+    ...(definition.userRoles && { userRoles: true }),
     rules: definition.rules,
     grants: definition.grants,
     formerNames: definition.formerNames,

@@ -100,6 +100,7 @@ export const DEFINITION = fields(
     secretEnv: OVERRIDABLE.secretEnv.default({}),
     files: OVERRIDABLE.files.optional(),
     record: OVERRIDABLE.record.optional(),
+    userRoles: OVERRIDABLE.userRoles.default(false),
   },
   "Write crd, handler and children.",
   { guards: IN_PROGRAM },
@@ -152,6 +153,7 @@ export const OVERRIDES = fields(
     secretEnv: OVERRIDABLE.secretEnv.optional(),
     files: OVERRIDABLE.files.optional(),
     record: OVERRIDABLE.record.optional(),
+    userRoles: OVERRIDABLE.userRoles.optional(),
     replicas: integer(1, 5, "One leads, the others stand by: give 1 or 2.")
       .optional()
       .describe("The number of runners of this operator, 1 to 5. One leads, the others stand by."),
@@ -188,12 +190,14 @@ function checkSubject(
     finalize,
     formerNames,
     on,
+    userRoles,
   }: {
     readonly crd?: string | undefined;
     readonly watch?: object | undefined;
     readonly finalize: boolean;
     readonly formerNames: readonly string[];
     readonly on: Readonly<Record<string, { readonly create?: object | undefined }>>;
+    readonly userRoles: boolean;
   },
   complain: ReturnType<typeof complainIn>,
 ): void {
@@ -212,6 +216,10 @@ function checkSubject(
     if (!create) continue;
     const complaint = "has no meaning with watch: nobody but their owners creates such objects";
     complain(["on", name, "create"], complaint, "Write wake, or give the event to an operator with a crd.");
+  }
+  if (userRoles) {
+    const complaint = "has no meaning with watch: the kind belongs to others, and so do its roles";
+    complain(["userRoles"], complaint, "Leave it out.");
   }
   for (const [index, former] of formerNames.entries()) {
     if (!former.includes(".")) continue;

@@ -156,6 +156,12 @@ export interface OverridesArgs {
    * @default the definition's
    */
   readonly record?: "changes" | "all" | "failures";
+  /**
+   * Whether everybody with Kubernetes' role view, edit or admin may read or write the custom resources, in the same places. Not
+   * allowed with watch.
+   * @default the definition's
+   */
+  readonly userRoles?: boolean;
   /** The number of runners of this operator, 1 to 5. One leads, the others stand by. @default the definition's */
   readonly replicas?: number;
 }

@@ -1,5 +1,5 @@
 import { FUNCTION_IMAGES } from "../../runtime/operator/definition";
-import { anyText, complainIn, fields, integer, mapOf, oneOf, pattern, text } from "../checks";
+import { anyText, complainIn, fields, flag, integer, mapOf, oneOf, pattern, text } from "../checks";
 import { IMAGE, NAMESPACES, SECRET_KEY, secretName } from "./terms";
 
 const quantities = mapOf(
@@ -99,5 +99,9 @@ export const OVERRIDABLE = {
   record: oneOf(["changes", "all", "failures"], "Leave it out for changes.").describe(
     "Which runs are recorded as Workflows. Not allowed with execution: pod, because there every run is a Workflow. " +
       "Default: changes.",
+  ),
+  userRoles: flag("Leave it out for false.").describe(
+    "Whether everybody with Kubernetes' role view, edit or admin may read or write the custom resources, in the same places. " +
+      "Not allowed with watch. Default: false.",
   ),
 };

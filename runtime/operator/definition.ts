@@ -184,6 +184,8 @@ export interface Operator {
   readonly secretEnv: Readonly<Record<string, SecretKeyReference>>;
   /** Which runs are recorded as Workflows. With `execution: "pod"` every run is one. */
   readonly record: "changes" | "all" | "failures";
+  /** Whether Kubernetes' roles view, edit and admin reach the custom resources. @default false */
+  readonly userRoles?: boolean;
   /** Further RBAC for a handler with side effects. The handler gets a token only if there is some. */
   readonly rules: readonly PolicyRule[];
   /**

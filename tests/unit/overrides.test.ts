@@ -55,6 +55,7 @@ describe("overrides", () => {
       timeoutSeconds: 5,
       resyncSeconds: 30,
       record: "failures",
+      userRoles: true,
       replicas: 1,
     };
     const operator = load(given);

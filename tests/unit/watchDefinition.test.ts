@@ -86,6 +86,11 @@ describe("a definition with watch", () => {
       /^on has no meaning with watch: events become custom resources of the operator's own kind\. /,
     ],
     [
+      "roles of users",
+      definition({ userRoles: true }),
+      /^userRoles has no meaning with watch: the kind belongs to others, and so do its roles\. Leave it out\./,
+    ],
+    [
       "a former name in another installation",
       definition({ formerNames: ["shop.notify"] }),
       /^formerNames\[0\] is "shop\.notify", a name in another installation, whose memories/,

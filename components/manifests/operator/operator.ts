@@ -7,7 +7,7 @@ import type { OperatorFiles } from "./configMaps";
 import { buildGuards } from "./guards";
 import type { OperatorOptions } from "./options";
 import { buildQuota, buildRunLimit } from "./quota";
-import { buildAccess } from "./rbac";
+import { buildAccess, buildUserRoles } from "./rbac";
 import { buildNetworkPolicy, buildPodDisruptionBudget, buildRunner, buildService } from "./runner";
 import { buildWorkflowTemplate } from "./workflows";
 
@@ -42,6 +42,7 @@ function buildParts(operator: Operator, options: OperatorOptions, files: Operato
   const service = buildService(operator, options);
   return {
     ...buildAccess(operator, options),
+    ...buildUserRoles(operator),
     ...buildGuards(operator, options),
     ...handlerFileSet(files),
     definition: files.definition,

@@ -9,6 +9,7 @@ import {
   type PolicyRule,
 } from "../../../runtime/program";
 import { buildAccount, buildGrant } from "../access";
+import type { Role } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { runAccountOf, runnerNameOf } from "../names";
 import type { Platform } from "../platform/options";
@@ -79,6 +80,48 @@ export function buildAccess(operator: Operator, options: AccessOptions): Manifes
     ...(hasToken(operator) && handlerSet(operator, runner)),
   };
 }
+
+/**
+ * The rights of users, if the operator has `userRoles`: Kubernetes adds them to its own roles view, edit and admin by these labels, so
+ * whoever has one of these in a namespace has the rights there (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles).
+ * Admin gets nothing that edit does not have: a kind has no more verbs. Nobody may write a status. It is the engine's.
+ */
+export function buildUserRoles({ name, installation, customResource, userRoles }: Operator): ManifestSet {
+  if (!userRoles) return {};
+  const { group, plural } = customResource;
+  const roleOf = (word: string, receivers: readonly string[], rules: NonNullable<Role["rules"]>): Role => ({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: {
+      name: `${identityOf({ name, installation })}-users-${word}`,
+      labels: {
+        ...labelsOf(name, "users"),
+        ...Object.fromEntries(receivers.map((receiver) => [`${AGGREGATE}${receiver}`, "true"])),
+      },
+    },
+    rules,
+  });
+  const rule = (resource: string, verbs: readonly string[]) => ({
+    apiGroups: [group],
+    resources: [resource],
+    verbs,
+  });
+  return {
+    "users-view-role": roleOf(
+      "view",
+      ["view", "edit", "admin"],
+      [rule(plural, ["get", "list", "watch"]), rule(`${plural}/status`, ["get"])],
+    ),
+    "users-edit-role": roleOf(
+      "edit",
+      ["edit", "admin"],
+      [rule(plural, ["create", "update", "patch", "delete", "deletecollection"])],
+    ),
+  };
+}
+
+/** The beginning of the labels by which Kubernetes' controller adds a role's rules to another role. */
+const AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-";
 
 /** The runner's rights if runs in pods do its work. */
 function dispatcherSet(operator: Operator, runner: OperatorAccount): ManifestSet {
