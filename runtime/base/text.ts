@@ -45,3 +45,8 @@ export function cutBytes(text: string, longest: number): string {
 export function compareTexts(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
+
+/** The same text for a map that keeps it as a key: a text that was put together may keep its parts in memory as well. */
+export function flat(text: string): string {
+  return Buffer.from(text).toString();
+}

@@ -4,7 +4,7 @@ import { Recent } from "../base/limits";
 import { fieldManagerOf, formerManagersOf, type OperatorNames } from "../base/names";
 import { formatName, type JsonObject, type KubernetesObject, type Manifest } from "../base/objects";
 import type { Resource } from "../base/resource";
-import { compareTexts } from "../base/text";
+import { compareTexts, flat } from "../base/text";
 import { appliesNothing, applyEntries, applyEntry, ownedValues } from "../fields/managedFields";
 import type { UpdatePolicy } from "../operator/definition";
 import type { Owner } from "./ownership";
@@ -15,19 +15,24 @@ import { contentOf, type StoredObject } from "./storedObject";
 /** A child that belongs to an owner. */
 type Owned = StoredObject<{ readonly owner: Owner }>;
 
-/** Children by their owners, and owners by their children. */
+/**
+ * Children by their owners, and owners by their children. Most owners have one child, and most names one owner: for these there is
+ * neither a map nor a list.
+ */
 export abstract class ChildrenByOwner<Child extends Owned> {
-  /** The children of each owner, by their own uid. */
-  private readonly byOwner = new Map<string, Map<string, Child>>();
+  /** The child of each owner, or its children by their own uid. */
+  private readonly byOwner = new Map<string, Child | Map<string, Child>>();
   /** The owners of the children, by the child's uid. */
   private readonly ownerByChild = new Map<string, Owner>();
   /** The uids of owners by their name. There are several if an object was deleted and created again. */
-  private readonly uidsByName = new Map<string, readonly string[]>();
+  private readonly uidsByName = new Map<string, string | readonly string[]>();
 
   /** The children of an owner, sorted by kind, namespace and name. */
   of(ownerUid: string): Child[] {
-    const key = (child: Child) => storeKey(child.resource, child);
-    return [...this.siblings(ownerUid)].sort((a, b) => compareTexts(key(a), key(b)));
+    const siblings = this.siblings(ownerUid);
+    if (siblings.length < 2) return siblings;
+    const keyed = siblings.map((child): [string, Child] => [storeKey(child.resource, child), child]);
+    return keyed.sort(([a], [b]) => compareTexts(a, b)).map(([, child]) => child);
   }
 
   /** How long the children of an owner are together, in characters of JSON. */
@@ -39,7 +44,7 @@ export abstract class ChildrenByOwner<Child extends Owned> {
 
   /** The children of deleted objects that had the owner's name. */
   ofPredecessors(owner: Owner): Child[] {
-    const uids = this.uidsByName.get(formatName(owner)) ?? [];
+    const uids = this.uidsOf(formatName(owner));
     return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
   }
 
@@ -51,12 +56,9 @@ export abstract class ChildrenByOwner<Child extends Owned> {
   /** Every owner of a child. @param isMeant says which children count. @default all */
   owners(isMeant: (child: Child) => boolean = () => true): Owner[] {
     const owners: Owner[] = [];
-    for (const siblings of this.byOwner.values()) {
-      for (const child of siblings.values()) {
-        if (!isMeant(child)) continue;
-        owners.push(child.facts.owner);
-        break;
-      }
+    for (const known of this.byOwner.values()) {
+      const meant = known instanceof Map ? [...known.values()].find(isMeant) : isMeant(known) && known;
+      if (meant) owners.push(meant.facts.owner);
     }
     return owners;
   }
@@ -65,26 +67,41 @@ export abstract class ChildrenByOwner<Child extends Owned> {
   protected addChild(child: Child): void {
     const { owner } = child.facts;
     this.ownerByChild.set(child.uid, owner);
-    this.byOwner.set(owner.uid, (this.byOwner.get(owner.uid) ?? new Map()).set(child.uid, child));
-    const uids = this.uidsByName.get(formatName(owner)) ?? [];
-    if (!uids.includes(owner.uid)) this.uidsByName.set(formatName(owner), [...uids, owner.uid]);
+    const known = this.byOwner.get(owner.uid);
+    if (known instanceof Map) known.set(child.uid, child);
+    else if (known === undefined || known.uid === child.uid) this.byOwner.set(owner.uid, child);
+    else this.byOwner.set(owner.uid, new Map([known, child].map((each) => [each.uid, each])));
+    const name = formatName(owner);
+    const uids = this.uidsOf(name);
+    if (uids.includes(owner.uid)) return;
+    this.uidsByName.set(flat(name), uids.length === 0 ? owner.uid : [...uids, owner.uid]);
   }
 
   /** The child no longer belongs to its owner. */
   protected removeChild(child: Child): void {
     const { owner } = child.facts;
     this.ownerByChild.delete(child.uid);
-    const siblings = this.byOwner.get(owner.uid);
-    siblings?.delete(child.uid);
-    if (siblings?.size !== 0) return;
+    const known = this.byOwner.get(owner.uid);
+    if (known instanceof Map) {
+      known.delete(child.uid);
+      if (known.size > 0) return;
+    } else if (known?.uid !== child.uid) return;
     this.byOwner.delete(owner.uid);
-    const left = this.uidsByName.get(formatName(owner))?.filter((uid) => uid !== owner.uid) ?? [];
-    if (left.length > 0) this.uidsByName.set(formatName(owner), left);
-    else this.uidsByName.delete(formatName(owner));
+    const name = formatName(owner);
+    const [one, ...others] = this.uidsOf(name).filter((uid) => uid !== owner.uid);
+    if (one === undefined) this.uidsByName.delete(name);
+    else this.uidsByName.set(name, others.length === 0 ? one : [one, ...others]);
   }
 
-  private siblings(ownerUid: string): Iterable<Child> {
-    return this.byOwner.get(ownerUid)?.values() ?? [];
+  private uidsOf(name: string): readonly string[] {
+    const uids = this.uidsByName.get(name) ?? [];
+    return typeof uids === "string" ? [uids] : uids;
+  }
+
+  private siblings(ownerUid: string): Child[] {
+    const known = this.byOwner.get(ownerUid);
+    if (known === undefined) return [];
+    return known instanceof Map ? [...known.values()] : [known];
   }
 }
 

@@ -1,7 +1,10 @@
+import { getHeapStatistics } from "node:v8";
 import { jsonOf } from "../base/json";
+import { isSecretKind } from "../base/kinds";
 import { Allowance } from "../base/limits";
 import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../base/objects";
-import type { Resource, TypeMeta } from "../base/resource";
+import { Packer } from "../base/packed";
+import { kindKey, type Resource, type TypeMeta } from "../base/resource";
 import type { ObjectReader } from "../kubernetes/client";
 import type { ReflectorSink } from "./reflector";
 import {
@@ -10,7 +13,7 @@ import {
   isFromWatch,
   type ListFacts,
   type Source,
-  type StoredObject,
+  StoredObject,
   standingTo,
 } from "./storedObject";
 
@@ -34,8 +37,12 @@ export interface StoreSink extends ReflectorSink {
   see(object: KubernetesObject): () => void;
 }
 
-/** How much of the objects a store keeps, in characters of JSON: the newest. Others are read when they are needed. */
+/** How much of the newest objects a store keeps as they are, in characters of JSON. */
 export const MOST_KEPT = 24 * 1024 * 1024;
+/** How much of the older ones a store keeps packed, in characters: a tenth of the heap. Others are read when they are needed. */
+const MOST_PACKED = getHeapStatistics().heap_size_limit / 10;
+/** The longest object that is packed, in characters: nothing else is done meanwhile. */
+const LONGEST_PACKED = 64 * 1024;
 
 /**
  * Objects as watches, lists and the answers to our own writes show them. Two questions are separate. Which version of an object is
@@ -51,13 +58,19 @@ export const MOST_KEPT = 24 * 1024 * 1024;
  *   earlier, however late it arrives. It keeps none from a watch either, until a later list, or the answer to a request of our own,
  *   has shown the object. {@link Store.invalidateAll} does this for all objects. If the store does not know an object yet, it keeps
  *   the content that a watch brings.
- * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
+ * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer, and at most `mostPacked` of older objects
+ *   in packed form.
+ * - A list of a kind in one namespace looks at no object of another (tests/unit/sizes.test.ts).
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504), or none of its objects has one.
  */
 export class Store<Facts> {
-  private readonly byKey = new Map<string, StoredObject<Facts>>();
+  /** By kind, then by namespace, then by name: most objects have no text as their key that they do not have anyway. */
+  private readonly kinds = new Map<string, Map<string, Place<Facts>>>();
+  private count = 0;
   private readonly allowance: Allowance<StoredObject<Facts>>;
+  private readonly packedAllowance: Allowance<StoredObject<Facts>>;
+  private readonly packers = new Map<string, Packer>();
   /** The clock of {@link StoredObject.invalidatedAt}: how often something was invalidated. */
   private clock = 0;
   /** When everything was last invalidated, on that clock. */
@@ -81,26 +94,39 @@ export class Store<Facts> {
        * is kept until a watch reports another version. @default false
        */
       readonly isMetadataOnly?: boolean;
-      /** How many characters of the newest JSON are kept. Other objects are read when they are needed. @default 24 Mi */
+      /** How many characters of the newest JSON are kept. @default 24 Mi */
       readonly mostKept?: number | undefined;
+      /**
+       * How many characters are kept of packed JSON, of older objects. Other objects are read when they are needed.
+       * @default a tenth of the heap, or 0 if `mostKept` is given
+       */
+      readonly mostPacked?: number | undefined;
     },
   ) {
-    this.allowance = new Allowance(options.mostKept ?? MOST_KEPT, (stored) => {
-      stored.json = undefined;
-      stored.parsed = undefined;
-    });
+    const { mostKept = MOST_KEPT, mostPacked = options.mostKept === undefined ? MOST_PACKED : 0 } = options;
+    this.allowance = new Allowance(mostKept, (stored) => this.pack(stored, mostPacked));
+    this.packedAllowance = new Allowance(mostPacked, (stored) => drop(stored));
   }
 
   get size(): number {
-    return this.byKey.size;
+    return this.count;
   }
 
-  values(): IterableIterator<StoredObject<Facts>> {
-    return this.byKey.values();
+  *values(): IterableIterator<StoredObject<Facts>> {
+    for (const places of this.kinds.values())
+      for (const { byName } of places.values()) yield* byName.values();
   }
 
-  find(resource: Resource, name: ObjectName): StoredObject<Facts> | undefined {
-    return this.byKey.get(storeKey(resource, name));
+  find(resource: Resource, { namespace = "", name }: ObjectName): StoredObject<Facts> | undefined {
+    return this.kinds.get(kindKey(resource))?.get(namespace)?.byName.get(name);
+  }
+
+  private place(resource: Resource, namespace = ""): Place<Facts> {
+    const kind = kindKey(resource);
+    const places = this.kinds.get(kind) ?? new Map<string, Place<Facts>>();
+    const place = places.get(namespace) ?? { namespace: namespace || undefined, byName: new Map() };
+    this.kinds.set(kind, places.set(namespace, place));
+    return place;
   }
 
   /**
@@ -153,7 +179,7 @@ export class Store<Facts> {
   /** Every object may be outdated: see {@link invalidate}. */
   invalidateAll(): void {
     this.invalidatedAt = ++this.clock;
-    for (const stored of this.byKey.values()) this.invalidate(stored);
+    for (const stored of this.values()) this.invalidate(stored);
   }
 
   /**
@@ -205,20 +231,19 @@ export class Store<Facts> {
     facts: Facts,
     isCurrent: boolean,
   ): StoredObject<Facts> {
-    const { name, namespace, uid, resourceVersion, deletionTimestamp } = object.metadata;
+    const { uid, resourceVersion, deletionTimestamp } = object.metadata;
     const before = known && { ...known };
     // Objects of an API without versions may have no uid either.
     const same = known && known.uid === uid ? known : undefined;
-    const state = { resourceVersion, deleting: deletionTimestamp !== undefined, facts };
-    const stored: StoredObject<Facts> = same
-      ? Object.assign(same, state)
-      : {
-          ...{ resource, name, namespace, uid, ...state, observedVersion: resourceVersion },
-          ...{ json: undefined, parsed: undefined, length: undefined, invalidatedAt: 0, isInvalid: false },
-        };
-    if (known && !same) this.allowance.release(known);
+    const { namespace, byName } = this.place(resource, object.metadata.namespace);
+    const stored = same ?? new StoredObject(resource, namespace, object, facts);
+    stored.resourceVersion = resourceVersion;
+    stored.deleting = deletionTimestamp !== undefined;
+    stored.facts = facts;
+    if (known && !same) this.release(known);
     if (isFromWatch(source)) stored.observedVersion = resourceVersion;
-    this.byKey.set(storeKey(resource, object.metadata), stored);
+    if (!known) this.count++;
+    if (!same) byName.set(stored.name, stored);
     if (isCurrent) this.keep(stored, object);
     else this.discard(stored);
     if (!same || !before || !isAlike(before, stored))
@@ -228,10 +253,14 @@ export class Store<Facts> {
 
   /** The object is gone. */
   remove(stored: StoredObject<Facts>, source: Source, object?: KubernetesObject): void {
-    const key = storeKey(stored.resource, stored);
-    if (this.byKey.get(key) !== stored) return;
-    this.byKey.delete(key);
-    this.allowance.release(stored);
+    const { resource, namespace = "", name } = stored;
+    const places = this.kinds.get(kindKey(resource));
+    const byName = places?.get(namespace)?.byName;
+    if (byName?.get(name) !== stored) return;
+    byName.delete(name);
+    if (byName.size === 0) places?.delete(namespace);
+    this.count--;
+    this.release(stored);
     this.options.onChange({ source, before: stored, after: undefined, object });
   }
 
@@ -241,12 +270,12 @@ export class Store<Facts> {
     /** The list in progress, or the last one. */
     let list: ListFacts = { source: "initial", requestedAt, version: "", isReset: false };
     let isComplete = false;
-    let listed = new Set<string>();
+    let listed = new Listed();
     /** The newest version that was seen, until a list shows that the API server goes on from an earlier one. */
     let newest = "";
     const see = (object: KubernetesObject) => {
       const its = list;
-      listed.add(storeKey(resource, object.metadata));
+      listed.add(object.metadata);
       return () => void this.set(resource, object, its.source, its);
     };
     return {
@@ -256,7 +285,7 @@ export class Store<Facts> {
       listing: (isReset, version) => {
         list = { source: isComplete ? "list" : "initial", requestedAt, version, isReset };
         if (!isReset) newest = version;
-        listed = new Set();
+        listed = new Listed();
       },
       see,
       set: (object, isListed) => {
@@ -268,10 +297,10 @@ export class Store<Facts> {
       listed: (version) => {
         this.removeMissing(resource, namespace, { ...list, version }, listed);
         isComplete = true;
-        listed = new Set();
+        listed = new Listed();
       },
       isKnown: (object) => {
-        listed.add(storeKey(resource, object.metadata));
+        listed.add(object.metadata);
         const { uid, resourceVersion } = object.metadata;
         const stored = this.find(resource, object.metadata);
         return stored?.uid === uid && !isNewer(resourceVersion, stored.resourceVersion);
@@ -286,38 +315,86 @@ export class Store<Facts> {
     };
   }
 
-  /** Removes the objects of a kind that a complete list lacks. @param listed the keys of those that it has */
+  /** Removes the objects of a kind that a complete list lacks. */
   private removeMissing(
     resource: Resource,
     namespace: string | undefined,
     { source, version, isReset }: ListFacts,
-    listed: ReadonlySet<string>,
+    listed: Listed,
   ): void {
-    for (const [key, stored] of this.byKey) {
-      const { apiVersion, kind } = stored.resource;
-      const isOfKind = apiVersion === resource.apiVersion && kind === resource.kind;
-      const isCovered = isOfKind && (!namespace || stored.namespace === namespace);
-      // The list lacks objects that we created while it was made.
-      const isLater = !isReset && isNewer(stored.resourceVersion, version);
-      if (isCovered && !isLater && !listed.has(key)) this.remove(stored, source);
+    const places = this.kinds.get(kindKey(resource));
+    const covered = namespace ? [places?.get(namespace)] : [...(places?.values() ?? [])];
+    for (const { byName } of covered.filter((each) => each !== undefined)) {
+      for (const stored of byName.values()) {
+        // The list lacks objects that we created while it was made.
+        const isLater = !isReset && isNewer(stored.resourceVersion, version);
+        if (!isLater && !listed.has(stored)) this.remove(stored, source);
+      }
     }
   }
 
   private discard(stored: StoredObject<Facts>): void {
-    stored.json = undefined;
-    stored.parsed = undefined;
+    drop(stored);
+    this.release(stored);
+  }
+
+  /** Its content counts no more. */
+  private release(stored: StoredObject<Facts>): void {
     this.allowance.release(stored);
+    this.packedAllowance.release(stored);
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {
     // An object that is nested too deeply for JSON must not end the watch of all others. Anyone who reads it learns why.
     const kept = this.options.kept ? this.options.kept(object) : object;
-    stored.json = jsonOf(kept);
-    stored.parsed = stored.json === undefined ? undefined : new WeakRef(kept);
-    stored.length = stored.json?.length;
+    const json = jsonOf(kept);
+    stored.json = json;
+    stored.parsed = json === undefined ? undefined : new WeakRef(kept);
+    stored.length = json?.length;
     stored.isInvalid = false;
+    this.packedAllowance.release(stored);
     this.allowance.hold(stored, stored.length ?? 0);
   }
+
+  /** It is not one of the newest any more. */
+  private pack(stored: StoredObject<Facts>, mostPacked: number): void {
+    const { json, resource } = stored;
+    drop(stored);
+    if (typeof json !== "string" || json.length > Math.min(LONGEST_PACKED, mostPacked)) return;
+    const kind = kindKey(resource);
+    const packer = this.packers.get(kind) ?? new Packer(isSecretKind(resource));
+    this.packers.set(kind, packer);
+    const packed = packer.pack(json);
+    stored.json = packed;
+    this.packedAllowance.hold(stored, packed.bytes.length);
+  }
+}
+
+/** The objects of a kind in one namespace, or those that have none. */
+interface Place<Facts> {
+  readonly namespace: string | undefined;
+  readonly byName: Map<string, StoredObject<Facts>>;
+}
+
+/** The names in a list, by their namespaces. */
+class Listed {
+  private readonly names = new Map<string, Set<string>>();
+
+  add({ namespace = "", name }: ObjectName): void {
+    const names = this.names.get(namespace);
+    if (names) names.add(name);
+    else this.names.set(namespace, new Set([name]));
+  }
+
+  has({ namespace = "", name }: ObjectName): boolean {
+    return this.names.get(namespace)?.has(name) === true;
+  }
+}
+
+/** Its content is read when it is needed. */
+function drop(stored: StoredObject<unknown>): void {
+  stored.json = undefined;
+  stored.parsed = undefined;
 }
 
 /** The key of an object in a store: its kind, namespace and name. Sorts by kind first. */

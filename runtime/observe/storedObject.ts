@@ -1,11 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import { readJson } from "../base/json";
 import { isNewer, type KubernetesObject, type ObjectName } from "../base/objects";
+import { type Packed, unpacked } from "../base/packed";
 import type { Resource } from "../base/resource";
 
-/** One object in a store. */
-export interface StoredObject<Facts> extends ObjectName {
+/**
+ * One object in a store. It is a class so that all have one shape: an object that is made of spreads gets a shape of its own, which takes
+ * more memory than its fields do.
+ */
+export class StoredObject<Facts> implements ObjectName {
   readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly name: string;
   readonly uid: string;
   /** The version that the other fields are about. */
   resourceVersion: string;
@@ -14,25 +20,43 @@ export interface StoredObject<Facts> extends ObjectName {
   deleting: boolean;
   /** The facts that the store's user needs of every object. They are kept for all objects. */
   facts: Facts;
-  /** The object as JSON. Undefined: it is read when it is needed. */
-  json: string | undefined;
+  /** The object as JSON, packed if it is not one of the newest. Undefined: it is read when it is needed. */
+  json: string | Packed | undefined = undefined;
   /** The same, parsed, as long as anybody uses it: a reconcile and its report read an object several times. Nobody changes it. */
-  parsed: WeakRef<object> | undefined;
+  parsed: WeakRef<object> | undefined = undefined;
   /** How long that is, or was when it was last kept, in characters. Undefined: it never was. */
-  length: number | undefined;
+  length: number | undefined = undefined;
   /** When it was last invalidated, on the clock of the store. 0: never. */
-  invalidatedAt: number;
+  invalidatedAt = 0;
   /** Whether it was invalidated, and no current content has come since. */
-  isInvalid: boolean;
+  isInvalid = false;
+
+  /** @param namespace the object's, as one text that all objects of it share */
+  constructor(resource: Resource, namespace: string | undefined, object: KubernetesObject, facts: Facts) {
+    const { name, uid, resourceVersion, deletionTimestamp } = object.metadata;
+    this.resource = resource;
+    this.namespace = namespace;
+    this.name = name;
+    this.uid = uid;
+    this.resourceVersion = this.observedVersion = resourceVersion;
+    this.deleting = deletionTimestamp !== undefined;
+    this.facts = facts;
+  }
 }
 
 /** The content that is kept of an object. Undefined: it is read when it is needed. */
 export function contentOf(stored: StoredObject<unknown>): KubernetesObject | undefined {
-  if (stored.json === undefined) return undefined;
   const known = stored.parsed?.deref() as KubernetesObject | undefined;
-  const content = known ?? (readJson(stored.json) as KubernetesObject);
-  if (!known) stored.parsed = new WeakRef(content);
+  if (known) return known;
+  const json = jsonIn(stored);
+  if (json === undefined) return undefined;
+  const content = readJson(json) as KubernetesObject;
+  stored.parsed = new WeakRef(content);
   return content;
+}
+
+function jsonIn({ json }: StoredObject<unknown>): string | undefined {
+  return typeof json === "object" ? unpacked(json) : json;
 }
 
 /**
@@ -41,12 +65,15 @@ export function contentOf(stored: StoredObject<unknown>): KubernetesObject | und
  * If the content of a later version is not known, it may be another one.
  */
 export function isAlike<Facts>(before: StoredObject<Facts>, after: StoredObject<Facts>): boolean {
-  if (before.resourceVersion === after.resourceVersion) return before.json === after.json;
-  if (before.json === undefined || !isDeepStrictEqual(before.facts, after.facts)) return false;
+  const isSameVersion = before.resourceVersion === after.resourceVersion;
+  if (!isSameVersion && (before.json === undefined || !isDeepStrictEqual(before.facts, after.facts)))
+    return false;
+  const [was, is] = [jsonIn(before), jsonIn(after)];
+  if (isSameVersion || was === undefined) return was === is;
   const inJson = ({ resourceVersion }: StoredObject<Facts>) =>
     `"resourceVersion":${JSON.stringify(resourceVersion)}`;
   // If another field of the object is found, the versions themselves still differ.
-  return before.json.replace(inJson(before), () => inJson(after)) === after.json;
+  return was.replace(inJson(before), () => inJson(after)) === is;
 }
 
 /** How an object came to a store. */

@@ -81,10 +81,13 @@ export interface ObjectFacts {
    */
   readonly memory?: string | undefined;
   /** Whether somebody has emptied that. @default false */
-  readonly isEmptied?: boolean;
+  readonly isEmptied?: boolean | undefined;
   /** The uids of the objects of which the object was made. Only for objects that we do not own. */
-  readonly madeOf?: readonly string[];
+  readonly madeOf?: readonly string[] | undefined;
 }
+
+/** One for all objects that have none of ours. */
+const NO_FINALIZERS: readonly string[] = [];
 
 /**
  * The facts of an object.
@@ -97,7 +100,8 @@ export function objectFactsOf(
   ours: readonly string[],
 ): ObjectFacts {
   const { generation, deletionTimestamp, labels } = object.metadata;
-  const finalizers = ours.filter((finalizer) => object.metadata.finalizers?.includes(finalizer));
+  const its = object.metadata.finalizers?.filter((finalizer) => ours.includes(finalizer)) ?? [];
+  const finalizers = its.length > 0 ? its : NO_FINALIZERS;
   const own = ownAnnotationsOf(object);
   if (watched) {
     const trigger = fingerprint([deletionTimestamp, own, watched.partsOf(object)]);

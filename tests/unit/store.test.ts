@@ -2,12 +2,17 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { type Change, Store } from "../../runtime/observe/store";
-import type { Source } from "../../runtime/observe/storedObject";
+import type { Source, StoredObject } from "../../runtime/observe/storedObject";
 import { CONFIG_MAPS, observed } from "./support/objects";
 
 /** A ConfigMap of that name and version. */
 function item(name: string, version: number, data = "", uid = `${name}-uid`): KubernetesObject {
   return observed("ConfigMap", { data: { data } }, { name, uid, resourceVersion: String(version) });
+}
+
+/** What is kept of an object without being packed. */
+function jsonOf(stored: StoredObject<string> | undefined): string {
+  return typeof stored?.json === "string" ? stored.json : "";
 }
 
 describe("Store", () => {
@@ -26,6 +31,7 @@ describe("Store", () => {
     mostKept?: number,
     isMetadataOnly = false,
     onChange = (change: Change<string>) => void changes.push(change),
+    mostPacked?: number,
   ): Store<string> {
     return new Store<string>({
       isMetadataOnly,
@@ -39,6 +45,7 @@ describe("Store", () => {
         object.metadata.labels?.["theirs"] ? undefined : String(JSON.stringify(object["data"])),
       onChange,
       ...(mostKept !== undefined && { mostKept }),
+      mostPacked,
     });
   }
 
@@ -397,7 +404,38 @@ describe("Store", () => {
     );
     sink.asking?.();
     list(9, [item("a", 7, "new"), item("b", 9, "newest")], false, sink);
-    assert.ok(find("a")?.json && find("b")?.json?.includes("newest"));
+    assert.ok(find("a")?.json && jsonOf(find("b")).includes("newest"));
+  });
+
+  it("packs older objects, reads none of them, and drops the oldest beyond what is allowed", async () => {
+    const texts = Array.from(
+      { length: 40 },
+      (_, at) => `${"ä common part of all of them ".repeat(20)} ${at} \u{1f600}`,
+    );
+    store = make(1_000, false, (change) => void changes.push(change), 4_000);
+    const sink = list(1, []);
+    for (const [at, text] of texts.entries()) sink.set(item(String(at), at + 2, text), false);
+    const packed = [...store.values()].filter(({ json }) => typeof json === "object");
+    assert.ok(packed.length > 20, `${packed.length} of 40 are packed`);
+    for (const stored of packed)
+      assert.deepEqual((await store.read(stored))?.["data"], { data: texts[Number(stored.name)] });
+    assert.deepEqual(got, []);
+    // As others are: a write that changes nothing is no change.
+    changes = [];
+    const [last] = packed.slice(-1);
+    assert.ok(last);
+    sink.set(item(last.name, 100, texts[Number(last.name)]), false);
+    assert.deepEqual(changes, []);
+    const room = packed.reduce(
+      (sum, { json }) => sum + (typeof json === "object" ? json.bytes.length : 0),
+      0,
+    );
+    assert.ok(room <= 4_000, `${room} characters`);
+    store = make(1_000, false, undefined, 400);
+    for (const [at, text] of texts.entries()) store.set(CONFIG_MAPS, item(String(at), at + 2, text), "watch");
+    const dropped = [...store.values()].filter(({ json }) => json === undefined);
+    assert.deepEqual(dropped.map(({ name }) => name).slice(0, 3), ["0", "1", "2"]);
+    assert.ok(dropped.length < 40);
   });
 
   it("keeps the newest objects within the length that is allowed, and knows of all of them", () => {
@@ -408,7 +446,7 @@ describe("Store", () => {
           store = make(1_000);
           steps.forEach(({ name, length }, at) => {
             store.set(CONFIG_MAPS, item(String(name), at + 1, "x".repeat(length)), "watch");
-            const kept = [...store.values()].map(({ json }) => json?.length ?? 0);
+            const kept = [...store.values()].map((stored) => jsonOf(stored).length);
             const isNewestAlone = kept.filter((one) => one > 0).length === 1;
             assert.ok(kept.reduce((sum, one) => sum + one, 0) <= 1_000 || isNewestAlone);
             assert.ok(find(String(name))?.json !== undefined);
