@@ -82,15 +82,9 @@ export async function listPages(
     }
     const { body, length } = page;
     version ??= body.metadata.resourceVersion ?? "";
-    // The items of a list have neither apiVersion nor kind. Those of a watch do.
     const items = body.items ?? [];
-    const { apiVersion, kind } = resource;
     onPage(
-      items.map((item) =>
-        selection.metadataOnly
-          ? { apiVersion, kind, metadata: item.metadata }
-          : { ...item, apiVersion, kind },
-      ),
+      items.map((item) => itemOf(resource, item, selection.metadataOnly)),
       version,
     );
     const next = body.metadata.continue ?? "";
@@ -101,6 +95,19 @@ export async function listPages(
     const fitting = Math.floor((PAGE_LENGTH * items.length) / length);
     limit = Math.max(1, Math.min(LARGEST_PAGE, fitting, limit * growth));
   }
+}
+
+/**
+ * An item as a watch shows it. The items of built-in kinds have neither kind nor apiVersion. In all other answers, these two come first,
+ * in this order, and whoever compares two states of an object compares their texts.
+ */
+function itemOf(
+  { apiVersion, kind }: Resource,
+  item: KubernetesObject,
+  metadataOnly = false,
+): KubernetesObject {
+  if (metadataOnly) return { apiVersion, kind, metadata: item.metadata };
+  return item.kind === undefined ? { ...{ kind, apiVersion }, ...item } : { ...item, apiVersion, kind };
 }
 
 /**

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { KubernetesObject } from "../../runtime/base/objects";
+import { Store } from "../../runtime/observe/store";
+import { ChildStoreBench, child, manifest } from "./support/childStoreBench";
+import { CONFIG_MAPS, observed, widget } from "./support/objects";
+import { json, TestApiServer } from "./support/testApiServer";
+
+/** With many objects: what is kept of each, and what each event and list costs. Counted, not timed. */
+describe("the cost of size", function () {
+  this.timeout(60_000);
+
+  it("is little memory for an object with its child, besides their own text", async () => {
+    const program = join(__dirname, "support", "storedSize.ts");
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...[
+        "--expose-gc",
+        "--conditions=@argosy-dev/source",
+        "--require",
+        join(__dirname, "../../cli/typescript.cjs"),
+      ],
+      program,
+    ]);
+    const { bytes, length } = JSON.parse(stdout) as { bytes: number; length: number };
+    // 1,500 bytes when this was written.
+    assert.ok(bytes - length < 2_000, `${bytes} bytes for ${length} characters`);
+  });
+
+  it("is no look at objects of other namespaces, if one is listed again", () => {
+    let looks = 0;
+    const store = new Store<string>({
+      client: { get: async () => undefined },
+      factsOf: () => "",
+      onChange: () => {},
+    });
+    const item = (namespace: string, name: string) =>
+      observed("ConfigMap", {}, { namespace, name, uid: `${namespace}-${name}`, resourceVersion: "1" });
+    const sinks = ["a", "b"].map((namespace) => {
+      const sink = store.sink(CONFIG_MAPS, namespace);
+      sink.listing(false, "1");
+      for (let at = 0; at < 10; at++) sink.set(item(namespace, String(at)), true);
+      sink.listed("1");
+      return sink;
+    });
+    for (const stored of store.values()) {
+      if (stored.namespace !== "b") continue;
+      const { resourceVersion } = stored;
+      Object.defineProperty(stored, "resourceVersion", { get: () => [looks++, resourceVersion][1] });
+    }
+    const [sink] = sinks;
+    assert.ok(sink);
+    sink.listing(false, "2");
+    sink.set(item("a", "1"), true);
+    sink.listed("2");
+    assert.deepEqual([store.size, looks], [11, 0]);
+  });
+
+  it("is no reconcile for what a list shows as the answers to our own writes did", async () => {
+    const bench = new ChildStoreBench();
+    const { kind, apiVersion, ...content } = child(7);
+    const whole = { kind, apiVersion, ...content } as KubernetesObject;
+    const text = JSON.stringify(whole);
+    const sink = bench.sink;
+    sink.asking?.();
+    sink.listing(false, "1");
+    sink.listed("1");
+    await bench.store.write(CONFIG_MAPS, content.metadata, manifest({ key: "1" }, widget()), async () => ({
+      object: JSON.parse(text) as KubernetesObject,
+    }));
+    // The items of a list have neither kind nor version.
+    const api = await TestApiServer.start((_, response) =>
+      json(response, {
+        kind: "ConfigMapList",
+        apiVersion: "v1",
+        metadata: { resourceVersion: "9" },
+        items: [content],
+      }),
+    );
+    const client = api.client();
+    try {
+      sink.asking?.();
+      sink.listing(false, "9");
+      await client.list(CONFIG_MAPS, {}, (items) => {
+        for (const each of items) sink.set(each, true);
+      });
+      sink.listed("9");
+    } finally {
+      client.close();
+      await api.stop();
+    }
+    assert.deepEqual(bench.told, []);
+  });
+});
