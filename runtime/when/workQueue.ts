@@ -97,6 +97,8 @@ export class WorkQueue {
   private readonly limiter: KeyedRateLimiter;
   /** How many lists have come: see {@link listed}. */
   private listings = 0;
+  /** The keys that wait for a list. */
+  private readonly awaiting = new Set<string>();
   private readonly options: Required<WorkQueueOptions>;
 
   constructor(options: WorkQueueOptions = {}) {
@@ -196,6 +198,8 @@ export class WorkQueue {
     // The list may be one that came meanwhile.
     if (awaits && entry.listings !== this.listings) result = { kind: "again" };
     entry.awaits = awaits;
+    if (awaits) this.awaiting.add(key);
+    else this.awaiting.delete(key);
     entry.isForgotten = false;
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);
@@ -226,6 +230,7 @@ export class WorkQueue {
   forget(key: string): void {
     const entry = this.entries.get(key);
     if (!entry) return;
+    this.awaiting.delete(key);
     this.ready.delete(key, entry);
     this.delayed.delete(key);
     entry.again = entry.noted = undefined;
@@ -262,9 +267,9 @@ export class WorkQueue {
    */
   listed(kind: string, namespace: string | undefined): string[] {
     this.listings++;
-    const isMeant = ({ awaits }: Entry) =>
+    const isMeant = (awaits: AwaitedList | undefined) =>
       awaits?.kind === kind && (!namespace || !awaits.namespace || awaits.namespace === namespace);
-    return [...this.entries].filter(([, entry]) => isMeant(entry)).map(([key]) => key);
+    return [...this.awaiting].filter((key) => isMeant(this.entries.get(key)?.awaits));
   }
 
   /** How many keys wait for their turn now. */
