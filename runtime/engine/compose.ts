@@ -19,6 +19,7 @@ import { Outbox } from "../report/outbox";
 import { Teller } from "../report/teller";
 import { CHILDREN_CHANGED_BACK, Contests, CYCLE } from "../when/contests";
 import { Alarms } from "../when/dueTimes";
+import { Pace } from "../when/pace";
 import { Resync } from "../when/resync";
 import { Wakeups } from "../when/wakeups";
 import { HeapBudget, Workers } from "../when/workers";
@@ -227,7 +228,8 @@ export function compose(
       return watches.resync();
     },
     keys: () => watches.names().map(keyOf),
-    add: (key, afterMs) => emit({ kind: "resync turn", key, afterMs }),
+    add: (key) => emit({ kind: "resync turn", key }),
+    pace: new Pace(() => queue.depth),
   });
   const leading: Leading = new Leading({
     client,
@@ -261,6 +263,7 @@ export function compose(
     dispatcher,
     workers,
     leading,
+    resync,
     trials,
     emit,
   };

@@ -202,6 +202,7 @@ export class Engine {
       // A standby collects changes too, for the term that it may get.
       queueDepth: () => (this.leadersParts?.queue.depth ?? 0) + (this.leadersParts?.dispatcher?.depth ?? 0),
       queueOldestSeconds: () => (this.leadersParts?.queue.oldestMs ?? 0) / 1000,
+      resyncLateSeconds: () => (this.leadersParts?.resync.lateMs ?? 0) / 1000,
       failing: () => this.leadersParts?.queue.failing ?? 0,
       contested: () => this.parts?.contests.children.size ?? 0,
       active: () => this.parts?.workers.keys.size ?? 0,

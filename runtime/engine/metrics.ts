@@ -38,6 +38,7 @@ const HANDLER_PROCESS_REASONS = [
 export interface MetricSources {
   readonly queueDepth: () => number;
   readonly queueOldestSeconds: () => number;
+  readonly resyncLateSeconds: () => number;
   /** Objects whose last reconcile failed. */
   readonly failing: () => number;
   /** Objects whose children somebody else changes back each time. */
@@ -120,6 +121,11 @@ export class Metrics {
       "queue_oldest_seconds",
       "How long the longest waiting object has been waiting to be reconciled; 0 if none waits, and on a standby",
       sources.queueOldestSeconds,
+    );
+    this.gauge(
+      "resync_late_seconds",
+      "How late the objects are that the resync looks at now, because it may take only half of the runner's time; 0 if it is not late, and on a standby",
+      sources.resyncLateSeconds,
     );
     this.gauge(
       "objects_failing",

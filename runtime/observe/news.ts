@@ -69,6 +69,8 @@ export interface OwnNews {
     | "run changed"
     /** There is a place for a run of the object in a pod. */
     | "place free"
+    /** It is the object's turn in the resync. */
+    | "resync turn"
     /** The object was refused for want of memory, and has room now. */
     | "has room";
   readonly key: string;
@@ -91,8 +93,6 @@ export type News =
    * `namespace`: where. Undefined: in all namespaces.
    */
   | { readonly kind: "kind listed"; readonly listed: TypeMeta; readonly namespace: string | undefined }
-  /** It is the object's turn in the resync, after this many milliseconds. */
-  | { readonly kind: "resync turn"; readonly key: string; readonly afterMs: number }
   /** The process begins to lead. */
   | { readonly kind: "term begun" }
   /** The handler's files have changed, or those of runs in pods. */

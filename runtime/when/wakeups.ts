@@ -81,7 +81,7 @@ export class Wakeups {
     if (!rule) return [];
     const contested: string[] = [];
     for (const [index, key] of this.keysOf(news).entries()) {
-      const afterMs = Math.max("afterMs" in news ? news.afterMs : 0, (index - AT_ONCE) * (rule.gapMs ?? 0));
+      const afterMs = Math.max(0, (index - AT_ONCE) * (rule.gapMs ?? 0));
       if (this.enqueue(key, rule, afterMs)) contested.push(key);
     }
     wake();

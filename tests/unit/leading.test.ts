@@ -87,7 +87,13 @@ class Bench {
         });
         for (const end of this.working.values()) end();
       },
-      resync: new Resync({ periodMs: 600_000, relist: async () => {}, keys: () => [], add: () => {} }),
+      resync: new Resync({
+        periodMs: 600_000,
+        relist: async () => {},
+        keys: () => [],
+        add: () => {},
+        pace: { begin: () => {}, waitMs: 0 },
+      }),
       requests: new ReconcileRequests(),
       refresh: () => {
         this.lists++;

@@ -19,6 +19,7 @@ describe("Metrics", () => {
     return new Metrics("shop", {
       queueDepth: depth,
       queueOldestSeconds: () => 1.5,
+      resyncLateSeconds: () => 2.5,
       failing: () => 7,
       contested: () => 8,
       active: () => 2,
@@ -37,6 +38,7 @@ describe("Metrics", () => {
     for (const line of [
       "argosy_queue_depth 6",
       "argosy_queue_oldest_seconds 1.5",
+      "argosy_resync_late_seconds 2.5",
       "argosy_objects_failing 7",
       "argosy_objects_contested 8",
       "argosy_reconciles_active 2",

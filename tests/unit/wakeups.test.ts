@@ -167,7 +167,7 @@ describe("Wakeups", () => {
   });
 
   it("wakes a worker each time that something was added", () => {
-    wakeups.wakeBy({ kind: "resync turn", key: KEY, afterMs: 50 });
+    wakeups.wakeBy({ kind: "resync turn", key: KEY });
     reports();
     drifts();
     assert.equal(wakes, 3);
@@ -277,7 +277,7 @@ describe("the table of rules", () => {
         "place free",
       ] as const
     ).map((kind): (typeof table)[number] => [{ kind, key: KEY }, {}, kind]),
-    [{ kind: "resync turn", key: KEY, afterMs: 0 }, {}, "resync turn"],
+    [{ kind: "resync turn", key: KEY }, {}, "resync turn"],
     [{ kind: "term begun" }, {}, "term begun"],
     [{ kind: "handler renewed" }, {}, "handler renewed"],
     [{ kind: "program renewed" }, {}, "program renewed"],

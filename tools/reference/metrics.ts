@@ -45,6 +45,7 @@ export function runnerMetrics(operator: string): Metrics {
   const metrics = new Metrics(operator, {
     queueDepth: none,
     queueOldestSeconds: none,
+    resyncLateSeconds: none,
     failing: none,
     contested: none,
     active: none,
