@@ -3,7 +3,8 @@ import { checkCommand } from "../../definition/commandOnPath";
 import { conversionNote, storedSchemaOf } from "../../definition/customResourceDefinition";
 import { displayPath, OperatorError, Problems } from "../../definition/problems";
 import { uncheckedRules } from "../../definition/uncheckedRules";
-import type { Operator } from "../../runtime/cli";
+import { kindKey } from "../../runtime/base/resource";
+import { type Operator, resourceOf } from "../../runtime/cli";
 import { EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { untilAborted } from "../common/interruption";
@@ -11,7 +12,9 @@ import { flag, jsonOption, stackOperatorsOptions, type ValuesOf } from "../commo
 import { loadChosen } from "../common/project";
 import { indent, print, progress, type Style, styleFor } from "../common/terminal";
 import { FolderWatch } from "../dev/folderWatch";
+import { definitionsBeside } from "../fixtures/definitions";
 import { type Fixtures, readAll } from "../fixtures/fixture";
+import type { FixtureServer } from "../fixtures/fixtureServer";
 import { type FixtureResult, runFixtures } from "../fixtures/runFixtures";
 import { updateFixtures } from "../fixtures/update";
 import { formatLog } from "../local/reconcileLine";
@@ -20,6 +23,10 @@ import { type OperatorSource, operatorSource } from "../render/stackOperators";
 const OPTIONS = [
   flag("--watch", "run the fixtures again after each edit in handlers/, until Ctrl-C"),
   flag("--update", "write the answers into the fixtures that expect something else or nothing"),
+  flag(
+    "--server",
+    "let a control plane that the command starts decide about objects, statuses and children, with the CRDs in fixtures/crds/",
+  ),
   ...stackOperatorsOptions(),
   jsonOption("print a line of JSON for each fixture"),
 ];
@@ -30,7 +37,7 @@ export type TestOptions = ValuesOf<typeof OPTIONS>;
 export default command({
   description:
     "Runs the fixtures of the operators: each handler gets the requests of its fixtures, and must return the expected " +
-    "answers. No cluster is needed.",
+    "answers. No cluster is needed. With --server, a control plane on this machine says what it would refuse.",
   arguments: [["[operators...]", "only these operators (default: all)"]],
   options: OPTIONS,
   run: (names, options) => test(names, options),
@@ -50,29 +57,45 @@ export async function test(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<number> {
   const source = await operatorSource(options);
-  if (!options.watch) return runAll(source, names, options);
-  return watched(source.folders, signal, () => runAll(source, names, options));
+  let started: Promise<FixtureServer> | undefined;
+  const server = () => {
+    // All that a control plane needs is loaded only here.
+    const file = require("../fixtures/fixtureServer.ts") as typeof import("../fixtures/fixtureServer");
+    started ??= file.FixtureServer.start(signal);
+    return started;
+  };
+  const run = () => runAll(source, names, options, options.server && server);
+  try {
+    return await (options.watch ? watched(source.folders, signal, run) : run());
+  } finally {
+    await (await started?.catch(() => undefined))?.close();
+  }
 }
 
 async function runAll(
   source: OperatorSource,
   names: readonly string[],
   options: TestOptions,
+  start: (() => Promise<FixtureServer>) | undefined,
 ): Promise<number> {
   const operators = loadChosen(source, names);
   for (const operator of operators) checkCommand(operator);
-  const fixtures = fixturesOf(operators);
+  const fixtures = fixturesOf(operators, options);
+  const server = await start?.();
+  await server?.install(withChildren(operators, source));
   const style = styleFor(process.stdout);
   let [passed, failed] = [0, 0];
   let shown: string | undefined;
   // Each operator has a process of its own. The results are printed in the operators' order nevertheless.
-  const running = operators.map((operator, index) => runFixtures(operator, fixtures[index]));
+  const running = operators.map((operator, index) => runFixtures(operator, fixtures[index], server));
   // While one of them runs, Ctrl-C has to end its handler. So none is left alone.
   await Promise.allSettled(running);
   for (const [index, operator] of operators.entries()) {
     const results = (await running[index]) ?? [];
     if (results.length === 0) progress(noFixtures(operator));
-    else for (const note of notesOn(operator)) progress(note);
+    else for (const note of notesOn(operator, options)) progress(note);
+    for (const line of new Set(results.flatMap(({ unchecked = [] }) => unchecked)))
+      progress(`${operator.name}: not checked: ${line}`);
     const updates = options.update ? updateFixtures(operator.folder, results) : undefined;
     for (const refusal of updates?.refusals ?? []) progress(refusal);
     for (const result of results) {
@@ -90,12 +113,23 @@ async function runAll(
   return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
 }
 
+/** The operators, and those others whose objects are children of them. */
+function withChildren(operators: readonly Operator[], source: OperatorSource): readonly Operator[] {
+  const kinds = new Set(operators.flatMap(({ children }) => children.map(kindKey)));
+  const others = source
+    .loadInOrder()
+    .operators.filter(({ customResource }) => kinds.has(kindKey(resourceOf(customResource))))
+    .filter(({ name }) => operators.every((operator) => operator.name !== name));
+  return [...operators, ...others];
+}
+
 /** What the fixtures of an operator do not show, because only an API server knows it. */
-function notesOn(operator: Operator): string[] {
-  const unchecked = uncheckedRules(storedSchemaOf(operator) ?? {});
+function notesOn(operator: Operator, { server }: TestOptions): string[] {
+  const unchecked = server ? undefined : uncheckedRules(storedSchemaOf(operator) ?? {});
   const note =
     unchecked &&
-    `${operator.name}: only an API server checks ${unchecked} of its CRD, and no fixture fails for them.`;
+    `${operator.name}: only an API server checks ${unchecked} of its CRD, and no fixture fails for them. argosy test --server ` +
+      "asks one.";
   return [note, conversionNote(operator)].filter((each) => each !== undefined);
 }
 
@@ -104,11 +138,12 @@ function noFixtures({ name, folder }: Operator): string {
   return `${name}: it has no fixtures. Write one into ${place}, or let argosy record write a live object there.`;
 }
 
-/** The fixtures of each operator. @throws OperatorError with the mistakes in all of them, before any handler is asked */
-function fixturesOf(operators: readonly Operator[]): Fixtures[] {
+/** The fixtures of each operator. With `--server`, its CRDs are read too. @throws OperatorError with the mistakes in all of them, before any handler is asked */
+function fixturesOf(operators: readonly Operator[], { server }: TestOptions): Fixtures[] {
   const problems = new Problems();
   const fixtures = operators.flatMap((operator) => {
     try {
+      if (server) definitionsBeside(operator.folder);
       return [readAll(operator.folder, operator)];
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;

@@ -159,8 +159,12 @@ async function isGranted(
   }
 }
 
-async function installDefinition(
-  { client, operator, signal }: InstallOptions,
+/**
+ * Applies the CRD of an operator, or of a kind that it uses. Resolves when the API server serves the kind.
+ * @throws CommandError as {@link installOperator}
+ */
+export async function installDefinition(
+  { client, operator, signal }: Pick<InstallOptions, "client" | "operator" | "signal">,
   manifest: Manifest,
 ): Promise<void> {
   const { name } = manifest.metadata;

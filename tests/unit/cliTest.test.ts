@@ -58,7 +58,7 @@ describe("argosy test", () => {
     const { stderr } = await run();
     assert.match(
       stderr,
-      /^widget: only an API server checks 1 rule in CEL of its CRD, and no fixture fails/m,
+      /^widget: only an API server checks 1 rule in CEL of its CRD, and no fixture fails for them\. argosy test --server asks/m,
     );
     assert.match(stderr, /^widget: its CRD converts versions by a webhook, which Argosy does not provide/m);
   });
@@ -71,6 +71,32 @@ describe("argosy test", () => {
     assert.match(stdout, /✘ widget fixtures\/a\.yaml[\s\S]*asked a second time: .*\.size: expected 1, got 2/);
     assert.match(stdout, /The fixture has no answer and no expect\. Write one of them$/m);
     assert.match(stdout, /^0 passed, 1 failed$/m);
+    assert.equal(fixture(), before);
+  });
+
+  it("fails for fields of children that the API server would refuse, by fixture, child and field, with --update too", async () => {
+    const service = { ports: [{ port: "80a" }] };
+    const pod = { containers: [{ name: "c", containerPrt: 8080 }] };
+    const children = [
+      { apiVersion: "v1", kind: "Service", metadata: { name: "web" }, spec: service },
+      { apiVersion: "v1", kind: "Pod", metadata: { name: "web" }, spec: pod },
+    ];
+    addFiles(root, {
+      "widget/operator.yaml": { ...widgetDefinition, handler: "main.js", children: ["v1/Service", "v1/Pod"] },
+      "widget/main.js": `export const reconcile = () => ({ children: ${JSON.stringify(children)} });\n`,
+      "widget/fixtures/a.yaml": "object: { metadata: { name: a } }\nexpect: { children: [] }\n",
+    });
+    const before = fixture();
+    const { result, stdout } = await run({ update: true });
+    assert.equal(result, 1, stdout);
+    assert.match(
+      stdout,
+      /fixtures\/a\.yaml: Service web: \.spec\.ports\[0\]\.port: expected an integer, got "80a"$/m,
+    );
+    assert.match(
+      stdout,
+      /fixtures\/a\.yaml: Pod web: \.spec\.containers\[0\]\.containerPrt: .*no such field/,
+    );
     assert.equal(fixture(), before);
   });
 

@@ -98,7 +98,7 @@ describe("runFixtures", () => {
 
   it("writes what is answered into the files, and leaves the rest of them as it is", async () => {
     const answer =
-      '{ children: [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1, b: 2 } }], status: { at: request.object.metadata.name } }';
+      '{ children: [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1, minReadySeconds: 2 } }], status: { at: request.object.metadata.name } }';
     const text = `# The first one.
 object: { metadata: { name: a, namespace: ns } } # kept
 answer: { children: [] }

@@ -171,17 +171,17 @@ describe("runFixtures", () => {
   it("says of each field that differs what was expected and what was answered", async () => {
     const [result] = await folder.run(
       handler(
-        '{ children: [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1, more: [1, 2] } }], requeueAfterSeconds: 5 }',
+        '{ children: [{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec: { replicas: 1, template: { spec: { hostAliases: [{ hostnames: ["1", "2"] }] } } } }], requeueAfterSeconds: 5 }',
       ),
       {
         "a.yaml": namespaced(
-          "answer:\n  children: [{ apiVersion: apps/v1, kind: Deployment, metadata: { name: a }, spec: { replicas: 2, more: [1, 3], extra: a } }, { apiVersion: apps/v1, kind: Deployment, metadata: { name: b } }]\n  status: { x: 1 }",
+          'answer:\n  children: [{ apiVersion: apps/v1, kind: Deployment, metadata: { name: a }, spec: { replicas: 2, template: { spec: { hostAliases: [{ hostnames: ["1", "3"] }] } }, extra: a } }, { apiVersion: apps/v1, kind: Deployment, metadata: { name: b } }]\n  status: { x: 1 }',
         ),
       },
     );
     assert.deepStrictEqual(result?.differences, [
       "Deployment a: .spec.replicas: expected 2, got 1",
-      "Deployment a: .spec.more[1]: expected 3, got 2",
+      'Deployment a: .spec.template.spec.hostAliases[0].hostnames[1]: expected "3", got "2"',
       'Deployment a: .spec.extra: expected "a", got nothing',
       "Deployment b: expected, but not returned",
       'status: expected {"x":1}, got nothing',
@@ -239,8 +239,8 @@ describe("runFixtures", () => {
   });
 
   it("compares keys that every object of JavaScript inherits like any other", async () => {
-    const child = (data: object) =>
-      JSON.stringify({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, data });
+    const child = (annotations: object) =>
+      JSON.stringify({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a", annotations } });
     const results = await folder.run(handler(`{ children: [${child({ constructor: "x" })}] }`), {
       "a.yaml": namespaced(`answer: { children: [${child({ toString: "y" })}] }`),
       "b.yaml": namespaced(`expect: { children: [${child({ toString: null })}] }`),
@@ -249,8 +249,8 @@ describe("runFixtures", () => {
       results.map(({ differences }) => differences),
       [
         [
-          'Deployment a: .data.toString: expected "y", got nothing',
-          'Deployment a: .data.constructor: expected nothing, got "x"',
+          'Deployment a: .metadata.annotations.toString: expected "y", got nothing',
+          'Deployment a: .metadata.annotations.constructor: expected nothing, got "x"',
         ],
         [],
       ],
