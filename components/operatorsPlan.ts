@@ -182,6 +182,7 @@ function loaded(
 function checkTogether(plan: OperatorsPlan): void {
   const { operators, platform, component } = plan;
   checkForms(operators, platform, component);
+  checkEgress(plan);
   checkOutsideEvents(plan);
   refuse(component, quotaProblems(operators, plan));
   withReadableErrors(() => checkOperators(operators));
@@ -195,6 +196,20 @@ function checkForms(operators: readonly Operator[], { argoWorkflows }: Platform,
     inPods.map(
       ({ name }) =>
         `${component}: the operator ${name} has execution "pod", which needs Argo Workflows, and the platform has none. Set its execution to "resident", or argoWorkflows of the platform to "install".`,
+    ),
+  );
+}
+
+/** A runner that does not reach the API server does nothing, and it shares the pod of a limited handler. */
+function checkEgress({ operators, apiServer, component }: OperatorsPlan): void {
+  const limited = operators.filter(({ egress }) => egress);
+  if (limited.length === 0 || apiServer.length > 0) return;
+  throw new ConfigurationError(
+    limited.map(
+      ({ name }) =>
+        `${component}: the operator ${name} has "egress", and apiServer is not given, so its runner could not reach the API server. ` +
+        "kubectl -n default get endpointslices -l kubernetes.io/service-name=kubernetes shows its addresses and ports. Give them, for " +
+        "example apiServer: [{ cidr: 172.20.0.10/32, ports: [6443] }].",
     ),
   );
 }

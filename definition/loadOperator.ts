@@ -157,6 +157,7 @@ function fillDefaults(
     resources: definition.resources,
     env: definition.env,
     secretEnv: definition.secretEnv,
+    ...(definition.egress && { egress: definition.egress }),
     record: definition.record ?? "changes",
     ...(definition.userRoles && { userRoles: true }),
     rules: definition.rules,

@@ -36,7 +36,7 @@ export { type ClusterConnection, tokenFromFile } from "./kubernetes/connection";
 export { builtIn } from "./kubernetes/discovery";
 export { ApiUnreachableError, isApiError, isUndecided } from "./kubernetes/errors";
 export { schemaChecker } from "./operator/contentSchema";
-export { FUNCTION_IMAGES, type Operator, type PolicyRule } from "./operator/definition";
+export { type Destination, FUNCTION_IMAGES, type Operator, type PolicyRule } from "./operator/definition";
 export type { OutsideEvent } from "./operator/mapEvent";
 export { selectionsOf, type UsedSelection } from "./operator/uses";
 export { DEFINITION_FILE, definitionFileContent } from "./programs/definitionFile";

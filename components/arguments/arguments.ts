@@ -69,6 +69,12 @@ export interface OperatorsArgs {
    */
   readonly runtimeClassName?: string;
   /**
+   * The addresses and ports of the API server, which operators with `egress` still reach: those of the EndpointSlices of the
+   * Service kubernetes, since a NetworkPolicy does not see the address of a Service. Required if an operator has `egress`.
+   * @default []
+   */
+  readonly apiServer?: readonly DestinationArgs[];
+  /**
    * Where runs are sent as traces, by OTLP over HTTP: endpoint, and if needed headers (the Secret and its key that contains them)
    * and oneIn (with 20, one run in 20 is traced).
    * @default none
@@ -146,6 +152,12 @@ export interface OverridesArgs {
   /** Environment variables of the handler that come from Secrets in the operators' namespace. @default the definition's */
   readonly secretEnv?: Readonly<Record<string, OverridesSecretEnvArgs>>;
   /**
+   * Where the pods of the handler may connect to, beside DNS and the API server: ranges of addresses, and pods of a namespace,
+   * each with ports. Becomes a NetworkPolicy, which knows no names of hosts. An empty list: nowhere else.
+   * @default the definition's
+   */
+  readonly egress?: readonly DestinationArgs[];
+  /**
    * The source of the handler's files in a cluster, if it is not the folder: an image, which is mounted as a volume. Needs
    * Kubernetes 1.35, or 1.34 with the feature gate ImageVolume.
    * @default the definition's
@@ -180,6 +192,18 @@ export interface OverridesSecretEnvArgs {
   readonly secret: string;
   /** The key in that Secret. */
   readonly key: string;
+}
+
+/** Where pods may connect to: a range of addresses, or pods of a namespace. */
+export interface DestinationArgs {
+  /** A range of addresses: 203.0.113.0/24, 2001:db8::/32. @default none */
+  readonly cidr?: string;
+  /** The namespace of pods. Either cidr or namespace is given. @default none */
+  readonly namespace?: string;
+  /** Labels of the pods, if not all pods of that namespace are meant. @default none */
+  readonly podLabels?: Readonly<Record<string, string>>;
+  /** The ports of TCP. */
+  readonly ports: readonly number[];
 }
 
 /**

@@ -1,6 +1,16 @@
 // Defaults, and the checks of several arguments together.
 import { z } from "zod";
-import { anyText, check, complainIn, fields, flag, integer, mapOf, pattern } from "../../definition/checks";
+import {
+  anyText,
+  check,
+  complainIn,
+  fields,
+  flag,
+  integer,
+  listOf,
+  mapOf,
+  pattern,
+} from "../../definition/checks";
 import { INSTALLATION } from "../../definition/fields/identity";
 import { OVERRIDABLE } from "../../definition/fields/overridable";
 import type { Report } from "../../definition/problems";
@@ -10,7 +20,7 @@ import { ConfigurationError, refuse } from "../errors";
 import { about } from "../manifests/about";
 import type { DataMode } from "../manifests/data";
 import type { EventBusOptions } from "../manifests/eventPath/options";
-import { OPERATOR_OPTIONS, type OperatorOptions } from "../manifests/operator/options";
+import { DESTINATION_ARGUMENT, OPERATOR_OPTIONS, type OperatorOptions } from "../manifests/operator/options";
 import { JETSTREAM_VERSION } from "../manifests/platform/argoEvents";
 import { ownsController, type PlatformOptions } from "../manifests/platform/options";
 import { checkWorkloadOptions, type WorkloadOptions } from "../manifests/workloads";
@@ -223,6 +233,11 @@ export const DESCRIBED_ARGUMENTS = OPERATORS_ARGUMENTS.extend({
     OVERRIDES.extend({
       ...withoutDefaults(OVERRIDES.shape),
       image: withoutDefault(laterImage(OVERRIDABLE.image).optional()),
+      egress: withoutDefault(
+        listOf(DESTINATION_ARGUMENT, "")
+          .optional()
+          .describe(OVERRIDABLE.egress.description ?? ""),
+      ),
       files: withoutDefault(
         fields({ image: laterImage(OVERRIDABLE.files.shape.image) }, "")
           .optional()

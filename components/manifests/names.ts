@@ -15,6 +15,11 @@ export function runLimitNameOf(operator: string): string {
   return `${operator}-run-limit`;
 }
 
+/** Name of the NetworkPolicy that limits where an operator's handler may connect to. */
+export function egressNameOf(operator: string): string {
+  return `${operator}-egress`;
+}
+
 /** Names of the parts of the event path, beside those of its shards. */
 export function eventPathNames(name: string) {
   return {

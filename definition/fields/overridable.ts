@@ -1,5 +1,6 @@
 import { FUNCTION_IMAGES } from "../../runtime/operator/definition";
 import { anyText, complainIn, fields, flag, integer, mapOf, oneOf, pattern, text } from "../checks";
+import { EGRESS } from "./egress";
 import { IMAGE, NAMESPACES, SECRET_KEY, secretName } from "./terms";
 
 const quantities = mapOf(
@@ -85,6 +86,10 @@ export const OVERRIDABLE = {
     secretKey,
     "Write, for example, secretEnv: { API_TOKEN: { secret: api, key: token } }.",
   ).describe("Environment variables of the handler that come from Secrets in the operators' namespace."),
+  egress: EGRESS.describe(
+    "Where the pods of the handler may connect to, beside DNS and the API server: ranges of addresses, and pods of a namespace, " +
+      "each with ports. Becomes a NetworkPolicy, which knows no names of hosts. An empty list: nowhere else. Default: anywhere.",
+  ),
   files: fields(
     {
       image: IMAGE.describe(

@@ -99,6 +99,15 @@ export interface ResourceRequirements {
   readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Where pods may connect to: a range of addresses, or pods of a namespace, at these ports of TCP. */
+export interface Destination {
+  readonly cidr?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** @default all pods of the namespace */
+  readonly podLabels?: Readonly<Record<string, string>> | undefined;
+  readonly ports: readonly number[];
+}
+
 /** The parts of an object that count: everything but metadata and status, the status, and the labels with the annotations. */
 export const WATCHED_PARTS = ["spec", "status", "labels"] as const;
 
@@ -178,6 +187,8 @@ export interface Operator {
    */
   readonly ask?: "changed";
   readonly resources: ResourceRequirements;
+  /** Where the pods of the handler may connect to, beside DNS and the API server. @default anywhere */
+  readonly egress?: readonly Destination[];
   /** Environment variables of the handler. */
   readonly env: Readonly<Record<string, string>>;
   /** Environment variables of the handler that come from Secrets. */

@@ -17,6 +17,7 @@ export function operatorOptions(more: Partial<OperatorOptions> = {}): OperatorOp
     argosyVersion: "1.2.3",
     replicas: 1,
     runsKeptSeconds: 3600,
+    apiServer: [],
     failedRunsKeptSeconds: 86400,
     eventPathName: "argosy",
     ...more,

@@ -4,6 +4,7 @@ import type { Deployment } from "../kinds";
 import { awaited, type ManifestSet } from "../metadata";
 import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
+import { buildEgressPolicy } from "./egress";
 import { buildGuards } from "./guards";
 import type { OperatorOptions } from "./options";
 import { buildQuota, buildRunLimit } from "./quota";
@@ -40,6 +41,7 @@ export function buildOperator(
 function buildParts(operator: Operator, options: OperatorOptions, files: OperatorFiles): ManifestSet {
   const { argoWorkflows } = options.platform;
   const service = buildService(operator, options);
+  const egress = buildEgressPolicy(operator, options);
   return {
     ...buildAccess(operator, options),
     ...buildUserRoles(operator),
@@ -56,6 +58,7 @@ function buildParts(operator: Operator, options: OperatorOptions, files: Operato
     }),
     ...(service && { service: transformed("runnerService", service, options) }),
     "network-policy": transformed("runnerNetworkPolicy", buildNetworkPolicy(operator, options), options),
+    ...(egress && { "egress-policy": egress }),
     "disruption-budget": transformed(
       "runnerDisruptionBudget",
       buildPodDisruptionBudget(operator, options),

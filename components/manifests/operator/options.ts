@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import { integer, pattern } from "../../../definition/checks";
+import { integer, listOf, pattern } from "../../../definition/checks";
+import { DESTINATION } from "../../../definition/fields/egress";
 import { about } from "../about";
 import type { Platform } from "../platform/options";
 import type { WorkloadOptions } from "../workloads";
@@ -10,6 +11,11 @@ import type { QuotaOptions } from "./quota";
 export const LONGEST_SECONDS = 2 ** 31 - 1;
 
 const kept = integer(0, LONGEST_SECONDS, "Give seconds, for example 3600.");
+
+/** A destination of `egress`, as an argument. */
+export const DESTINATION_ARGUMENT = DESTINATION.describe(
+  "Where pods may connect to: a range of addresses, or pods of a namespace.",
+).meta(about({ type: "Destination" }));
 
 /** Arguments of `Operators` that only the manifests of each operator read. */
 export const OPERATOR_OPTIONS = {
@@ -35,6 +41,16 @@ export const OPERATOR_OPTIONS = {
         "engine too, and of the pods of runs. It must exist in the cluster.",
     )
     .meta(about({ key: "runtimeClassName" })),
+  apiServer: listOf(
+    DESTINATION_ARGUMENT,
+    "kubectl -n default get endpointslices -l kubernetes.io/service-name=kubernetes shows its addresses and ports.",
+  )
+    .default([])
+    .describe(
+      "The addresses and ports of the API server, which operators with `egress` still reach: those of the EndpointSlices of the " +
+        "Service kubernetes, since a NetworkPolicy does not see the address of a Service. Required if an operator has `egress`.",
+    )
+    .meta(about({ key: "apiServer" })),
 };
 
 /** The options of an operator's manifests beside its definition. */
