@@ -168,14 +168,15 @@ function rulesOf(words: readonly string[]): JsonObject[] | undefined {
   const [verbs, resources, ...others] = words.flatMap((word) => word.split(" "));
   if (!verbs || !resources || others.length > 0) return undefined;
   const byGroup = new Map<string, string[]>();
-  for (const each of resources.split(",")) {
+  // Each once, however often it was typed.
+  for (const each of new Set(resources.split(","))) {
     const [, resource = each, group = "", inner = ""] = /^([^./]+)(?:\.([^/]+))?(\/.+)?$/.exec(each) ?? [];
     byGroup.set(group, [...(byGroup.get(group) ?? []), resource + inner]);
   }
   return [...byGroup].map(([group, named]) => ({
     apiGroups: [group],
     resources: named,
-    verbs: verbs.split(","),
+    verbs: [...new Set(verbs.split(","))],
   }));
 }
 

@@ -120,6 +120,18 @@ describe("argosy add", () => {
     assert.deepEqual(parse(read()).rules[0].resources, ["deployments/scale"]);
   });
 
+  it("adds each verb and each resource of a rule once, however often it was typed", async () => {
+    const { result, stderr } = await run(
+      "rule",
+      "widget",
+      "get,list,get",
+      "jobs.batch,cronjobs.batch,jobs.batch",
+    );
+    assert.deepEqual([result, stderr], [0, ""]);
+    const rule = { apiGroups: ["batch"], resources: ["jobs", "cronjobs"], verbs: ["get", "list"] };
+    assert.deepEqual(parse(read()).rules, [rule]);
+  });
+
   it("adds a child that grants rights only with them, and says the command", async () => {
     const binding = "rbac.authorization.k8s.io/v1/RoleBinding";
     const refused = await run("child", "widget", binding);
