@@ -226,7 +226,7 @@ function checkOutsideEvents({ operators, platform, outsideEvents, component }: O
   }
   if (outsideEvents.storage === undefined) {
     throw new ConfigurationError([
-      `${component}: ${who}, and outsideEvents.storage is not given. Once an event is accepted, only the bus stores it. Give the size of a volume, for example outsideEvents: { storage: "1Gi" }.`,
+      `${component}: ${who}, and outsideEvents.storage is not given. Once an event is accepted, only the bus stores it. Give the size of a volume: pulumi config set outsideEventsStorage 1Gi. A program without configuredOperators gives the argument outsideEvents: { storage: "1Gi" }.`,
     ]);
   }
 }

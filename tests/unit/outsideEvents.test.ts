@@ -120,7 +120,7 @@ describe("OutsideEvents", function () {
   it("are refused without a volume for their bus, and without Argo Events", async () => {
     await assert.rejects(
       runWith({}),
-      /the operators gear, press declare "on" \(events from outside\), and outsideEvents\.storage is not given\./,
+      /the operators gear, press declare "on" \(events from outside\), and outsideEvents\.storage is not given\..*: pulumi config set outsideEventsStorage 1Gi\. .*outsideEvents: \{ storage: "1Gi" \}/,
     );
     await assert.rejects(
       runWith({ ...STORAGE, platform: { argoEvents: "none" } }),
