@@ -28,6 +28,8 @@ const FILES = {
   coverage: "tools/coverage.ts",
   e2e: "tools/e2e.ts",
 };
+/** The option that makes the package's name mean sources. It holds for the program that a command runs, too. */
+const FROM_SOURCES = "--conditions=@argosy-dev/source";
 const REPORT_EVERY_MS = 15_000;
 const POLL_MS = 250;
 const USAGE_EXIT_CODE = 2;
@@ -157,6 +159,31 @@ async function run(program, args) {
   }
 }
 
+/** The folder of the program that a command is for. */
+function programFolder(args) {
+  const at = args.findIndex((arg) => /^--project(=|$)/.test(arg));
+  const given = at < 0 ? "." : args[at].includes("=") ? args[at].replace(/^.*?=/, "") : args[at + 1];
+  return path.resolve(given ?? ".");
+}
+
+/** Whether a program has installed the package as it is packed: without sources. */
+function hasPackedPackage(folder) {
+  const place = path.join(folder, "node_modules", "@argosy-dev", "argosy");
+  if (existsSync(place)) return !existsSync(path.join(place, "components"));
+  return path.dirname(folder) !== folder && hasPackedPackage(path.dirname(folder));
+}
+
+/** Runs this command again, in a process without {@link FROM_SOURCES}. The terminal sends Ctrl-C to that process as well. */
+function runWithPackedPackage(command, args) {
+  const options = process.execArgv.filter((option) => option !== FROM_SOURCES);
+  const script = fileURLToPath(import.meta.url);
+  const child = spawn(process.execPath, [...options, script, command, ...args], { stdio: "inherit" });
+  process.on("SIGINT", () => {}).on("SIGTERM", (signal) => child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject).once("exit", (code) => resolve(code ?? 1));
+  });
+}
+
 /** An error that the user of the command can correct. It is printed without a stack. */
 class UserError extends Error {
   /** @param exitCode 1, or {@link USAGE_EXIT_CODE} */
@@ -180,6 +207,12 @@ async function main([command, ...args]) {
     throw new UserError(`usage: node tools/bootstrap.mjs <${commands}> [arguments]`, USAGE_EXIT_CODE);
   }
   await provide();
+  if (
+    process.execArgv.includes(FROM_SOURCES) &&
+    command === "argosy" &&
+    hasPackedPackage(programFolder(args))
+  )
+    return runWithPackedPackage(command, args);
   const require = createRequire(import.meta.url);
   require("../cli/typescript.cjs");
   return require(path.join(root, file)).main(args);

@@ -63,6 +63,49 @@ describe("cli: bootstrap", () => {
     assert.match(stderr, /^dependencies installed \(\d+ s\)$/m);
   });
 
+  describe("has a program load the package that it has installed", () => {
+    const conditions = { "@argosy-dev/source": "./components/index.js", default: "./dist/index.js" };
+    const manifest = { name: "@argosy-dev/argosy", exports: { ".": conditions } };
+    const installed = "shop/node_modules/@argosy-dev/argosy";
+    beforeEach(() =>
+      addFiles(root, {
+        "cli/argosy.ts": `exports.main = async () => {
+  const shop = require("node:path").join(__dirname, "../shop");
+  console.log(require(require.resolve("@argosy-dev/argosy", { paths: [shop] })));
+  return 3;
+};`,
+        [`${installed}/package.json`]: JSON.stringify(manifest),
+        [`${installed}/dist/index.js`]: 'module.exports = "packed";',
+        "shop/infra/Pulumi.yaml": "",
+      }),
+    );
+    const load = (cwd: string, ...args: string[]) => {
+      const script = path.join(root, "tools/bootstrap.mjs");
+      const command = ["--conditions=@argosy-dev/source", script, "argosy", "render", ...args];
+      const { status, stdout } = spawnSync(process.execPath, command, {
+        ...options(),
+        cwd: path.join(root, cwd),
+        encoding: "utf8",
+      });
+      return [status, stdout];
+    };
+
+    for (const [cwd, ...args] of [
+      [".", "--project", "shop/infra"],
+      [".", "--project=shop"],
+      ["shop/infra", "--stack", "dev"],
+    ] as const) {
+      it(`packed, in ${cwd} with ${args.join(" ")}`, () => {
+        assert.deepEqual(load(cwd, ...args), [3, "packed\n"]);
+      });
+    }
+
+    it("as sources, which is a link to a clone", () => {
+      addFiles(root, { [`${installed}/components/index.js`]: 'module.exports = "sources";' });
+      assert.deepEqual(load(".", "--project", "shop/infra"), [3, "sources\n"]);
+    });
+  });
+
   it("installs once, and again when the lock file has changed", () => {
     run("argosy");
     run("argosy");
