@@ -10,6 +10,17 @@ import { removeFolder, writeFolder } from "./operatorFolder";
 const ROOT = path.resolve(__dirname, "../..");
 const COMMIT = "0123456789abcdef0123456789abcdef01234567";
 
+interface Workflow {
+  readonly jobs: Readonly<
+    Record<string, { readonly uses?: string; readonly steps?: readonly { readonly run?: string }[] }>
+  >;
+}
+
+/** The workflow of a release. */
+function workflow(): Workflow {
+  return parse(readFileSync(path.join(ROOT, ".github/workflows/release.yml"), "utf8")) as Workflow;
+}
+
 describe("the scripts of CI", () => {
   let folder: string;
 
@@ -304,6 +315,73 @@ describe("the scripts of CI", () => {
         assert.match(stderr, new RegExp(`^${file}:\\d names 1\\.2\\.2, not 1\\.2\\.3\\.\\n$`));
       });
     }
+
+    describe("rehearsed by .ci/rehearse.mjs", () => {
+      /** Of a repository with today's workflow, whose packing makes these files. */
+      function rehearse(packed: string, tag = "v1.2.3") {
+        const bin = {
+          "bin/npm": `#!/bin/sh
+case "$1 $*" in publish*--dry-run*) echo "npm $*" ;; publish*) echo published ;; view*) exit 1 ;; esac
+`,
+        };
+        const pack = `#!/bin/sh
+mkdir -p "$1" package && echo '{ "name": "@a/b", "version": "1.2.3" }' > package/package.json
+for file in ${packed}; do tar -czf "$1/$file" package; done
+`;
+        folder = writeFolder({
+          ...bin,
+          ...Object.fromEntries(Object.entries(NAMING).map(([file, text]) => [`repository/${file}`, text])),
+          "repository/CHANGELOG.md": NOTES.replace("2026-11-30", "unreleased"),
+          "repository/.ci/pack": pack,
+        });
+        const repository = path.join(folder, "repository");
+        mkdirSync(path.join(repository, ".github/workflows"), { recursive: true });
+        for (const file of [".ci/release.mjs", ".github/workflows/release.yml"])
+          copyFileSync(path.join(ROOT, file), path.join(repository, file));
+        for (const file of ["bin/npm", "repository/.ci/pack"]) chmodSync(path.join(folder, file), 0o755);
+        for (const args of [
+          ["init", "--quiet"],
+          ["add", "."],
+          ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--message", "all"],
+        ])
+          spawnSync("git", ["-C", repository, ...args]);
+        const PATH = `${path.join(folder, "bin")}:${process.env["PATH"]}`;
+        return run(".ci/rehearse.mjs", [tag, repository], { env: { PATH, TMPDIR: folder } });
+      }
+      const ALL = "package.tgz plugin.tgz plugin.tar.gz package.cdx.json";
+
+      it("goes through all of the workflow, and publishes nothing", () => {
+        const { status, stdout, stderr } = rehearse(ALL);
+        assert.deepEqual([status, stderr], [0, ""]);
+        const { jobs } = workflow();
+        for (const [name, { uses }] of Object.entries(jobs))
+          assert.ok(stdout.includes(uses ? `== ${name}: not run here, see ${uses}\n` : `== ${name}\n`), name);
+        assert.doesNotMatch(stdout, /^published/m);
+        assert.match(stdout, /^npm publish \.\/packed\/package\.tgz .*--tag latest --dry-run/m);
+        assert.match(stdout, /^npm publish \.\/packed\/plugin\.tgz /m);
+        assert.match(
+          stdout,
+          /^not sent: gh release create v1\.2\.3 .*--draft --notes-file packed\/notes\.md$/m,
+        );
+        assert.match(
+          stdout,
+          /^not sent: gh release upload .*packed\/package\.cdx\.json .*packed\/SHA256SUMS$/m,
+        );
+        assert.match(stdout, /^CHANGELOG\.md has no date for v1\.2\.3: the clone has 20\d\d-\d\d-\d\d\.$/m);
+        const git = ["-C", path.join(folder, "repository"), "status", "--porcelain"];
+        assert.equal(spawnSync("git", git, { encoding: "utf8" }).stdout, "");
+      });
+
+      it("fails where the release would: for a file that is not packed, and another version", () => {
+        const unpacked = rehearse("package.tgz plugin.tgz package.cdx.json");
+        assert.equal(unpacked.status, 1);
+        assert.match(unpacked.stderr, /The job release fails\.\n$/);
+        removeFolder(folder);
+        const other = rehearse(ALL, "v1.2.4");
+        assert.equal(other.status, 1);
+        assert.match(other.stderr, /names 1\.2\.3, not 1\.2\.4\.\n[\s\S]*The job check fails\.\n$/);
+      });
+    });
   });
 
   describe(".ci/images.mjs", () => {
@@ -393,7 +471,7 @@ describe("the scripts of CI", () => {
 
   describe("what is published", () => {
     it("is the rest of it, if a run was interrupted", () => {
-      const { publish } = parse(readFileSync(path.join(ROOT, ".github/workflows/release.yml"), "utf8")).jobs;
+      const { publish } = workflow().jobs;
       const script = publish?.steps?.at(-1)?.run ?? "";
       folder = writeFolder({
         "a/package/package.json": '{ "name": "@a/b", "version": "1.2.3" }',
