@@ -26,10 +26,11 @@ const MOST_BYTES = 2 ** 28;
  *
  * @param sources - the folder of the repository
  * @param folder - is created
+ * @param given - a tarball of the package, by its absolute path. By default the sources are packed
  */
-export function installProgram(sources: string, folder: string): void {
+export function installProgram(sources: string, folder: string, given?: string): void {
   mkdirSync(folder, { recursive: true });
-  const tarball = packPackage(sources, folder);
+  const tarball = given ?? packPackage(sources, folder);
   writeProgram(sources, folder);
   const { name, devDependencies, peerDependencies } = readJson(path.join(sources, "package.json"));
   const versions = Object.keys(peerDependencies).map((peer) => [peer, devDependencies[peer]]);

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { installProgramAt } from "../../tools/installProgram";
 import { createReady, FORMS, LETTER, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import type { Installation } from "./support/installation";
-import { olderRevision } from "./support/olderProgram";
+import { olderProgram } from "./support/olderProgram";
 import { LONG_MS, tell } from "./support/progress";
-import { PROJECT, presentProgram } from "./support/projectCopy";
+import { presentProgram } from "./support/projectCopy";
 import { Writer } from "./support/writer";
 
 const KEPT = [
@@ -23,8 +22,8 @@ describe("pulumi up on a stack of an older version of the package", function () 
   let installation: Installation;
 
   before(async function () {
-    const revision = await olderRevision();
-    if (revision === undefined) {
+    const program = await olderProgram();
+    if (program === undefined) {
       process.stderr.write("      skipped: git's history has no older program here\n");
       return this.skip();
     }
@@ -33,9 +32,9 @@ describe("pulumi up on a stack of an older version of the package", function () 
     project.takeAway("memcached");
     project.addLetters();
     const older = path.join(project.state, "older");
-    installProgramAt(revision, PROJECT, older);
+    program.install(older);
     project.takeProgram(older);
-    tell(`the program of ${revision}`);
+    tell(`the program of ${program.name}`);
     await installation.up();
     for (const { form, name } of KEPT) {
       await createReady(form, name, 1);
