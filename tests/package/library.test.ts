@@ -112,6 +112,7 @@ describe("the npm package", function () {
       "dist/index.d.ts",
       "dist/index.js",
       "dist/templates/typescript/.github/workflows/operators.yml",
+      "dist/templates/typescript/AGENTS.md",
       "dist/templates/typescript/Pulumi.dev.yaml",
       "dist/templates/typescript/Pulumi.yaml",
       "dist/templates/typescript/gitignore",
