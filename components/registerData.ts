@@ -1,5 +1,6 @@
 import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import { announce } from "../definition/announcement";
 import { KEPT } from "../preflight/makers";
 import { fingerprint, type Manifest } from "../runtime/program";
 import { withInputs } from "./arguments/inputs";
@@ -37,6 +38,7 @@ export function registerData(
   { data, cluster }: DataOptions,
   opts: pulumi.CustomResourceOptions,
 ): pulumi.CustomResource {
+  if (data !== "delete") announce({ kept: manifest });
   const { type, Patch } = KINDS[manifest.kind as keyof typeof KINDS];
   if (data !== "keep") {
     return register(name, manifest, { ...opts, ...protectedIf(data), aliases: [{ type: `${type}Patch` }] });

@@ -1,10 +1,13 @@
+import type { Manifest } from "../runtime/base/objects";
 import type { Operator } from "../runtime/operator/definition";
 import type { LoadOptions } from "./loadOperator";
 
-/** What a program does with operators. The program announces this to the command `argosy`, which runs the program to find out. */
+/** What a program does with operators and with the data of their users. The program announces this to the command `argosy`, which runs the program to find out. */
 export type Announcement =
   | { readonly loaded: readonly Operator[]; readonly folder: string; readonly options: LoadOptions }
-  | { readonly used: readonly Operator[] };
+  | { readonly used: readonly Operator[] }
+  /** An object that stays in the cluster if it leaves the program, or that Pulumi does not delete. */
+  | { readonly kept: Manifest };
 
 type Listener = (announcement: Announcement) => void;
 

@@ -85,7 +85,7 @@ export {
   type Written,
   writeChildren,
 } from "./reconcile/writeChildren";
-export type { WaitingReason } from "./remember/composeStatus";
+export { WAITING_REASONS, type WaitingReason } from "./remember/composeStatus";
 export { type Memory, memoryOf } from "./remember/memory";
 export { conditionsOfObject, memoryResourceOf } from "./remember/memoryKind";
 export { namespaceOfEvents } from "./report/eventWriter";

@@ -1,9 +1,13 @@
 import path from "node:path";
-import { EXIT_CODES, UsageError } from "../common/commandError";
+import { listening } from "../../definition/announcement";
+import type { Manifest } from "../../runtime/base/objects";
+import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
-import { jsonOption, option, platformOption, projectOption, stackOption } from "../common/options";
+import { flag, jsonOption, option, platformOption, projectOption, stackOption } from "../common/options";
 import { findProject } from "../common/project";
 import { print, progress } from "../common/terminal";
+import { argoCdHealth } from "../render/argoCdHealth";
+import { forGitOps } from "../render/gitOps";
 import { readResources } from "../render/manifests";
 import { formatList, formatStream, writeFolder } from "../render/output";
 import { renderStack } from "../render/renderStack";
@@ -18,23 +22,50 @@ export default command({
     stackOption(),
     option(
       "--out <folder>",
-      "write one file for each object to this folder; files of an earlier run are removed",
+      "write one file for each object to this folder, with annotations for Argo CD and Flux; files of an earlier run are " +
+        "removed",
+    ),
+    flag(
+      "--argocd-health",
+      "print the health checks of the operators' kinds for Argo CD's ConfigMap argocd-cm, and nothing else",
     ),
     platformOption(),
     projectOption(),
     jsonOption("print one object of kind List in JSON instead of YAML"),
   ],
-  async run({ stack, out, platform, project, json }) {
+  async run({ stack, out, argocdHealth, platform, project, json }) {
     if (json && out !== undefined)
       throw new UsageError("--json prints, and --out writes files. Give one of them.");
-    const { manifests, others } = readResources(await renderStack(findProject(project), stack, platform));
+    if (argocdHealth && out !== undefined)
+      throw new UsageError("--argocd-health prints, and --out writes files. Give one of them.");
+    const kept = new Set<string>();
+    const resources = await listening(
+      (announcement) => void ("kept" in announcement && kept.add(nameOf(announcement.kept))),
+      () => renderStack(findProject(project), stack, platform),
+    );
+    const { manifests, others } = readResources(resources);
+    if (argocdHealth) {
+      const checks = argoCdHealth(manifests);
+      if (!checks) throw new CommandError(`No operator of the stack ${stack} has a kind of its own.`);
+      if (json) print(formatList([checks]));
+      else process.stdout.write(formatStream([checks]));
+      return EXIT_CODES.fine;
+    }
     if (others.length > 0) progress(`left out, because only pulumi up makes it: ${others.join(", ")}`);
     if (json) print(formatList(manifests));
     else if (out === undefined) process.stdout.write(formatStream(manifests));
     else {
-      const { written, removed } = writeFolder(path.resolve(out), manifests);
+      const { written, removed } = writeFolder(
+        path.resolve(out),
+        forGitOps(manifests, (manifest) => kept.has(nameOf(manifest))),
+      );
       progress(`${out}: ${manifests.length} objects, ${written.length} written, ${removed.length} removed`);
     }
     return EXIT_CODES.fine;
   },
 });
+
+/** The kinds that are kept have no namespaces. */
+function nameOf({ kind, metadata: { name } }: Manifest): string {
+  return `${kind} ${name}`;
+}

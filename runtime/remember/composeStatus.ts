@@ -342,7 +342,7 @@ function statements(verdict: Verdict): Statement[] {
 }
 
 /** The reasons of a Ready condition that is False while nothing fails. */
-const WAITING_REASONS = ["ChildrenNotReady", "Finalizing"] as const;
+export const WAITING_REASONS = ["ChildrenNotReady", "Finalizing"] as const;
 
 /** One of {@link WAITING_REASONS}. */
 export type WaitingReason = (typeof WAITING_REASONS)[number];

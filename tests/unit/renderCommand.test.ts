@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { parse } from "yaml";
+import { ARGO_CD_HEALTH } from "../../cli/render/argoCdHealth";
 import { formatStream } from "../../cli/render/output";
 import { addFiles } from "./operatorFolder";
 import { runStack } from "./support/program";
@@ -140,6 +142,33 @@ describe("the command render", () => {
         assert.deepEqual([stdout, stderr, status], ["---\n", "", 0]);
       },
     ));
+
+  it("writes files that Argo CD and Flux treat as Pulumi would: what is protected stays", async () => {
+    const annotations = async (stack: string) => {
+      const { status, stderr } = await renderHere(copy, "--stack", stack, "--out", `rendered-${stack}`);
+      assert.equal(status, 0, stderr);
+      const file = "customresourcedefinition.apiextensions.k8s.io_memcacheds.cache.example.com.yaml";
+      const { metadata } = parse(readFileSync(path.join(copy, `rendered-${stack}`, file), "utf8"));
+      const { "argosy.dev/program": _, ...others } = metadata.annotations;
+      return others;
+    };
+    assert.deepEqual(await annotations("dev"), { "argocd.argoproj.io/sync-wave": "2" });
+    assert.deepEqual(await annotations("prod"), {
+      "argocd.argoproj.io/sync-wave": "2",
+      "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+      "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    });
+  });
+
+  it("prints Argo CD's health checks of the operators' kinds, and nothing else", async () => {
+    const { stdout, stderr, status } = await renderHere(copy, "--stack", "dev", "--argocd-health");
+    assert.deepEqual([status, stderr], [0, ""]);
+    const { kind, metadata, data } = parse(stdout);
+    assert.deepEqual([kind, metadata], ["ConfigMap", { name: "argocd-cm" }]);
+    assert.deepEqual(data, { "resource.customizations.health.cache.example.com_Memcached": ARGO_CD_HEALTH });
+    const both = await renderHere(copy, "--argocd-health", "--out", "x");
+    assert.deepEqual([both.status, both.stdout], [USAGE_EXIT_CODE, ""]);
+  });
 
   it("explains itself", async () => {
     const { stdout, status } = await renderHere(copy, "--help");

@@ -62,15 +62,22 @@ function pushText(state: State, text: string): void {
   lua.lua_pushstring(state, to_luastring(text));
 }
 
-function lastError(state: State): Error {
-  return new Error(to_jsstring(lua.lua_tostring(state, -1)));
+/** The error that Lua has left on its stack. */
+export function lastError(state: State): Error {
+  return new Error(textAt(state, -1));
+}
+
+/** The text at a place of Lua's stack. "" if there is none. */
+export function textAt(state: State, index: number): string {
+  const text = lua.lua_tostring(state, index);
+  return text === null ? "" : to_jsstring(text);
 }
 
 /** What one object or list takes of Lua's stack. */
 const ROOM = 3;
 
-/** As Argo does it (pkg/sensors/dependencies/transform.go, mapToTable): a field that is null is not there. */
-function pushObject(state: State, object: JsonObject): void {
+/** Puts an object on Lua's stack as Argo does it (pkg/sensors/dependencies/transform.go, mapToTable): a field that is null is not there. */
+export function pushObject(state: State, object: JsonObject): void {
   lauxlib.luaL_checkstack(state, ROOM, null);
   lua.lua_newtable(state);
   for (const [key, value] of Object.entries(object)) {
