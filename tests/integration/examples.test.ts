@@ -15,7 +15,7 @@ import { eventually } from "../support/eventually";
 import { temporaryFolder } from "../support/temporaryFolder";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster, type TestCluster } from "./support/cluster";
-import { inNamespace } from "./support/manifests";
+import { customResourceDefinition, inNamespace, OPEN_SCHEMA } from "./support/manifests";
 import { conditionOf, statusOf } from "./support/useOperator";
 
 const EXAMPLES = path.resolve(__dirname, "../../examples");
@@ -23,6 +23,14 @@ const RUNNERS = "examples-runners";
 
 const operators = loadOperators(EXAMPLES).filter(({ folder }) => /^\d/.test(path.basename(folder)));
 for (const { watch, crd } of operators) if (!watch) announceKind(crd as unknown as Manifest);
+// The kinds of Pulumi's operator. It ships their schemas, which have 24,000 lines.
+for (const [kind, field] of [
+  ["Program", "program"],
+  ["Stack", "spec"],
+] as const)
+  announceKind(customResourceDefinition("pulumi.com", kind, { [field]: OPEN_SCHEMA, status: OPEN_SCHEMA }));
+/** What plays Pulumi's operator. */
+let pulumi: Promise<void> | undefined;
 
 /** What a test sees of an example that runs. */
 interface Scene {
@@ -182,6 +190,46 @@ const PLAYS: Readonly<Record<string, Play>> = {
   "manifest-template": {
     check: async ({ child }) => {
       await child("apps/v1", "Deployment");
+    },
+  },
+  "cloud-resources": {
+    prepare: async (api, namespace) => {
+      // What Pulumi's operator does with a Stack, if nothing fails.
+      const playPulumi = async () => {
+        const [stack] = await api.list({ apiVersion: "pulumi.com/v1", kind: "Stack" }, namespace);
+        assert.ok(stack, "there is no Stack yet");
+        const { name, generation: observedGeneration = 0 } = stack.metadata;
+        const lastTransitionTime = "2026-01-01T00:00:00Z";
+        const ready = { type: "Ready", status: "True", reason: "Done", message: "", lastTransitionTime };
+        await api.applyStatus(
+          { ...stack, metadata: { name, namespace } },
+          {
+            observedGeneration,
+            conditions: [ready],
+            outputs: { bucket: `${name}-5c1f2a9` },
+            lastUpdate: { state: "succeeded" },
+          },
+        );
+      };
+      pulumi = eventually(playPulumi, { timeoutMs: 60_000 });
+      return undefined;
+    },
+    check: async ({ api, object, child }) => {
+      await pulumi;
+      const { name } = object.metadata;
+      const { spec } = await child("pulumi.com/v1", "Stack");
+      const { config, programRef } = spec as Record<string, JsonObject>;
+      assert.deepEqual([config?.["keepDays"], programRef], ["30", { name }]);
+      await child("pulumi.com/v1", "Program");
+      await eventually(async () => {
+        const { bucket, update } = statusOf(await api.get(object as Reference));
+        assert.deepEqual([bucket, update], [`${name}-5c1f2a9`, "succeeded"]);
+      });
+      const long = {
+        ...object,
+        metadata: { name: "x".repeat(41), namespace: object.metadata.namespace ?? "" },
+      };
+      await assert.rejects(api.create(long as Manifest), /may have at most 40 characters/);
     },
   },
 };
