@@ -172,6 +172,22 @@ describe("argosy test --server", function () {
     assert.match(text ?? "", /Pod p: .*serviceaccount "none" not found$/);
   });
 
+  it("names the operator whose CRD the API server refuses", async () => {
+    const rule = { type: "object", "x-kubernetes-validations": [{ rule: "self.nothing > 1" }] };
+    const root = writeFolder({
+      "crd.yaml": widgetCrd(
+        { group: `wrong.${GROUP}`, versions: [widgetVersion({}, { spec: rule })] },
+        { metadata: { name: `widgets.wrong.${GROUP}` } },
+      ),
+      "main.js": "export const reconcile = () => ({ children: [] });\n",
+    });
+    const wrong = loadDefinition(root, { ...widgetDefinition, name: "wrong", handler: "main.js" });
+    await assert.rejects(
+      server.install([wrong]),
+      /argosy-test-.*: the API server refused the CRD widgets\.wrong\..*undefined field 'nothing'/s,
+    );
+  });
+
   it("leaves none of the objects", async () => {
     await results({ min: 1 }, { min: 2 });
     const { api } = await sharedCluster();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parseAllDocuments } from "yaml";
+import { definitionsBeside } from "../../cli/fixtures/definitions";
 import { readFixtures } from "../../cli/fixtures/fixture";
 import { updateFixtures } from "../../cli/fixtures/update";
 import { OperatorError } from "../../definition/problems";
@@ -243,6 +244,37 @@ steps:
         assert.match(found[2] ?? "", /^b.yaml:2:1: the file is not YAML/);
         return true;
       },
+    );
+  });
+
+  it("reads CRDs of others' kinds as kubectl prints them, and refuses anything else beside them", () => {
+    const spec = {
+      group: "a.example.com",
+      names: { kind: "A", plural: "as" },
+      scope: "Cluster",
+      versions: [],
+    };
+    const apiVersion = "apiextensions.k8s.io/v1";
+    const metadata = {
+      name: "as.a.example.com",
+      uid: "u",
+      resourceVersion: "4",
+      generation: 2,
+      labels: { a: "b" },
+    };
+    const kind = "CustomResourceDefinition";
+    addFiles(folder.root, {
+      "fixtures/crds/a.yaml": { apiVersion, kind, metadata, spec, status: { storedVersions: ["v1"] } },
+    });
+    assert.deepEqual(definitionsBeside(folder.root), [
+      { apiVersion, kind, metadata: { name: "as.a.example.com", labels: { a: "b" }, annotations: {} }, spec },
+    ]);
+    addFiles(folder.root, {
+      "fixtures/crds/b.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n",
+    });
+    assert.throws(
+      () => definitionsBeside(folder.root),
+      /fixtures\/crds\/b\.yaml.*: the document is no CustomResourceDefinition \(apiextensions\.k8s\.io\/v1\)\. Keep only CRDs/,
     );
   });
 });

@@ -88,7 +88,7 @@ const PARTS: Rooms = {
   errors: ["common"],
   inspect: ["common", "cluster", "errors"],
   local: ["common", "controlPlane", "cluster", "handler", "containers", "inspect"],
-  fixtures: ["common", "handler"],
+  fixtures: ["common", "handler", "cluster", "local"],
   diff: ["common", "handler", "errors", "inspect"],
   record: ["common", "inspect", "fixtures", "diff"],
   debug: ["common", "controlPlane", "handler", "inspect", "local"],
