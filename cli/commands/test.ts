@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { checkCommand } from "../../definition/commandOnPath";
 import { conversionNote, storedSchemaOf } from "../../definition/customResourceDefinition";
@@ -5,16 +6,17 @@ import { displayPath, OperatorError, Problems } from "../../definition/problems"
 import { uncheckedRules } from "../../definition/uncheckedRules";
 import { kindKey } from "../../runtime/base/resource";
 import { type Operator, resourceOf } from "../../runtime/cli";
-import { EXIT_CODES, UsageError } from "../common/commandError";
+import { CommandError, complaintOfSystem, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { untilAborted } from "../common/interruption";
-import { flag, jsonOption, stackOperatorsOptions, type ValuesOf } from "../common/options";
+import { flag, jsonOption, option, stackOperatorsOptions, type ValuesOf } from "../common/options";
 import { loadChosen } from "../common/project";
 import { indent, print, progress, type Style, styleFor } from "../common/terminal";
 import { FolderWatch } from "../dev/folderWatch";
 import { definitionsBeside } from "../fixtures/definitions";
 import { type Fixtures, readAll } from "../fixtures/fixture";
 import type { FixtureServer } from "../fixtures/fixtureServer";
+import { junitOf, type OperatorResults } from "../fixtures/junit";
 import { type FixtureResult, runFixtures } from "../fixtures/runFixtures";
 import { updateFixtures } from "../fixtures/update";
 import { formatLog } from "../local/reconcileLine";
@@ -27,6 +29,7 @@ const OPTIONS = [
     "--server",
     "let a control plane that the command starts decide about objects, statuses and children, with the CRDs in fixtures/crds/",
   ),
+  option("--junit <file>", "write the results into a file in JUnit's XML, for continuous integration"),
   ...stackOperatorsOptions(),
   jsonOption("print a line of JSON for each fixture"),
 ];
@@ -84,6 +87,7 @@ async function runAll(
   const server = await start?.();
   await server?.install(withChildren(operators, source));
   const style = styleFor(process.stdout);
+  const all: OperatorResults[] = [];
   let [passed, failed] = [0, 0];
   let shown: string | undefined;
   // Each operator has a process of its own. The results are printed in the operators' order nevertheless.
@@ -98,6 +102,10 @@ async function runAll(
       progress(`${operator.name}: not checked: ${line}`);
     const updates = options.update ? updateFixtures(operator.folder, results) : undefined;
     for (const refusal of updates?.refusals ?? []) progress(refusal);
+    const settled = results.map((each) =>
+      updates?.written.includes(each.name) ? { ...each, passed: true } : each,
+    );
+    all.push({ operator: operator.name, folder: path.relative("", operator.folder), results: settled });
     for (const result of results) {
       const isWritten = updates?.written.includes(result.name) ?? false;
       if (result.passed || isWritten) passed += 1;
@@ -109,8 +117,20 @@ async function runAll(
       shown = result.log;
     }
   }
+  if (options.junit !== undefined) writeReport(options.junit, junitOf(all));
   if (!options.json) print(`${passed} passed, ${failed} failed`);
   return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
+}
+
+/** @throws CommandError if the file cannot be written */
+function writeReport(file: string, report: string): void {
+  try {
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, report);
+  } catch (error) {
+    const reason = complaintOfSystem(error) ?? (error as Error).message;
+    throw new CommandError(`--junit ${file} cannot be written: ${reason}. Name another file.`);
+  }
 }
 
 /** The operators, and those others whose objects are children of them. */

@@ -100,6 +100,33 @@ describe("argosy test", () => {
     assert.equal(fixture(), before);
   });
 
+  it("writes a report for continuous integration, in which everything that was printed has its place", async () => {
+    const log = "a < b && \u001b[1m";
+    addFiles(root, {
+      "widget/main.js": `export const reconcile = ({ object: { metadata } }) => { console.error(${JSON.stringify(log)}); return { children: [], status: { "<&\\"'>": metadata.name } }; };\n`,
+      "widget/fixtures/a.yaml": `object: { metadata: { name: a } }
+steps:
+  - expect: { status: { "<&\\"'>": a } }
+  - expect: { status: { "<&\\"'>": b } }
+`,
+    });
+    const file = path.join(root, "reports/junit.xml");
+    const { result } = await run({ junit: file });
+    assert.equal(result, 1);
+    const [, steps] = readFileSync(file, "utf8").split('<testsuite name="widget" tests="2" failures="1"');
+    const [, passed = "", failed = ""] = (steps ?? "").split("<testcase ");
+    const place =
+      /^classname="widget" name="fixtures\/a\.yaml step \d" file="[^"]*widget\/fixtures\/a\.yaml"/;
+    assert.match(passed, new RegExp(`${place.source}/>`));
+    assert.match(failed, place);
+    assert.match(
+      failed,
+      /<failure message="status: \[[^"<>]+\]: expected &quot;b&quot;, got &quot;a&quot;">/,
+    );
+    assert.ok(failed.includes("<system-err>a &lt; b &amp;&amp; \ufffd[1m"), failed);
+    await assert.rejects(run({ junit: root }), /--junit .* cannot be written: .*\. Name another file\.$/);
+  });
+
   it("writes no exception of a handler with --update where none is expected, and fails", async () => {
     addFiles(root, { "widget/main.js": "export const reconcile = () => { throw new Error('a typo'); };\n" });
     for (const expectation of ["answer: { children: [] }", "expect: { status: { size: 3 } }", ""]) {
