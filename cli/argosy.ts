@@ -29,6 +29,7 @@ const SUMMARIES = {
   replay: "submit a recorded run again, or reconcile an object at once",
   pause: "stop reconciling objects until they are resumed",
   resume: "reconcile paused objects again",
+  completion: "print a script by which a shell completes the command line",
 };
 
 const HELP = `
@@ -49,8 +50,10 @@ export function main(args: readonly string[]): Promise<number> {
 
 function commandLineOf(name: string): CommandLine {
   // biome-ignore lint/style/useTemplate: by this form, esbuild and tools/affectedTests.ts see that these are the folder's files.
-  const file = require("./commands/" + name + ".ts") as { default(name: string): CommandLine };
-  return file.default(name);
+  const file = require("./commands/" + name + ".ts") as {
+    default(name: string, all: typeof commands): CommandLine;
+  };
+  return file.default(name, commands);
 }
 
 /** Every command, as its help describes it: for the documentation. */

@@ -21,7 +21,7 @@ import { asTyped } from "../common/asTyped";
 import { CommandError, EXIT_CODES, UsageError } from "../common/commandError";
 import { command } from "../common/declaration";
 import { writeNewFiles } from "../common/newFiles";
-import { flag, operatorsOptions, option, optionWithDefault } from "../common/options";
+import { choice, flag, operatorsOptions, option } from "../common/options";
 import { findProject } from "../common/project";
 import { rewriteFile } from "../common/rewriteFile";
 import { print } from "../common/terminal";
@@ -53,9 +53,10 @@ export default command({
     ],
   ],
   options: [
-    optionWithDefault(
+    choice(
       "--language <name>",
-      "the language of the handler: python, typescript, javascript, bash, or program for any language",
+      "the language of the handler, or program for any language",
+      Object.keys(LANGUAGES),
       "python",
     ),
     option("--name <operator>", "the operator's name (default: the kind in lower case)"),

@@ -56,6 +56,18 @@ export function optionWithDefault<Flags extends string, Value>(
   return parse ? made.argParser(parse) : made;
 }
 
+/** An option that has one of some words. Its command refuses others. @param value the word if it is left out */
+export function choice<Flags extends string>(
+  flags: Flags,
+  description: string,
+  words: readonly string[],
+  value: string,
+): Made<Flags, string> {
+  const made = new Option(flags, description).default(value);
+  made.argChoices = [...words];
+  return made;
+}
+
 /** `--project`: the program that a command works on. */
 export const projectOption = () =>
   option("--project <folder>", "the folder of the Pulumi program (default: the nearest Pulumi.yaml above)");

@@ -34,9 +34,10 @@ function argumentRow(argument: Argument): string[] {
   return [code(argument.required ? `<${name}>` : `[${name}]`), sentence(argument.description)];
 }
 
-function optionRow({ flags, description, defaultValue, mandatory }: Option): string[] {
+function optionRow({ flags, description, defaultValue, mandatory, argChoices }: Option): string[] {
   const given = typeof defaultValue === "string" || typeof defaultValue === "number";
-  const notes = [mandatory && "Required.", given && `Default: \`${defaultValue}\`.`].filter(Boolean);
+  const words = argChoices && `One of ${argChoices.map(code).join(", ")}.`;
+  const notes = [mandatory && "Required.", words, given && `Default: \`${defaultValue}\`.`].filter(Boolean);
   return [code(flags), [sentence(description), ...notes].join(" ")];
 }
 
