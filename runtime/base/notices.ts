@@ -34,3 +34,32 @@ export function onceAMinute(
     report(notice);
   };
 }
+
+/** So many kinds are told apart in a notice. All further ones are counted together. */
+const MOST_KINDS = 20;
+
+/**
+ * Reports what comes in great numbers: the first at once, and then once a minute how many of each kind came since.
+ * @param report called with the numbers by kind
+ * @param later calls back after a minute, and keeps no process alive for that. @default a timer
+ */
+export function countedEachMinute(
+  report: (counts: ReadonlyMap<string, number>) => void,
+  later: (flush: () => void) => void = (flush) => void setTimeout(flush, ONCE_A_MINUTE_MS).unref(),
+): (kind: string, count?: number) => void {
+  let counts = new Map<string, number>();
+  let isCounting = false;
+  const flush = (): void => {
+    isCounting = counts.size > 0;
+    if (!isCounting) return;
+    const came = counts;
+    counts = new Map();
+    later(flush);
+    report(came);
+  };
+  return (kind, count = 1) => {
+    const known = counts.has(kind) || counts.size < MOST_KINDS ? kind : "others";
+    counts.set(known, (counts.get(known) ?? 0) + count);
+    if (!isCounting) flush();
+  };
+}

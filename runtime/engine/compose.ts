@@ -1,6 +1,6 @@
 // Its parts, each with the parts that it uses.
 import { fieldManagerOf, leaseNameOf } from "../base/names";
-import { onceAMinute } from "../base/notices";
+import { countedEachMinute, onceAMinute } from "../base/notices";
 import { type KubernetesObject, keyOf } from "../base/objects";
 import type { Resource } from "../base/resource";
 import type { HandlerEvent } from "../handler/contract";
@@ -73,9 +73,14 @@ export function compose(
   const resyncMs = operator.resyncSeconds * 1000;
   const notice = (text: string): void => options.onNotice?.(text);
   const noticeSometimes = onceAMinute(notice);
-  const eventDropped = (reason: string): void => {
+  const tellDropped = countedEachMinute((counts) => {
+    const [[only = ""] = [], ...others] = counts;
+    if (others.length === 0 && counts.get(only) === 1) return notice(`an Event is not written: ${only}`);
+    notice(`Events are not written: ${[...counts].map(([kind, count]) => `${count} ${kind}`).join("; ")}`);
+  });
+  const eventDropped = (why: string, event: string): void => {
     metrics.droppedEvents.inc();
-    noticeSometimes(`an Event is not written: ${reason}`);
+    tellDropped(`${event}, since ${why}`);
   };
   const isLeading = () => leading.isLeading;
   const emit: Emit = (news) => receiver.receive(news);
@@ -176,7 +181,7 @@ export function compose(
   const outbox = new Outbox({
     teller: new Teller(memories, events, recorder?.write),
     join: recorder?.join ?? ((_, later) => later),
-    onDrop: (what, reason) => (what === "event" ? eventDropped(reason) : recorder?.drop(reason)),
+    onDrop: (what, why, event = "") => (what === "event" ? eventDropped(why, event) : recorder?.drop(why)),
     onFault: (uid, frames) => noticeSometimes(`the report about the object ${uid} failed: ${frames}`),
   });
   if (recorder) metrics.observeRecording(recorder, outbox);

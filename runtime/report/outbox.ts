@@ -64,8 +64,8 @@ export class Outbox {
       readonly teller: Pick<Teller, "tell">;
       /** Joins two records of runs of one object with the same result. @returns one record of both */
       readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
-      /** Called for each Event and each record that was dropped, with the reason. */
-      readonly onDrop: (what: "event" | "record", reason: string) => void;
+      /** Called for each Event and each record that was dropped, with the reason. @param event the reason that an Event has itself */
+      readonly onDrop: (what: "event" | "record", reason: string, event?: string) => void;
       /** Called with a fault of ours in a report: see {@link WorkersOptions.onFault}. */
       readonly onFault: WorkersOptions["onFault"];
       /** The most Events that wait, and the most records. @default 5000 */
@@ -195,7 +195,7 @@ export class Outbox {
     // Somebody else wrote the status at each try. Otherwise there is no verdict any more.
     if (isRace(error) && left.verdict) return left;
     const why = error instanceof Error ? error.message : String(error);
-    for (const _ of left.events) this.options.onDrop("event", why);
+    for (const { reason } of left.events) this.options.onDrop("event", why, reason);
     return left.verdict || left.records.length > 0 ? { ...left, events: [] } : undefined;
   }
 
@@ -262,17 +262,18 @@ export class Outbox {
       const excess = this.counts[kind] - wanted;
       if (excess <= 0) return;
       const facts: readonly Message[Kind][number][] = message[kind];
-      let dropped = 0;
+      const dropped: Message[Kind][number][] = [];
       const kept = facts.filter((fact) => {
-        const goes = dropped < excess && isDropped(fact);
-        if (goes) dropped++;
+        const goes = dropped.length < excess && isDropped(fact);
+        if (goes) dropped.push(fact);
         return !goes;
       });
-      if (dropped === 0) continue;
+      if (dropped.length === 0) continue;
       this.pending.set(uid, { ...message, [kind]: kept });
-      this.counts[kind] -= dropped;
+      this.counts[kind] -= dropped.length;
       const what = kind === "events" ? "event" : "record";
-      for (let count = 0; count < dropped; count++) this.options.onDrop(what, "too many wait to be written");
+      for (const fact of dropped)
+        this.options.onDrop(what, "too many wait to be written", "reason" in fact ? fact.reason : undefined);
     }
   }
 }

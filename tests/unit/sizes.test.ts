@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import fc from "fast-check";
+import { countedEachMinute } from "../../runtime/base/notices";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { Store } from "../../runtime/observe/store";
 import { ChildStoreBench, child, manifest } from "./support/childStoreBench";
@@ -55,6 +57,36 @@ describe("the cost of size", function () {
     sink.set(item("a", "1"), true);
     sink.listed("2");
     assert.deepEqual([store.size, looks], [11, 0]);
+  });
+
+  it("is a notice a minute with the numbers of what was dropped, and never a loss in silence", () => {
+    fc.assert(
+      fc.property(fc.array(fc.option(fc.nat(30), { freq: 8 }), { maxLength: 200 }), (steps) => {
+        const told: ReadonlyMap<string, number>[] = [];
+        let flush = () => {};
+        const count = countedEachMinute(
+          (counts) => void told.push(counts),
+          (later) => {
+            flush = later;
+          },
+        );
+        let dropped = 0;
+        let minutes = 1;
+        for (const step of [...steps, null]) {
+          if (step === null) {
+            flush();
+            minutes++;
+          } else {
+            count(`kind ${step}`);
+            dropped++;
+          }
+        }
+        const sum = told.flatMap((counts) => [...counts.values()]).reduce((all, one) => all + one, 0);
+        assert.equal(sum, dropped);
+        assert.ok(told.length <= minutes && told.every(({ size }) => size <= 21));
+        assert.equal(told[0]?.size, dropped > 0 ? 1 : undefined);
+      }),
+    );
   });
 
   it("is no reconcile for what a list shows as the answers to our own writes did", async () => {
