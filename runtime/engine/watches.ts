@@ -23,6 +23,8 @@ import { MemoryObjects } from "../remember/memoryObjects";
 const START_PATIENCE_MS = 5_000;
 /** How long fresh lists of the objects are awaited, in milliseconds. */
 const REFRESH_PATIENCE_MS = 10_000;
+/** How much longer for each object, in milliseconds: to read it by itself would take longer. */
+const PATIENCE_MS_EACH = 0.5;
 
 /**
  * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, their children,
@@ -194,12 +196,13 @@ export class Watches {
    * before it is reconciled.
    */
   async refreshObjects(): Promise<void> {
-    await this.refreshBy((watch) => watch.relist());
+    await this.refreshBy((watch) => watch.refresh());
   }
 
   private async refreshBy(list: (watch: KindWatch) => Promise<boolean>): Promise<void> {
     const lists = Promise.all([list(this.objectWatch), this.memoryWatch && list(this.memoryWatch)]);
-    const listed = await within(REFRESH_PATIENCE_MS, lists);
+    const patienceMs = REFRESH_PATIENCE_MS + this.objectWatch.size * PATIENCE_MS_EACH;
+    const listed = await within(patienceMs, lists);
     if ((!listed || listed.includes(false)) && this.isServed) this.invalidateAll();
   }
 

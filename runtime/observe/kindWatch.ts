@@ -91,11 +91,20 @@ export class KindWatch {
    * @returns whether nothing that is known is older than this call. False if the API server refused a part of which it has shown
    *   objects before
    */
-  async relist(): Promise<boolean> {
-    const relisted = await Promise.all(
-      this.scopes.map(async ({ reflector }) => (await reflector.relist()) || !reflector.hasShown),
-    );
-    return !relisted.includes(false);
+  relist(): Promise<boolean> {
+    return this.listAgain((reflector) => reflector.relist());
+  }
+
+  /** The same for a caller that need only know each object's version. Of many objects, the metadata suffice. @returns as {@link relist} */
+  refresh(): Promise<boolean> {
+    return this.size <= MANY_OBJECTS
+      ? this.relist()
+      : this.listAgain((reflector) => reflector.relistVersions());
+  }
+
+  /** How many objects the last lists had. */
+  get size(): number {
+    return this.scopes.reduce((sum, { reflector }) => sum + reflector.size, 0);
   }
 
   /**
@@ -104,10 +113,13 @@ export class KindWatch {
    * @returns as {@link relist}
    */
   async resync(): Promise<boolean> {
-    const size = this.scopes.reduce((sum, { reflector }) => sum + reflector.size, 0);
-    if (size <= MANY_OBJECTS || (await this.isSchemaNew())) return this.relist();
+    if (this.size <= MANY_OBJECTS || (await this.isSchemaNew())) return this.relist();
+    return this.listAgain((reflector) => reflector.relistRarely());
+  }
+
+  private async listAgain(list: (reflector: Reflector) => Promise<boolean>): Promise<boolean> {
     const relisted = await Promise.all(
-      this.scopes.map(async ({ reflector }) => (await reflector.relistRarely()) || !reflector.hasShown),
+      this.scopes.map(async ({ reflector }) => (await list(reflector)) || !reflector.hasShown),
     );
     return !relisted.includes(false);
   }

@@ -163,6 +163,11 @@ export class Reflector {
    */
   relistRarely(): Promise<boolean> {
     if (this.isFollowing && this.now() - this.lastList.at < RARELY_MS) return Promise.resolve(true);
+    return this.relistVersions();
+  }
+
+  /** Lists again now, if it can only the metadata: see {@link relistRarely}. @returns as {@link relist} */
+  relistVersions(): Promise<boolean> {
     const { metadataOnly, sink } = this.options;
     return this.requestList(this.isFollowing && !metadataOnly && sink.isKnown !== undefined);
   }

@@ -74,9 +74,9 @@ describe("a kind in a resync", function () {
   }
 
   /** What a resync asks for: "whole", "metadata", or the name of an object. */
-  async function resync(): Promise<string[]> {
+  async function resync(list = () => watch.resync()): Promise<string[]> {
     const before = api.calls.length;
-    assert.equal(await watch.resync(), true);
+    assert.equal(await list(), true);
     return api.calls
       .slice(before)
       .filter(({ path, query }) => path !== "/openapi/v3" && !query.has("watch"))
@@ -90,6 +90,17 @@ describe("a kind in a resync", function () {
     for (let round = 0; round < 2; round++) assert.deepEqual(await resync(), ["whole"]);
     assert.ok(api.calls.every(({ path }) => path !== "/openapi/v3"));
   });
+
+  for (const [size, asked] of [
+    [MANY_OBJECTS, ["whole"]],
+    [MANY_OBJECTS + 1, ["metadata", "a-1"]],
+  ] as const)
+    it(`is listed at the beginning of a term with ${size} objects: ${asked}`, async () => {
+      await begin(size);
+      there.set("a-1", item("a-1", "80", "changed"));
+      assert.deepEqual(await resync(() => watch.refresh()), asked);
+      assert.equal(factsOf("a-1"), '{"data":"changed"}');
+    });
 
   it("is listed once an hour if it has many, and at once when its schema may be another one", async () => {
     await begin(MANY_OBJECTS + 1);
