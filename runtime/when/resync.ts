@@ -36,7 +36,7 @@ export class Resync {
       readonly relist: () => Promise<void>;
       readonly keys: () => readonly string[];
       readonly add: (key: string) => void;
-      readonly pace: Pick<Pace, "begin" | "waitMs">;
+      readonly pace: Pace;
       /** A monotonic clock, in milliseconds. @default performance.now */
       readonly now?: () => number;
       /** Waits this many milliseconds. Rejects when the signal ends it. @default a timer that keeps no process alive */

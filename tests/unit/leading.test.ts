@@ -10,6 +10,7 @@ import type { Term } from "../../runtime/leadership/term";
 import type { StandingAnswers } from "../../runtime/reconcile/standingAnswers";
 import { Outbox } from "../../runtime/report/outbox";
 import { messageWith } from "../../runtime/report/teller";
+import { Pace } from "../../runtime/when/pace";
 import { Resync } from "../../runtime/when/resync";
 import { Workers } from "../../runtime/when/workers";
 import { WorkQueue } from "../../runtime/when/workQueue";
@@ -92,7 +93,7 @@ class Bench {
         relist: async () => {},
         keys: () => [],
         add: () => {},
-        pace: { begin: () => {}, waitMs: 0 },
+        pace: new Pace(() => 0),
       }),
       requests: new ReconcileRequests(),
       refresh: () => {
