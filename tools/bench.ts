@@ -30,6 +30,7 @@ const OTHERS: Readonly<Record<string, () => { main(args: readonly string[]): Pro
   "--cluster": () => require("./bench/inCluster/command") as typeof import("./bench/inCluster/command"),
   "--commands": () => require("./bench/commands") as typeof import("./bench/commands"),
   "--restart": () => require("./bench/restart") as typeof import("./bench/restart"),
+  "--scale": () => require("./bench/scale") as typeof import("./bench/scale"),
 };
 
 /** `npm run bench`: measures the same work done by Argosy and by its peers, and prints a table. */
@@ -51,6 +52,7 @@ export function main(args: readonly string[]): Promise<number> {
     .option("--json", "print JSON instead of the table")
     .option("--commands", "instead, measure how long commands take that need no cluster")
     .option("--restart", "instead, measure the cost of a restart with many objects")
+    .option("--scale", "instead, measure one operator from 1,000 to 100,000 objects")
     .option(
       "--cluster",
       "instead, run on the cluster that the kubeconfig names; --cluster --help shows the options",

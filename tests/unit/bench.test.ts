@@ -15,7 +15,10 @@ import { countWrites } from "../../tools/bench/metrics";
 import { parseProc, parsePs, sumTree, useOfTree } from "../../tools/bench/processes";
 import { formatJson, formatTable } from "../../tools/bench/report";
 import { difference, formatRestart } from "../../tools/bench/restart";
+import { formatScale, type ScalePhase } from "../../tools/bench/scale";
 import { Sightings } from "../../tools/bench/sightings";
+import { scalePicture } from "../../tools/pictures/scale";
+import { THEMES } from "../../tools/pictures/themes";
 
 const figures = (value: number): RoundFigures => ({
   p50Ms: value,
@@ -260,5 +263,44 @@ describe("benchmark: a restart", () => {
       formatRestart({ ...figures, writes: { "POST events": 2 } }, ""),
       /except leases: 2 POST events\n/,
     );
+  });
+});
+
+describe("benchmark: size", () => {
+  const change = { p50Ms: 9.7, p90Ms: 12, p99Ms: 18, mostMs: 25, changes: 200, lost: 0 };
+  const use = {
+    ...{ engineMiB: 110, handlersMiB: 30, serverMiB: 4_000 },
+    ...{ engineCpuSeconds: 2, handlersCpuSeconds: 1, serverCpuSeconds: 9 },
+    calls: { "LIST greetings": 3 },
+  };
+  const phase = (objects: number): ScalePhase => ({
+    ...{ phase: "grown", objects, observedSeconds: objects / 300, perSecond: 300, ...use, atRest: change },
+  });
+  const restarted: ScalePhase = {
+    ...phase(100_000),
+    ...{ phase: "restart, ask: changed", observedSeconds: 42, inResync: { ...change, p99Ms: 21 } },
+  };
+  const figures = {
+    ...{ phases: [phase(1_000), phase(100_000), restarted], leftOut: ["restart, ask: always"] },
+    ...{ kibAnObject: 5.4, losses: [], seconds: 1_100, machine: "a <machine>" },
+  };
+
+  it("is told by phases, with what was left out", () => {
+    const table = formatScale(figures);
+    assert.match(table, /^1000 grown +3\.33 +300 /m);
+    assert.match(table, /^100000 restart, ask: changed +42\.0 +300 +9\.70 +12\.0 +18\.0 +21\.0 /m);
+    assert.match(table, /5\.4 KiB$/m);
+    assert.match(table, /^left out: restart, ask: always$/m);
+  });
+
+  it("is drawn within the picture, in each theme", () => {
+    for (const theme of THEMES) {
+      const picture = scalePicture(theme, figures);
+      const [, width = "", height = ""] = /viewBox="0 0 (\d+) (\d+)"/.exec(picture) ?? [];
+      for (const [, x, y] of picture.matchAll(/<(?:text|rect) x="([\d.]+)" y="([\d.]+)"/g))
+        assert.ok(Number(x) < Number(width) && Number(y) < Number(height), `${x} ${y}`);
+      for (const said of ["100,000 new", "resync, changed", "a &lt;machine>", "42 s", "21 ms p99"])
+        assert.ok(picture.includes(said.replace("machine>", "machine&gt;")), said);
+    }
   });
 });

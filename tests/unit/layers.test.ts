@@ -107,9 +107,9 @@ const WINGS: Rooms = {
   installProgram: [],
   site: [],
   build: ["packageFolder"],
-  pictures: ["packageFolder"],
   reference: ["packageFolder"],
   bench: ["packageFolder", "objects", "build"],
+  pictures: ["packageFolder", "bench"],
   chaos: ["packageFolder", "objects", "findCluster", "installProgram"],
 };
 

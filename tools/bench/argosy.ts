@@ -20,11 +20,13 @@ const NODE_OF_POD = `v${IMAGES.engine.tag.split("-", 1)[0]}`;
  * Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children.
  * @param announcement a line that it prints in addition
  * @param options the limit of the runner's container. Default: that of the program.
+ * @param programMark what tells this program from others, for an operator with `ask: changed`. Default: nobody knows
  */
 export function createArgosyPeer(
   operator: Operator,
   announcement?: Settings["announcement"],
   options: ResourceOptions = {},
+  programMark?: string,
 ): Peer {
   let bundle = "";
   let settingsFile = "";
@@ -48,6 +50,7 @@ export function createArgosyPeer(
         connection,
         namespace: NAMESPACE,
         ...(announcement && { announcement }),
+        ...(programMark !== undefined && { programMark }),
       };
       await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
       return startOperator({

@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PeerStart, RunningPeer } from "./peer";
-import { useOfTree } from "./processes";
+import { useOfTree, usesOf } from "./processes";
 
 /** The command that starts an operator. */
 export interface OperatorCommand extends Pick<PeerStart, "kubeconfig" | "logFile"> {
@@ -42,6 +42,7 @@ export function startOperator(command: OperatorCommand): RunningPeer {
 
   return {
     memoryMiB: async () => (await useOfTree(child.pid ?? Number.NaN)).residentKiB / 1024,
+    use: () => usesOf(child.pid ?? Number.NaN),
     cpuMs: async () => (await useOfTree(child.pid ?? Number.NaN)).cpuMs,
     ready: Promise.race([untilPrinted(command.logFile, command.readyText), failed]),
     failed,

@@ -1,4 +1,5 @@
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import type { Use } from "./processes";
 
 /** The runs of the benchmark, in the order of its table. */
 export const runNames = ["argosy", "kopf", "controller-runtime", "controller-runtime-raised"] as const;
@@ -46,6 +47,8 @@ export interface RunningOperator {
 
 /** An operator that was started as a process. */
 export interface RunningPeer extends RunningOperator {
+  /** What its first process uses by itself, and what all its processes use. */
+  use(): Promise<{ readonly own: Use; readonly all: Use }>;
   /** CPU time of all its processes so far. */
   cpuMs(): Promise<number>;
   /** Rejects when the operator ends by itself; never resolves. */

@@ -32,7 +32,18 @@ const MS_PER_TICK = 10;
 
 /** The resources of a process and all its descendants. Pages that two of them share count twice. */
 export async function useOfTree(root: number): Promise<Use> {
-  return sumTree(await (process.platform === "linux" ? readProc() : readPs()), root);
+  return sumTree(await processes(), root);
+}
+
+/** The resources of a process by itself, and with all its descendants. */
+export async function usesOf(root: number): Promise<{ readonly own: Use; readonly all: Use }> {
+  const all = await processes();
+  const own = all.find(({ pid }) => pid === root) ?? { residentKiB: 0, cpuMs: 0 };
+  return { own, all: sumTree(all, root) };
+}
+
+function processes(): Promise<Process[]> {
+  return process.platform === "linux" ? readProc() : readPs();
 }
 
 /** The sum over a process and all its descendants. */

@@ -15,10 +15,12 @@ export interface Settings {
   readonly namespace: string;
   /** A line that is printed once, when this many objects were reconciled. */
   readonly announcement?: { readonly afterObjects: number; readonly line: string };
+  /** See `EngineOptions.program`. */
+  readonly programMark?: string;
 }
 
 // The engine as one process from one bundle, as in its runner: neither a TypeScript compiler nor Pulumi is in memory.
-const { operator, program, connection, namespace, announcement } = JSON.parse(
+const { operator, program, connection, namespace, announcement, programMark } = JSON.parse(
   readFileSync(process.argv[2] ?? "", "utf8"),
 ) as Settings;
 const { folder, env } = operator;
@@ -29,6 +31,7 @@ const controller = new Engine({
   namespace,
   transport: new ChildProcessTransport({ ...program, folder, env }),
   identity: `benchmark-${process.pid}`,
+  program: programMark,
   onNotice: (notice) => console.log(notice),
   onReport: ({ name, failure }) => {
     if (failure) console.log(`${name}: ${failure.message}`);
