@@ -45,7 +45,7 @@ const OF_OBJECTS: readonly Limit[] = [
   ],
   [
     "objects and children kept by a runner",
-    `the newest, ${MOST_KEPT / MEBI} Mi characters each`,
+    `the newest, ${MOST_KEPT / MEBI} Mi characters each; older ones packed, a tenth of the heap each`,
     "read from the API server when they are needed",
   ],
   [
@@ -115,7 +115,7 @@ const OF_REPORTS: readonly Limit[] = [
   [
     "Kubernetes Events that wait",
     `${count(MOST_REPORTS)}; for one object ${EVENT_RATE.burst} Normal ones and ${EVENT_RATE.burst} Warnings are written, then ${60_000 / EVENT_RATE.refillMs} of each a minute`,
-    "dropped: `argosy_kubernetes_events_dropped_total`. Kubernetes keeps an Event for an hour",
+    "dropped: `argosy_kubernetes_events_dropped_total`, and the log has their number by reason. Kubernetes keeps an Event for an hour",
   ],
   [
     "runs that wait to be recorded",
