@@ -27,6 +27,7 @@ const SUMMARIES = {
   runs: "list the runs of an operator or of an object",
   logs: "show the logs of an operator's engine and handler",
   replay: "submit a recorded run again, or reconcile an object at once",
+  rollout: "show the staged roll-outs of new versions, resume one that has halted, or undo it",
   pause: "stop reconciling objects until they are resumed",
   resume: "reconcile paused objects again",
   completion: "print a script by which a shell completes the command line",

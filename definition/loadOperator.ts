@@ -6,6 +6,7 @@ import {
   type ChildKind,
   FUNCTION_IMAGES,
   type Operator,
+  type RolloutPolicy,
   WATCHED_PARTS,
   type Watch,
 } from "../runtime/operator/definition";
@@ -160,6 +161,7 @@ function fillDefaults(
     ...(definition.egress && { egress: definition.egress }),
     record: definition.record ?? "changes",
     ...(definition.userRoles && { userRoles: true }),
+    ...(definition.rollout && { rollout: rolloutOf(definition.rollout) }),
     rules: definition.rules,
     grants: definition.grants,
     formerNames: definition.formerNames,
@@ -182,6 +184,10 @@ function fillDefaults(
       plural: plural ?? pluralOf(child.apiVersion, child.kind),
     })),
   };
+}
+
+function rolloutOf({ first, ...others }: NonNullable<CheckedDefinition["rollout"]>): RolloutPolicy {
+  return { firstPercent: Number.parseInt(first, 10), ...others };
 }
 
 /** By default every change of an object counts, because an operator that watches others' objects wants to know their state. */

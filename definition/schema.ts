@@ -102,6 +102,7 @@ export const DEFINITION = fields(
     files: OVERRIDABLE.files.optional(),
     record: OVERRIDABLE.record.optional(),
     userRoles: OVERRIDABLE.userRoles.default(false),
+    rollout: OVERRIDABLE.rollout.optional(),
   },
   "Write crd, handler and children.",
   { guards: IN_PROGRAM },
@@ -156,6 +157,7 @@ export const OVERRIDES = fields(
     files: OVERRIDABLE.files.optional(),
     record: OVERRIDABLE.record.optional(),
     userRoles: OVERRIDABLE.userRoles.optional(),
+    rollout: OVERRIDABLE.rollout.optional(),
     replicas: integer(1, 5, "One leads, the others stand by: give 1 or 2.")
       .optional()
       .describe("The number of runners of this operator, 1 to 5. One leads, the others stand by."),

@@ -4,6 +4,7 @@
  * which takes longest to load.
  */
 
+export { programFingerprint } from "./engine/dispatch/footprint";
 export type { Engine, ObjectState } from "./engine/engine";
 export type { EngineOptions } from "./engine/engineOptions";
 export {
@@ -41,7 +42,7 @@ export { ApiError, ApiUnreachableError, ifRefused, isApiError } from "./kubernet
 export type { ApiAnswer, ApiRequest } from "./kubernetes/exchange";
 export { named, type Selection } from "./kubernetes/list";
 export { HttpTransport } from "./kubernetes/transport";
-export type { Lease } from "./leadership/lease";
+export { LEASES, type Lease, ROLLOUT_ANNOTATION, rolloutTextIn } from "./leadership/lease";
 export { ChildStore } from "./observe/childStore";
 export { StillListingError } from "./observe/kindWatch";
 export { ownerMark } from "./observe/ownership";
@@ -107,6 +108,7 @@ export {
 export { MASK, Scrubber } from "./secrets/scrubber";
 export { bytesOfText, ENCODINGS, replaced, textOfBytes } from "./secrets/secretReadings";
 export { type FoundValue, formsOf, newWork, SecretValues } from "./secrets/secretValues";
+export { type RolloutState, resumedText, rolloutStateIn, undoneText } from "./when/rollout";
 export { type ChildChange, ChildWriter } from "./write/childWriter";
 export { childKey, type DesiredChild, desiredChildren, inApplyOrder } from "./write/desiredChildren";
 export { rehearsalName } from "./write/leftFields";

@@ -16,7 +16,7 @@ import { writtenAs } from "../common/objectName";
 import { referenceTo } from "../common/objectReference";
 import { devReaders } from "../inspect/inDev";
 import { installedOperators } from "../inspect/installed";
-import { leaderOf } from "../inspect/look";
+import { leaderIn, leaseOf } from "../inspect/look";
 import {
   AFTER_DELETION,
   type InstalledOperator,
@@ -161,7 +161,7 @@ async function checkRunner(
   const found = await runnerOf(client, operator);
   const unready = whyNoneReady(operator, found);
   if (unready) return problem(what, unready);
-  const leader = await leaderOf(client, operator);
+  const leader = leaderIn(await leaseOf(client, operator));
   if (leader === undefined)
     return missing(what, "has ready runners, but none leads", `See why: ${asTyped(`logs ${operator.name}`)}`);
   const seen = `${found?.status?.readyReplicas} ready, led by ${leader}`;

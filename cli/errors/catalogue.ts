@@ -78,6 +78,14 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The message names the field. Compare the status in the handler's answer with the schema of status in the CRD.",
     remedy: "Correct the status in the handler or its schema in the CRD, and deploy the operator again.",
   },
+  DeletionWithheld: {
+    happened:
+      "In a staged roll-out, the new version of the handler no longer returned a child of the object, although nobody had " +
+      "changed the object. Nothing of that answer was applied, and the roll-out has halted.",
+    look: "The message names the child. argosy diff, in the working tree of the new version, shows what it would change.",
+    remedy:
+      "If the child should go, run argosy rollout resume. Otherwise run argosy rollout undo, and mend the handler.",
+  },
   RunFailed: {
     happened: "The pod of a run ended before the run could report a result (execution: pod).",
     look: "Look at the Workflow of the run, which argosy runs lists. Its pod shows whether the image could be pulled and whether there was enough memory.",
@@ -211,6 +219,13 @@ const WARNINGS: Readonly<Record<Exclude<WarningReason, FailureReason>, Entry>> =
     look: "Look at metadata.finalizers of the object: the other operator's name is after the slash.",
     remedy:
       "If this operator had that name before, add it to formerNames in operator.yaml. Otherwise let only one operator handle the kind, since each overwrites what the other one remembers in the status. Then remove the finalizer of the operator that no longer runs.",
+  },
+  RolloutHalted: {
+    happened:
+      "The roll-out of a new version of the operator has halted. It is asked about no further object by itself.",
+    look: "The message says why. argosy rollout status shows how far it came, and argosy explain says what is wrong with an object.",
+    remedy:
+      "Run argosy rollout undo, and mend the handler. If what happened is meant, run argosy rollout resume.",
   },
   RunStopped: {
     happened: "Somebody stopped the object's run, or deleted its Workflow (execution: pod).",

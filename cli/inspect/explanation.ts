@@ -8,7 +8,7 @@ import {
 } from "../../runtime/base/names";
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/base/objects";
 import { LONGEST_BACKOFF_MS } from "../../runtime/base/turn";
-import { conditionsOfObject, hasLabels } from "../../runtime/cli";
+import { conditionsOfObject, hasLabels, type RolloutState } from "../../runtime/cli";
 import { asTyped } from "../common/asTyped";
 import { writtenAs } from "../common/objectName";
 import { type ObjectReference, referenceTo } from "../common/objectReference";
@@ -42,6 +42,8 @@ export interface Explanation {
   readonly operator?: string | undefined;
   readonly installation?: string | undefined;
   readonly leader?: string | undefined;
+  /** How far a staged roll-out of the operator's version has come, which may not have asked about the object yet. */
+  readonly rollout?: string | undefined;
   /** Conditions of the handler's own. */
   readonly conditions: readonly Condition[];
   readonly holds: readonly Hold[];
@@ -73,6 +75,7 @@ export function explain(known: Known): Explanation {
     object: referenceTo(object, object.metadata),
     ...(identity && { operator: identity.name, installation: identity.installation }),
     leader: known.leader,
+    rollout: known.rollout && describeRollout(known.rollout),
     conditions: conditions.filter(({ type }) => !ENGINE_CONDITIONS.includes(type)),
     holds,
     // What was mended before is of no interest.
@@ -89,6 +92,15 @@ export function explain(known: Known): Explanation {
     }),
     ...judged(known, { operator, identity, ready, stalled, holds, nextTry: failure?.nextTry }),
   };
+}
+
+/** A staged roll-out in words. Undefined if it has come to its end. */
+export function describeRollout({ stage, since, halted }: RolloutState): string | undefined {
+  if (stage === "done") return undefined;
+  const where = stage === "first" ? "about its first objects" : "about all objects";
+  return halted
+    ? `halted ${where} since ${halted.at}: ${halted.why}`
+    : `the new version is asked ${where} since ${since}`;
 }
 
 /** The facts about an object by which it is judged, beside what is known of the cluster. */

@@ -9,7 +9,7 @@ const MOST_WORDS = 12;
 /** An explanation for people: first the summary, then the facts, and last what to do. */
 export function formatExplanation(explanation: Explanation, now: Date, style: Style): string {
   const { object, fine, summary, since, reason, message, attempt, nextTry, place, lastWords } = explanation;
-  const { operator, installation, leader, conditions, holds, events, runs, advice } = explanation;
+  const { operator, installation, leader, rollout, conditions, holds, events, runs, advice } = explanation;
   const lines = [
     `${style("bold", formatReference(object))}: ${style(fine ? "green" : "red", safe(summary))}`,
   ];
@@ -23,6 +23,7 @@ export function formatExplanation(explanation: Explanation, now: Date, style: St
   row("attempt", attempt === undefined || nextTry === undefined ? undefined : `${attempt}, ${nextTry}`);
   if (attempt === undefined) row("next try", nextTry);
   row("operator", operator && `${installation}.${operator}${leader ? `, led by ${leader}` : ""}`);
+  row("roll-out", rollout);
   for (const { type, status, reason: why, message: words } of conditions)
     row(type, `${status}: ${why}, ${words}`);
   for (const { finalizer, by } of holds) row("held by", `${finalizer}, set by ${by}`);

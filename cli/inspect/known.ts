@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../runtime/base/objects";
+import type { RolloutState } from "../../runtime/cli";
 import type { InstalledOperators } from "./readInstalled";
 import type { Unled } from "./runner";
 import type { Run } from "./runs";
@@ -27,6 +28,8 @@ export interface Known extends InstalledOperators {
   readonly memoryRead?: boolean;
   /** The pod that leads the operator. Undefined if none does, or if that cannot be read. */
   readonly leader?: string | undefined;
+  /** How far the staged roll-out of the operator's version has come. Undefined if it has none, or if that cannot be read. */
+  readonly rollout?: RolloutState | undefined;
   /** That no runner of a resident operator leads, and why. Undefined if one leads, or if that cannot be read. */
   readonly unled?: Unled | undefined;
   /** Warnings about the object, the newest first. */

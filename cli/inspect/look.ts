@@ -13,10 +13,13 @@ import {
   findResource,
   isApiError,
   type KubernetesClient,
+  LEASES,
   type Lease,
   memoryOf,
   memoryResourceOf,
   namespaceOfEvents,
+  rolloutStateIn,
+  rolloutTextIn,
 } from "../../runtime/cli";
 import { homesOf } from "./installed";
 import type { Known, ObjectEvent } from "./known";
@@ -59,7 +62,7 @@ export async function lookAt(
   const operators = [...installed, ...running.filter((each) => !each.watch || each === kept?.operator)];
   const operator = operatorOf({ object, operators, memory: kept?.memory }) ?? operators[0];
   const uid = object.metadata.uid;
-  const [events, recorded, leader, childrenElsewhere] = await Promise.all([
+  const [events, recorded, lease, childrenElsewhere] = await Promise.all([
     readable("its Events", eventsOf(client, object), []),
     readable<SeenRuns>(
       "its runs",
@@ -67,9 +70,10 @@ export async function lookAt(
       listRuns(client, { uid, namespace: operator?.home, homes: homesOf(target) }, () => object),
       { runs: [] },
     ),
-    readable(LEASE, operator ? leaderOf(client, operator) : Promise.resolve(undefined), undefined),
+    readable(LEASE, operator ? leaseOf(client, operator) : Promise.resolve(undefined), undefined),
     object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
   ]);
+  const leader = leaderIn(lease);
   if (recorded.unseen) onUnread("its runs in other namespaces");
   return {
     object,
@@ -79,6 +83,7 @@ export async function lookAt(
     memory: kept?.memory,
     memoryRead: !unread.has(MEMORY),
     leader,
+    rollout: rolloutStateIn(rolloutTextIn(lease)),
     unled: operator && !leader && !unread.has(LEASE) ? await whyUnled(client, operator) : undefined,
     events,
     runs: recorded.runs,
@@ -137,17 +142,13 @@ async function eventsOf(client: KubernetesClient, { metadata }: KubernetesObject
     .sort((one, other) => compareTexts(other.lastAt ?? "", one.lastAt ?? ""));
 }
 
-/**
- * The pod that leads an operator, by its Lease.
- * @returns undefined if none does
- * @throws ApiError
- */
-export async function leaderOf(
-  client: KubernetesClient,
-  operator: InstalledOperator,
-): Promise<string | undefined> {
-  const name = { namespace: operator.home, name: leaseNameOf(operator) };
-  const lease: Lease | undefined = await client.get(builtIn("coordination.k8s.io/v1", "Lease"), name);
+/** An operator's Lease. Undefined if there is none. @throws ApiError */
+export function leaseOf(client: KubernetesClient, operator: InstalledOperator): Promise<Lease | undefined> {
+  return client.get(LEASES, { namespace: operator.home, name: leaseNameOf(operator) });
+}
+
+/** The pod that leads, by a Lease. Undefined if none does. */
+export function leaderIn(lease: Lease | undefined): string | undefined {
   return lease && isHeld(lease) ? lease.spec?.holderIdentity : undefined;
 }
 

@@ -174,6 +174,8 @@ export interface OverridesArgs {
    * @default the definition's
    */
   readonly userRoles?: boolean;
+  /** A new version of the operator is rolled out in stages, and halts if it does harm. @default the definition's */
+  readonly rollout?: OverridesRolloutArgs;
   /** The number of runners of this operator, 1 to 5. One leads, the others stand by. @default the definition's */
   readonly replicas?: number;
 }
@@ -213,6 +215,32 @@ export interface DestinationArgs {
 export interface OverridesFilesArgs {
   /** An image with the handler's files, pinned. `argosy files` writes the files that belong into the image. */
   readonly image: pulumi.Input<string>;
+}
+
+/** A new version of the operator is rolled out in stages, and halts if it does harm. */
+export interface OverridesRolloutArgs {
+  /**
+   * The share of the objects that a new version is asked about first, 1% to 100%. There is at least one of them. Default: 5%.
+   * @default "5%"
+   */
+  readonly first?: string;
+  /**
+   * How long these objects are watched before the others follow, in seconds, 0 to 86400. Those that were Ready must be Ready
+   * again by then. Default: 60.
+   * @default 60
+   */
+  readonly pauseSeconds?: number;
+  /**
+   * The roll-out halts if this many objects fail that did not fail before, 1 to 1000, or all of the first. Default: 3.
+   * @default 3
+   */
+  readonly haltAfterFailures?: number;
+  /**
+   * Whether the roll-out halts if the new version no longer returns a child of an object that nobody has changed. That child is
+   * not deleted. Default: true.
+   * @default true
+   */
+  readonly haltOnDeletions?: boolean;
 }
 
 /**

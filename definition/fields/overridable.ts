@@ -101,6 +101,36 @@ export const OVERRIDABLE = {
     "The source of the handler's files in a cluster, if it is not the folder: an image, which is mounted as a volume. " +
       "Needs Kubernetes 1.35, or 1.34 with the feature gate ImageVolume.",
   ),
+  rollout: fields(
+    {
+      first: pattern(/^([1-9][0-9]?|100)%$/, "a share of 1% to 100%", "Write, for example, first: 5%.")
+        .default("5%")
+        .describe(
+          "The share of the objects that a new version is asked about first, 1% to 100%. There is at least one of them. " +
+            "Default: 5%.",
+        ),
+      pauseSeconds: integer(0, 86400, "Leave it out for 60.")
+        .default(60)
+        .describe(
+          "How long these objects are watched before the others follow, in seconds, 0 to 86400. Those that were Ready must " +
+            "be Ready again by then. Default: 60.",
+        ),
+      haltAfterFailures: integer(1, 1000, "Leave it out for 3.")
+        .default(3)
+        .describe(
+          "The roll-out halts if this many objects fail that did not fail before, 1 to 1000, or all of the first. Default: 3.",
+        ),
+      haltOnDeletions: flag("Leave it out for true.")
+        .default(true)
+        .describe(
+          "Whether the roll-out halts if the new version no longer returns a child of an object that nobody has changed. " +
+            "That child is not deleted. Default: true.",
+        ),
+    },
+    "Write, for example, rollout: { first: 5%, pauseSeconds: 60 }.",
+  ).describe(
+    "A new version of the operator is rolled out in stages, and halts if it does harm. Default: it is asked about every object at once.",
+  ),
   record: oneOf(["changes", "all", "failures"], "Leave it out for changes.").describe(
     "Which runs are recorded as Workflows. Not allowed with execution: pod, because there every run is a Workflow. " +
       "Default: changes.",

@@ -13,6 +13,7 @@ import type { AwaitedList } from "./turn";
  * - `ChildCycle`: the object is the last in a chain of too many objects, each a child of the one before
  * - `ChildRefused`: the API server does not accept a child
  * - `StatusRefused`: the API server does not accept the status
+ * - `DeletionWithheld`: in a staged roll-out, the answer leaves out a child although the object has not changed
  * - `RunFailed`: a run in a pod of its own ended before it could say anything
  * - `RunSuspended`, `RunOverdue`: a run in a pod of its own holds the object's lock and does not end by itself
  * - `NamespaceNotGranted`: the runner may not read or write children in a namespace
@@ -33,6 +34,7 @@ export const FAILURE_REASONS = [
   "ChildCycle",
   "ChildRefused",
   "StatusRefused",
+  "DeletionWithheld",
   "RunFailed",
   "RunSuspended",
   "RunOverdue",
@@ -68,6 +70,7 @@ export const WARNING_REASONS = [
   "EventRefused",
   "FinalizeSkipped",
   "ForeignFinalizer",
+  "RolloutHalted",
   "RunStopped",
   "StatusRefused",
   "UseCycle",

@@ -62,6 +62,9 @@ export const LEVEL_ANNOTATION = `${DOMAIN}/level`;
 /** On a Workflow that the dispatcher has made: why, and what tells it from all others. Its name follows from that. */
 export const RUN_ANNOTATION = `${DOMAIN}/run`;
 
+/** On the same Workflow: "true" if, in a staged roll-out, the run must not delete a child that the handler no longer returns. */
+export const WITHHOLD_ANNOTATION = `${DOMAIN}/withhold-deletions`;
+
 /** On an object that was created from an event: the event's name in `on`. */
 export const EVENT_LABEL = `${DOMAIN}/event`;
 

@@ -32,6 +32,7 @@ import type { Metrics } from "./metrics";
 import { NewsReceiver } from "./newsReceiver";
 import { ObjectWork, ReconcileRequests } from "./objectWork";
 import { Orphans } from "./orphans";
+import { StagedRollout } from "./stagedRollout";
 import { Watches } from "./watches";
 
 /**
@@ -123,6 +124,25 @@ export function compose(
       new StatusWriter({ resource, fieldManager, schema: operator.customResource.statusSchema }),
       objects,
     );
+  const { memories: ofOthers } = watches;
+  const rollout: StagedRollout | undefined =
+    operator.rollout && (!pool || options.program !== undefined)
+      ? new StagedRollout({
+          policy: operator.rollout,
+          resource,
+          program: () => (pool ? options.program : dispatcher?.program),
+          objects: () =>
+            objects.names().flatMap((name) => {
+              const uid = objects.uidOf(name);
+              return uid === undefined ? [] : [{ uid, key: keyOf(name) }];
+            }),
+          isReady: ofOthers && ((object) => ofOthers.isReady(object)),
+          lease: () => leading,
+          put: (name, message) => outbox.put(name, message),
+          emit,
+          notice,
+        })
+      : undefined;
   const working = {
     operator,
     resource,
@@ -143,6 +163,7 @@ export function compose(
     whyUnknown: completeness.whyUnknown,
     whyNot: completeness.whyNot,
     recordOf: recorder && ((report: ReconcileReport) => recorder.recordOf(report)?.name),
+    rollout,
   };
   const standing =
     pool && operator.ask === "changed"
@@ -159,7 +180,7 @@ export function compose(
         isLeading,
         onInterruption: interrupted,
       });
-  const dispatcher = reconciler instanceof Dispatcher ? reconciler : undefined;
+  const dispatcher: Dispatcher | undefined = reconciler instanceof Dispatcher ? reconciler : undefined;
   const orphans = isOurs
     ? new Orphans({
         store: children,
@@ -193,6 +214,7 @@ export function compose(
     reconciler,
     outbox,
     orphans,
+    rollout,
     isLeading,
     notice,
     onChange: options.onChange,
@@ -210,6 +232,7 @@ export function compose(
     alarms,
     heapBudget: new HeapBudget((key) => emit({ kind: "has room", key }), options.heapBudget),
     reconciler,
+    rollout,
     outbox,
     recorder,
     traces,
@@ -243,6 +266,7 @@ export function compose(
     leaseSeconds: options.leaseSeconds,
     program: standing && options.program,
     standing,
+    rollout,
     keys: () => watches.names().map(keyOf),
     queue,
     workers,
@@ -266,6 +290,7 @@ export function compose(
     reconciler,
     standing,
     dispatcher,
+    rollout,
     workers,
     leading,
     resync,

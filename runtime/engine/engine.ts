@@ -209,6 +209,8 @@ export class Engine {
       handlerProcesses: () => this.pool?.size ?? 0,
       children: () => this.parts?.watches.children.size ?? 0,
       isLeader: () => this.isLeading,
+      rolloutPending: () => this.leadersParts?.rollout?.pending ?? 0,
+      isRolloutHalted: () => this.leadersParts?.rollout?.isHalted ?? false,
     });
   }
 

@@ -14,6 +14,7 @@ import type { Workers } from "../when/workers";
 import type { WorkQueue } from "../when/workQueue";
 import type { ReconcileRequests } from "./objectWork";
 import type { Orphans } from "./orphans";
+import type { StagedRollout } from "./stagedRollout";
 
 /** The last writes may take this long when the engine stops. An API server that is away must not hold up the stop. */
 const LAST_WRITES_GRACE_MS = 3_000;
@@ -58,6 +59,8 @@ export class Leading {
       readonly program: string | undefined;
       /** Undefined if the handler is asked in every reconcile. */
       readonly standing: StandingAnswers | undefined;
+      /** Undefined if every object is asked at once. */
+      readonly rollout: StagedRollout | undefined;
       /** The keys of all objects. */
       readonly keys: () => readonly string[];
       readonly queue: WorkQueue;
@@ -80,6 +83,7 @@ export class Leading {
       lease,
       identity,
       program,
+      isStaged: parts.rollout !== undefined,
       onLeading: (term) => void this.begin(term),
       onLost: () => this.end(),
       onStandby: (leader) =>
@@ -110,6 +114,16 @@ export class Leading {
     return this.leadership.term;
   }
 
+  /** @see Leadership.rollout */
+  get rollout(): string | undefined {
+    return this.leadership.rollout;
+  }
+
+  /** @see Leadership.writeRollout */
+  writeRollout(text: string): Promise<boolean> {
+    return this.leadership.writeRollout(text);
+  }
+
   /** This program has looked at every object. Only its own next process reads that. @param exceptions see `StandingAnswers` */
   markAsked(exceptions: readonly string[]): void {
     void this.leadership.markAsked(exceptions);
@@ -121,10 +135,11 @@ export class Leading {
    * @param graceMs how long work in progress may take, in milliseconds. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
-    const { resync, workers, requests, outbox, orphans } = this.parts;
+    const { resync, workers, requests, outbox, orphans, rollout } = this.parts;
     const { term } = this;
     this.isStopping = true;
     resync.stop();
+    rollout?.endTerm();
     workers.pause();
     requests.refuse(new NotLeadingError());
     const idle = workers.idle();
@@ -148,7 +163,7 @@ export class Leading {
   private async begin(term: Term): Promise<void> {
     const { signal } = term;
     const { queue, workers, abandon, resync, requests, refresh, outbox, orphans, emit, notice } = this.parts;
-    const { standing, keys } = this.parts;
+    const { standing, rollout, keys } = this.parts;
     // The answers of running handlers can no longer be applied, and another process will soon ask its own handler about the same
     // objects. No handler is asked after this, because the term has ended.
     signal.addEventListener("abort", () => abandon(signal.reason));
@@ -166,6 +181,7 @@ export class Leading {
     this.block();
     queue.restartWaiting();
     standing?.beginTerm(this.leadership.exceptions, keys());
+    rollout?.beginTerm();
     // A look at every object finds whatever happened since.
     emit({ kind: "term begun" });
     resync.start();
@@ -173,9 +189,10 @@ export class Leading {
   }
 
   private end(): void {
-    const { queue, workers, resync, requests, outbox, orphans, notice } = this.parts;
+    const { queue, workers, resync, requests, outbox, orphans, rollout, notice } = this.parts;
     notice("not leading any more");
     resync.stop();
+    rollout?.endTerm();
     workers.pause();
     // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
     queue.clear();

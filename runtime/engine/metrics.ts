@@ -47,6 +47,9 @@ export interface MetricSources {
   readonly handlerProcesses: () => number;
   readonly children: () => number;
   readonly isLeader: () => boolean;
+  /** Objects that a staged roll-out has not come to. */
+  readonly rolloutPending: () => number;
+  readonly isRolloutHalted: () => boolean;
 }
 
 /**
@@ -57,7 +60,7 @@ export class Metrics {
   readonly registry = new Registry();
   private readonly reconciles = this.counter(
     "reconciles_total",
-    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused, unchanged or changed meanwhile, or the API server was down or busy)",
+    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused, unchanged, changed meanwhile or waits for its stage of a roll-out, or the API server was down or busy)",
     { result: RECONCILE_RESULTS },
   );
   private readonly failures = this.counter(
@@ -140,6 +143,14 @@ export class Metrics {
     this.gauge("reconciles_active", "Reconciles in progress", sources.active);
     this.gauge("handler_processes", "Running handler processes", sources.handlerProcesses);
     this.gauge("children", "Children of custom resources that are known to exist", sources.children);
+    this.gauge(
+      "rollout_objects_waiting",
+      "Objects that wait in a staged roll-out of a new version; 0 if there is none, and on a standby",
+      sources.rolloutPending,
+    );
+    this.gauge("rollout_halted", "1 if a staged roll-out is halted, and on this runner, which leads", () =>
+      Number(sources.isRolloutHalted()),
+    );
     this.gauge("leader", "1 if this runner leads and reconciles, 0 if it stands by", () =>
       Number(sources.isLeader()),
     );

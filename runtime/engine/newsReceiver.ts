@@ -13,6 +13,7 @@ import type { Wakeups } from "../when/wakeups";
 import type { Dispatcher } from "./dispatch/dispatcher";
 import type { EngineOptions } from "./engineOptions";
 import type { Orphans } from "./orphans";
+import type { StagedRollout } from "./stagedRollout";
 import type { Watches } from "./watches";
 
 /** How many Jobs are remembered that have expired. */
@@ -32,6 +33,7 @@ export class NewsReceiver {
       readonly reconciler: Reconciler | Dispatcher;
       readonly outbox: Outbox;
       readonly orphans: Orphans | undefined;
+      readonly rollout: StagedRollout | undefined;
       readonly isLeading: () => boolean;
       readonly notice: (text: string) => void;
       readonly onChange: EngineOptions["onChange"];
@@ -49,13 +51,14 @@ export class NewsReceiver {
 
   /** What must be read again before the next run is invalidated, and what is gone is forgotten. */
   private prepare(news: News): void {
-    const { alarms, isLeading, watches, outbox, reconciler, orphans } = this.parts;
+    const { alarms, isLeading, watches, outbox, reconciler, orphans, rollout } = this.parts;
     switch (news.kind) {
       case "object gone":
         alarms.set(keyOf(news.name), undefined);
         outbox.dropVerdict(news.uid);
         reconciler.forgetObject(news.name);
         orphans?.gone(news.uid);
+        rollout?.forget(news.uid);
         break;
       case "hinted":
       case "requested":

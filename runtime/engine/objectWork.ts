@@ -22,6 +22,7 @@ import type { WorkQueue } from "../when/workQueue";
 import type { Dispatcher } from "./dispatch/dispatcher";
 import type { EngineOptions } from "./engineOptions";
 import type { Metrics } from "./metrics";
+import type { StagedRollout } from "./stagedRollout";
 import type { Watches } from "./watches";
 
 /** If there is no room in memory for an object, it waits for this long at most before the next look, in milliseconds. */
@@ -55,6 +56,8 @@ export class ObjectWork {
       readonly alarms: Alarms;
       readonly heapBudget: HeapBudget;
       readonly reconciler: Reconciler | Dispatcher;
+      /** Undefined if every object is asked at once. */
+      readonly rollout: StagedRollout | undefined;
       readonly outbox: Outbox;
       readonly recorder: Recorder | undefined;
       readonly traces: TraceExporter | undefined;
@@ -114,6 +117,7 @@ export class ObjectWork {
     metrics.reconciled(report);
     const { arrival, changes, waits = false } = report;
     const rounds = this.differingAnswers.ended(key, arrival?.cause, changes, isUndoing, waits);
+    this.parts.rollout?.looked(key, outcome);
     const warning = rounds === undefined ? undefined : differingWarning(rounds, report);
     if (warning) this.parts.notice(`${key}: ${warning.note}`);
     const events = warning ? [...outcome.events, warning] : outcome.events;
@@ -137,6 +141,7 @@ export class ObjectWork {
     const { generation } = object?.metadata ?? {};
     const uid = watches.objects.uidOf(name);
     const outcome = reconciler.fault(error, { ...name, attempt, uid, generation });
+    this.parts.rollout?.looked(key, outcome);
     metrics.reconciled(outcome.report);
     this.parts.requests.answer(key, requests, outcome.report);
     const waitMs = queue.longestWaitAfter(key, outcome.again);

@@ -35,7 +35,7 @@
  */
 
 import { Handover } from "./handover";
-import type { LeaseApi } from "./lease";
+import { type LeaseApi, ROLLOUT_ANNOTATION } from "./lease";
 import { type Clock, OurLease, SYSTEM_CLOCK } from "./ourLease";
 import { Term } from "./term";
 
@@ -79,6 +79,8 @@ export class Leadership {
       readonly leaseSeconds?: number | undefined;
       /** What tells this program from every other. @default nobody knows, and {@link Leadership.markAsked} marks nothing */
       readonly program?: string | undefined;
+      /** Whether the Lease keeps the state of a staged roll-out. @default false */
+      readonly isStaged?: boolean | undefined;
       /** Called when we lead. Every write asks this term. */
       readonly onLeading: (term: Term) => void;
       /** Called when the term has ended. Another process may lead then. Not called after {@link Leadership.stop} or a handover. */
@@ -100,6 +102,7 @@ export class Leadership {
       identity: options.identity,
       leaseMs: this.leaseMs,
       program: options.program,
+      isStaged: options.isStaged,
       clock: this.clock,
       onBlockedChange: () => {
         if (this.term) options.onBlockedChange?.();
@@ -134,6 +137,20 @@ export class Leadership {
   /** @see OurLease.exceptions */
   get exceptions(): readonly string[] | undefined {
     return this.lease.exceptions;
+  }
+
+  /** What the Lease said of a staged roll-out when we last saw it. Undefined: nothing. */
+  get rollout(): string | undefined {
+    return this.lease.annotations[ROLLOUT_ANNOTATION];
+  }
+
+  /**
+   * Writes the state of a staged roll-out into the Lease.
+   * @returns false if that failed, also because somebody else has written it
+   */
+  async writeRollout(text: string): Promise<boolean> {
+    const { term } = this;
+    return term !== undefined && (await this.tried(this.lease.writeRollout(term, text)));
   }
 
   /** Notes in the Lease that this program has asked about every object. If that fails, the next process asks again. */

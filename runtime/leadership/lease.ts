@@ -54,6 +54,8 @@ export const LEASES = builtIn("coordination.k8s.io/v1", "Lease");
 const FINISHING_PREFIX = `${DOMAIN}/finishing-`;
 /** The annotation with the mark of the program that has asked its handler about every object. "" while it asks. */
 export const ASKED_ANNOTATION = `${DOMAIN}/asked-by`;
+/** The annotation with the state of a staged roll-out. "" before there is one. */
+export const ROLLOUT_ANNOTATION = `${DOMAIN}/rollout`;
 /** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
 const LONGEST_ANNOTATIONS = 200 * 1024;
 
@@ -124,6 +126,11 @@ export function unmarked(
 ): Readonly<Record<string, string>> {
   const { [ASKED_ANNOTATION]: _, ...others } = annotations;
   return program === undefined ? others : { ...others, [ASKED_ANNOTATION]: "" };
+}
+
+/** What a Lease says of a staged roll-out. Undefined: nothing. */
+export function rolloutTextIn(lease: Lease | undefined): string | undefined {
+  return lease?.metadata.annotations?.[ROLLOUT_ANNOTATION] || undefined;
 }
 
 /** Whether a Lease can have these annotations. */

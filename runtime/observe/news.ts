@@ -96,7 +96,9 @@ export type News =
   /** The process begins to lead. */
   | { readonly kind: "term begun" }
   /** The handler's files have changed, or those of runs in pods. */
-  | { readonly kind: "handler renewed" | "program renewed" };
+  | { readonly kind: "handler renewed" | "program renewed" }
+  /** Objects that waited in a staged roll-out wait no longer. */
+  | { readonly kind: "stage opened" };
 
 /** Receives news. Never throws. */
 export type Emit = (news: News) => void;

@@ -122,6 +122,18 @@ export interface Watch {
   readonly on: readonly WatchedPart[];
 }
 
+/** How a new version of an operator is rolled out over its objects. */
+export interface RolloutPolicy {
+  /** The share of the objects that come first, in percent: 1 to 100. At least one object is first. */
+  readonly firstPercent: number;
+  /** How long they are watched before the others follow, in seconds. */
+  readonly pauseSeconds: number;
+  /** The roll-out halts if this many objects fail that did not fail before. */
+  readonly haltAfterFailures: number;
+  /** Whether it halts if an answer leaves out a child of an object that nobody has changed. */
+  readonly haltOnDeletions: boolean;
+}
+
 /** The kind of the objects that are reconciled. It is read from the operator's CRD, or named by the operator's `watch`. */
 export interface CustomResourceKind {
   readonly group: string;
@@ -197,6 +209,8 @@ export interface Operator {
   readonly record: "changes" | "all" | "failures";
   /** Whether Kubernetes' roles view, edit and admin reach the custom resources. @default false */
   readonly userRoles?: boolean;
+  /** A new version is rolled out in stages. @default it is asked about every object at once */
+  readonly rollout?: RolloutPolicy;
   /** Further RBAC for a handler with side effects. The handler gets a token only if there is some. */
   readonly rules: readonly PolicyRule[];
   /**

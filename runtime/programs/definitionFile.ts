@@ -22,7 +22,8 @@ const IN_A_RUN: RunnerFields = { concurrency: 1, resyncSeconds: Number.POSITIVE_
  * `execution: "pod"`.
  */
 export function definitionFileContent(operator: Operator): string {
-  const { folder, crd, overridden, replicas, grants, include, files, on, userRoles, egress, ...read } = operator;
+  const { folder, crd, overridden, replicas, grants, include, files, on, userRoles, egress, ...read } =
+    operator;
   if (operator.execution === "resident") return JSON.stringify(read);
   const { concurrency, resyncSeconds, ...ofRuns } = read;
   return JSON.stringify(ofRuns);

@@ -59,7 +59,7 @@ export const RUNNER_ENVIRONMENT = {
   pod: "ARGOSY_POD",
   /** The pod's address, by which a standby reaches the leader. */
   address: "ARGOSY_POD_ADDRESS",
-  /** "resident", with `ask: changed`: the hash of the pod's template, which each roll-out and each restart by hand changes. */
+  /** "resident", with `ask: changed` or `rollout`: the hash of the pod's template, which each roll-out and each restart by hand changes. */
   template: "ARGOSY_POD_TEMPLATE",
   /** The Workflow controller's instance id. "" for none. */
   instanceId: "ARGOSY_INSTANCE_ID",

@@ -24,6 +24,7 @@ import {
   withReady,
 } from "./remember";
 import { type ChildrenFound, newEventsIn } from "./report";
+import { withheldDeletion } from "./rolloutGate";
 import type { Parts, Run } from "./run";
 import { writeChildren } from "./writeChildren";
 
@@ -85,6 +86,10 @@ async function write(
     throw problem;
   }
   const answered = desiredChildren(answer.children, held, parts.operator, parts.childResources);
+  const { uid } = held.metadata;
+  const withheld =
+    parts.rollout?.withholds(uid) && withheldDeletion(parts.children.of(uid), answered, parts.operator);
+  if (withheld) throw withheld;
   const memory = await rememberGone(parts, run, held, before, answered);
   const desired = answered.map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
   const isFar = desired.some(({ manifest }) => !canReference(held, manifest.metadata.namespace));

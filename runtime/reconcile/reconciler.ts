@@ -16,6 +16,7 @@ import { clearUpAfterGone } from "./departures";
 import { consequenceOf, WatchLateError } from "./errors";
 import { finalize } from "./finalize";
 import { type Outcome, type ReconcileIdentity, UnconfirmedEvents } from "./report";
+import { isByUser } from "./rolloutGate";
 import {
   failedOutcome,
   type Parts,
@@ -89,7 +90,8 @@ export class Reconciler {
     try {
       const outcome = run.outcome();
       const { uid } = outcome.report;
-      if (uid !== undefined && outcome.again.kind !== "again")
+      const isLook = outcome.again.kind !== "again" && outcome.report.skipped !== "waits for its stage";
+      if (uid !== undefined && isLook)
         this.parts.standing?.looked(keyOf(name), uid, run.digest, run.remembered);
       return this.parts.scrubber.outcome(outcome);
     } catch (error) {
@@ -129,10 +131,13 @@ export class Reconciler {
     run.remembered = memory.digest;
     run.events.push(...parts.unconfirmed.takeUnconfirmed(name, memory.reportedEvents));
     const { namespace, deletionTimestamp } = object.metadata;
-    if (annotated(object.metadata, PAUSED_ANNOTATION)) run.skip("paused");
-    else if (deletionTimestamp) await finalize(parts, run, object, memory);
+    const byUser = isByUser(object, run.context.arrival?.cause, !parts.others);
+    if (annotated(object.metadata, PAUSED_ANNOTATION)) return run.skip("paused");
+    const isListedHere = isListed(parts.operator.namespaces, namespace);
+    if (isListedHere && parts.rollout?.waits(object, byUser)) return run.skip("waits for its stage");
+    if (deletionTimestamp) await finalize(parts, run, object, memory);
     // We no longer own the object. When it is deleted, we only remove our finalizers.
-    else if (!isListed(parts.operator.namespaces, namespace)) run.skip("gone");
+    else if (!isListedHere) run.skip("gone");
     else if (parts.operator.eventTtls && (await this.deleteIfExpired(object, run))) run.skip("gone");
     else await converge(parts, run, object, memory);
   }

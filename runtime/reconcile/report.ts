@@ -54,6 +54,8 @@ export interface ReconcileReport extends ReconcileIdentity, Partial<ChildrenFoun
     | "paused"
     /** The answer to its question stands. */
     | "unchanged"
+    /** A staged roll-out has not come to the object yet. */
+    | "waits for its stage"
     | "changed meanwhile"
     | "not the leader"
     | "not listed yet"
@@ -98,6 +100,13 @@ export interface ObjectEvent extends AnsweredEvent {
   readonly isInRecord?: boolean;
 }
 
+/** How an object is after a run in a pod, as its conditions say. */
+export interface Settled {
+  readonly isReady: boolean;
+  /** Why it failed. Undefined: it did not fail. */
+  readonly failure?: { readonly reason: string; readonly message: string } | undefined;
+}
+
 /** The result of one reconcile, and the reports about it. */
 export interface Outcome {
   readonly report: ReconcileReport;
@@ -109,6 +118,10 @@ export interface Outcome {
   readonly events: readonly ObjectEvent[];
   /** When the object is due again. */
   readonly again: WorkResult;
+  /**
+   * How a run in a pod has left the object. @default the report says how the object is
+   */
+  readonly settled?: Settled;
   /**
    * When a schedule of the object is due, in milliseconds since 1970, whatever the result of this reconcile. Undefined: no
    * schedule is due, or the handler is not to be asked about the object.

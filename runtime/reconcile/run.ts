@@ -24,6 +24,7 @@ import type { Sweep } from "../write/sweep";
 import type { Completeness } from "./completeness";
 import { type Consequence, consequenceOf, SHORTEST_WAIT_MS } from "./errors";
 import type { ObjectEvent, Outcome, ReconcileIdentity, ReconcileReport, UnconfirmedEvents } from "./report";
+import type { RolloutGate } from "./rolloutGate";
 import type { StandingAnswers } from "./standingAnswers";
 import { lastWriteOf, Timeline } from "./timeline";
 
@@ -99,6 +100,8 @@ export class Run implements WriteScope {
   digest: string | undefined;
   /** The digest that the object remembers. */
   remembered: string | undefined;
+  /** @see Outcome.settled */
+  settled: Outcome["settled"];
   /** @see Outcome.nextLook */
   nextLook: number | undefined;
   /** Whether the object has been read, or is known to be gone. */
@@ -162,7 +165,7 @@ export class Run implements WriteScope {
   }
 
   /** Nothing is to be done. @param skipped why */
-  skip(skipped: "gone" | "paused" | "unchanged"): void {
+  skip(skipped: "gone" | "paused" | "unchanged" | "waits for its stage"): void {
     this.note({ result: "skipped", skipped });
   }
 
@@ -189,7 +192,7 @@ export class Run implements WriteScope {
 
   /** The outcome, when the reconcile has ended. */
   outcome(): Outcome {
-    const { events, again, verdict, digest, object } = this;
+    const { events, again, verdict, digest, settled, object } = this;
     const nextLook = this.report.skipped === "gone" ? undefined : this.nextLook;
     const timing = this.timeline.timing(object && lastWriteOf(object));
     this.note({ timing, durationMs: timing.to - timing.from });
@@ -199,6 +202,7 @@ export class Run implements WriteScope {
       again,
       ...(verdict && { verdict }),
       ...(digest !== undefined && { digest }),
+      ...(settled && { settled }),
       ...(nextLook !== undefined && { nextLook }),
     };
   }
@@ -239,6 +243,8 @@ export interface ReconcilerOptions extends RunParts {
   readonly recordOf?: ((report: ReconcileReport) => string | undefined) | undefined;
   /** The questions that need not be asked again. @default the handler is asked in every reconcile */
   readonly standing?: StandingAnswers | undefined;
+  /** The staged roll-out of this program. @default every object is asked */
+  readonly rollout?: RolloutGate | undefined;
   /** Further parts of an object's memory, after its children were written. @default nothing */
   readonly footprintOf?: (uid: string, againAfterMs: number | undefined) => Footprint;
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */

@@ -8,6 +8,7 @@ import { childrenFingerprint, contentFingerprint } from "../../runtime/engine/di
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Operator } from "../../runtime/operator/definition";
 import type { Outcome } from "../../runtime/reconcile/report";
+import type { RolloutGate } from "../../runtime/reconcile/rolloutGate";
 import { type Memory, remembered } from "../../runtime/remember/memory";
 import { MemoryObjects } from "../../runtime/remember/memoryObjects";
 import { RUN_PARAMETERS, WORKFLOWS, workflowTemplateOf } from "../../runtime/report/workflows";
@@ -38,8 +39,10 @@ describe("Dispatcher", () => {
   /** The Workflows that were made. */
   let workflows: KubernetesObject[];
   let watching: PassThrough | undefined;
+  /** A staged roll-out in which every object waits. */
+  const staged: RolloutGate = { waits: (_, isByUser) => !isByUser, withholds: () => true };
 
-  async function begin(more: Partial<Operator> = {}): Promise<void> {
+  async function begin(more: Partial<Operator> = {}, rollout?: RolloutGate): Promise<void> {
     await dispatcher?.stopWatching();
     client?.close();
     [cluster, shown, meanwhile, tickMs, news, workflows] = [
@@ -107,6 +110,7 @@ describe("Dispatcher", () => {
         write: async () => undefined,
       },
       others,
+      rollout,
       used: async () => ({ used: {}, warnings: [], secrets: [] }),
       whyNot: () => undefined,
       emit: ({ kind }) => void news.push(kind),
@@ -253,6 +257,45 @@ describe("Dispatcher", () => {
       "argosy.dev/object-uid": "widget-uid",
       "argosy.dev/owner-range": ownerRangeOf("widget-uid"),
     });
+  });
+
+  it("begins no run of an object that waits for its stage, unless its user has changed or deleted it", async () => {
+    const isHeld = async () => {
+      const { report } = await look();
+      return report.skipped === "waits for its stage" && runs() === 0;
+    };
+    const changes: ((object: KubernetesObject) => KubernetesObject)[] = [
+      (object) => ({ ...object, metadata: { ...object.metadata, generation: 4 } }),
+      ({ metadata, ...object }) => ({
+        ...object,
+        metadata: {
+          ...metadata,
+          deletionTimestamp: "2026-01-01T00:00:00Z",
+          finalizers: ["argosy.dev/argosy.shop"],
+        },
+      }),
+    ];
+    for (const change of changes) {
+      await begin({ finalize: true }, staged);
+      const object = ran({ children: "others" });
+      assert.ok(await isHeld());
+      cluster.put(change(object));
+      await look();
+      assert.equal(runs(), 1);
+    }
+  });
+
+  it("tells a run in a staged roll-out that its first answer must not delete children", async () => {
+    for (const [rollout, withheld] of [
+      [staged, "true"],
+      [{ ...staged, withholds: () => false }, undefined],
+      [undefined, undefined],
+    ] as const) {
+      await begin({}, rollout);
+      cluster.put(widget());
+      await look();
+      assert.equal(workflows[0]?.metadata.annotations?.["argosy.dev/withhold-deletions"], withheld);
+    }
   });
 
   it("begins no second run if the first one ends while the object is read", async () => {

@@ -96,6 +96,7 @@ class Bench {
         pace: new Pace(() => 0),
       }),
       requests: new ReconcileRequests(),
+      rollout: undefined,
       refresh: () => {
         this.lists++;
         return new Promise<void>((resolve) => {

@@ -226,6 +226,22 @@ describe("loadOperator", () => {
     ],
     ["null for finalize", { finalize: null }, /^finalize has no value\. Leave it out for false\./],
     [
+      "a roll-out of nothing",
+      { rollout: { first: "0%" } },
+      /^rollout\.first is "0%", not a share of 1% to 100%\. Write/,
+    ],
+    ["a roll-out of more than all", { rollout: { first: "101%" } }, /^rollout\.first is "101%", not a share/],
+    [
+      "a roll-out without a share",
+      { rollout: { first: 5 } },
+      /^rollout\.first must be a string, not the number 5: write it in quotes/,
+    ],
+    [
+      "a roll-out without a limit",
+      { rollout: { haltAfterFailures: 0 } },
+      /^rollout\.haltAfterFailures is 0, outside of 1/,
+    ],
+    [
       "another word for ask",
       { ask: "never" },
       /^ask is "never", not one of "always", "changed"\. Leave it out/,

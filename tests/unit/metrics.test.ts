@@ -26,6 +26,8 @@ describe("Metrics", () => {
       handlerProcesses: () => 3,
       children: () => 4,
       isLeader: () => true,
+      rolloutPending: () => 9,
+      isRolloutHalted: () => true,
     });
   }
 

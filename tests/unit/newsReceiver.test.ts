@@ -50,6 +50,7 @@ function newReceiver({
     }),
     alarms: new Alarms(() => {}),
     resource: WIDGETS,
+    rollout: undefined,
     get watches() {
       return known().watches;
     },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { conditionsIn } from "../../runtime/base/objects";
+import { conditionsIn, type Manifest } from "../../runtime/base/objects";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { Operator } from "../../runtime/operator/definition";
@@ -13,9 +13,12 @@ describe("an object in a run of its own", () => {
   let cluster: FakeCluster;
   let object: OneObject;
   let questions: HandlerQuestion[];
+  /** The children that the handler answers. */
+  let answer: Manifest[];
 
-  const begin = (definition: Operator) =>
+  const begin = (definition: Operator, withholds = false) =>
     new OneObject({
+      withholds,
       operator: definition,
       resource: WIDGETS,
       kinds: { found: [CONFIG_MAPS], whyUnknown: () => undefined } as unknown as OneObjectOptions["kinds"],
@@ -24,8 +27,7 @@ describe("an object in a run of its own", () => {
         hidden: () => [],
         ask: async (question) => {
           questions.push(question);
-          const answer = { children: [configMap({ name: "a" }), configMap({ name: "b" })] };
-          return { answer, length: 100, log: "" };
+          return { answer: { children: answer }, length: 100, log: "" };
         },
       },
       fence: { assert: () => {}, problem: undefined },
@@ -41,6 +43,7 @@ describe("an object in a run of its own", () => {
     cluster = new FakeCluster();
     cluster.put(widget());
     questions = [];
+    answer = [configMap({ name: "a" }), configMap({ name: "b" })];
     object = begin(operator());
   });
   afterEach(() => object.watches.stopAll());
@@ -54,6 +57,26 @@ describe("an object in a run of its own", () => {
     assert.equal(report.failure?.reason, "ChildRefused");
     const [ready] = conditionsIn(cluster.find("Widget", NAME)?.["status"]);
     assert.deepEqual([writes, ready?.status, ready?.reason], [2, "False", "ChildRefused"]);
+  });
+
+  it("deletes no child by its first answer if its Workflow says so, and says what it withholds", async () => {
+    await object.reconcile(await object.watches.read(), 1);
+    const answered = answer;
+    answer = [configMap({ name: "a" })];
+    await object.watches.stopAll();
+    object = begin(operator(), true);
+    const report = await object.reconcile(await object.watches.read(), 1);
+    assert.equal(report.failure?.reason, "DeletionWithheld");
+    assert.match(
+      report.failure?.message ?? "",
+      /no longer returns ConfigMap shop\/b, although nobody has changed/,
+    );
+    assert.ok(cluster.find("ConfigMap", { namespace: "shop", name: "b" }));
+    answer = answered;
+    await object.reconcile(await object.watches.read(), 1);
+    answer = [configMap({ name: "a" })];
+    assert.equal((await object.reconcile(await object.watches.read(), 1)).failure, undefined);
+    assert.equal(cluster.find("ConfigMap", { namespace: "shop", name: "b" }), undefined);
   });
 
   it("takes schedules by the clock of the API server, as the dispatcher does that begins its runs", async () => {

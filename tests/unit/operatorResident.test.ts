@@ -39,12 +39,14 @@ const mountsOf = ({
 const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
 
 describe("a resident runner's pod", () => {
-  it("knows the hash of its template if its handler need not be asked the same twice", () => {
+  it("knows the hash of its template if its handler need not be asked the same twice, or its versions are rolled out in stages", () => {
     const templateOf = (more: Partial<Operator>) =>
       podOf(more).runner.env.find(({ name }) => name === RUNNER_ENVIRONMENT.template)?.valueFrom;
-    assert.deepEqual(templateOf({ ask: "changed" }), {
-      fieldRef: { fieldPath: "metadata.labels['pod-template-hash']" },
-    });
+    const rollout = { firstPercent: 5, pauseSeconds: 60, haltAfterFailures: 3, haltOnDeletions: true };
+    for (const more of [{ ask: "changed" }, { rollout }] as const)
+      assert.deepEqual(templateOf(more), {
+        fieldRef: { fieldPath: "metadata.labels['pod-template-hash']" },
+      });
     assert.equal(templateOf({}), undefined);
   });
 

@@ -281,6 +281,7 @@ describe("the table of rules", () => {
     [{ kind: "term begun" }, {}, "term begun"],
     [{ kind: "handler renewed" }, {}, "handler renewed"],
     [{ kind: "program renewed" }, {}, "program renewed"],
+    [{ kind: "stage opened" }, {}, "stage opened"],
   ];
   for (const [news, circumstances, row] of table) {
     it(`has for "${news.kind}", ${JSON.stringify(circumstances)}: ${row}`, () => {

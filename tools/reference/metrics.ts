@@ -52,6 +52,8 @@ export function runnerMetrics(operator: string): Metrics {
     handlerProcesses: none,
     children: none,
     isLeader: () => true,
+    rolloutPending: () => 0,
+    isRolloutHalted: () => false,
   });
   metrics.observeRecording(
     { recorded: 0, coalesced: 0, dropped: 0 } as Recorder,

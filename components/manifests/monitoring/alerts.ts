@@ -82,6 +82,15 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
       },
     },
     {
+      alert: "ArgosyRolloutHalted",
+      expr: `max ${by} (argosy_rollout_halted{${here}}) > 0`,
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `The staged roll-out of a new version of ${ONE} has halted.`,
+        remedy: `argosy rollout status ${ONE} says why; argosy rollout undo ${ONE}, or resume, ends the halt. ${PAGE}`,
+      },
+    },
+    {
       alert: "ArgosyQueueStuck",
       expr: `max ${by} (argosy_queue_oldest_seconds{${here}}) > 300`,
       for: "1m",

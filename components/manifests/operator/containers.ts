@@ -157,7 +157,7 @@ function residentEnvironment(operator: Operator, options: OperatorOptions): EnvV
   );
   return [
     fieldVariable(RUNNER_ENVIRONMENT.address, "status.podIP"),
-    ...(operator.ask === "changed"
+    ...(operator.ask === "changed" || operator.rollout
       ? [fieldVariable(RUNNER_ENVIRONMENT.template, "metadata.labels['pod-template-hash']")]
       : []),
     { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },

@@ -12,6 +12,7 @@ import {
   buildRunnerContainer,
   needsHandlerShell,
 } from "./containers";
+import { FILES_ANNOTATION, keptFiles } from "./keptFiles";
 import type { OperatorOptions } from "./options";
 import { buildVolumes, dispatcherVolumes } from "./volumes";
 
@@ -34,6 +35,7 @@ export function runnerLabels(operator: Operator): Record<string, string> {
 export function buildRunner(operator: Operator, options: OperatorOptions, files: OperatorFiles): Deployment {
   const labels = runnerLabels(operator);
   const replicas = replicasOf(operator, options);
+  const kept = operator.rollout && { annotations: { [FILES_ANNOTATION]: keptFiles(operator, files) } };
   return transformed(
     "runner",
     {
@@ -45,10 +47,11 @@ export function buildRunner(operator: Operator, options: OperatorOptions, files:
         selector: { matchLabels: labels },
         strategy: strategyOf(operator),
         progressDeadlineSeconds: ROLLOUT_SECONDS,
-        // Old ReplicaSets name ConfigMaps that are gone. To go back, run `pulumi up` with the earlier program.
-        revisionHistoryLimit: 2,
+        // Old ReplicaSets name ConfigMaps that are gone. To go back, run `pulumi up` with the earlier program. With a staged roll-out
+        // they have the files themselves: several versions may halt one after another.
+        revisionHistoryLimit: operator.rollout ? 5 : 2,
         template: {
-          metadata: podMetadata("runner", { labels }, options, operator.name),
+          metadata: podMetadata("runner", { labels, ...kept }, options, operator.name),
           spec: buildPod(operator, options, files),
         },
       },

@@ -8,6 +8,7 @@ import {
   objectLabelsOf,
   PAUSED_ANNOTATION,
   RUN_ANNOTATION,
+  WITHHOLD_ANNOTATION,
 } from "../../base/names";
 import {
   conditionsIn,
@@ -27,7 +28,7 @@ import { notSyncedError } from "../../reconcile/completeness";
 import { clearUpAfterGone } from "../../reconcile/departures";
 import { consequenceOf, WatchLateError } from "../../reconcile/errors";
 import { isTaken, remember } from "../../reconcile/remember";
-import type { Outcome, ReconcileIdentity } from "../../reconcile/report";
+import type { Outcome, ReconcileIdentity, Settled } from "../../reconcile/report";
 import {
   failedOutcome,
   type Parts,
@@ -36,6 +37,7 @@ import {
   Run,
   whyEnded,
 } from "../../reconcile/run";
+import { isWaitingReason } from "../../remember/composeStatus";
 import { conditionsOfObject } from "../../remember/memoryKind";
 import { instanceLabel, RUN_PARAMETERS, WORKFLOWS, workflowTemplateOf } from "../../report/workflows";
 import { Scrubber } from "../../secrets/scrubber";
@@ -51,7 +53,16 @@ import { RunStore, type RunStoreOptions } from "./runStore";
 export interface DispatcherOptions
   extends Pick<
       Parts,
-      "operator" | "resource" | "objects" | "children" | "writer" | "memories" | "others" | "used" | "whyNot"
+      | "operator"
+      | "resource"
+      | "objects"
+      | "children"
+      | "writer"
+      | "memories"
+      | "others"
+      | "used"
+      | "whyNot"
+      | "rollout"
     >,
     Pick<ReconcilerOptions, "childResources" | "isFollowed">,
     Omit<RunStoreOptions, "onChanged" | "onProgram"> {
@@ -69,6 +80,8 @@ const SETTLING_MS = 2_000;
 const FIRST_PAUSE_MS = 1_000;
 /** A routine run that begins this much later than the pause after the one before is not in a row with it. In milliseconds. */
 const ROW_MS = 30_000;
+/** In a staged roll-out, an object with so many routine runs in a row is one that never comes to rest. */
+const MOST_ROUTINES = 5;
 
 /**
  * Has runs in pods do what a `Reconciler` does: says which objects need a run, makes a Workflow for each, and watches it to its end,
@@ -133,6 +146,11 @@ export class Dispatcher {
   /** How many objects wait until a run of theirs may begin. */
   get depth(): number {
     return this.places.depth;
+  }
+
+  /** A fingerprint of the program of runs. Undefined if that is not known. */
+  get program(): string | undefined {
+    return this.runs.program;
   }
 
   /** A term begins. What this process has seen in an earlier one does not count: another has led since. */
@@ -314,7 +332,7 @@ export class Dispatcher {
     its: ObjectRuns,
     look: Run,
   ): Promise<void> {
-    const { children, used, whyNot } = this.options;
+    const { children, used, whyNot, rollout } = this.options;
     const { metadata } = object;
     const event = metadata.deletionTimestamp === undefined ? "reconcile" : "finalize";
     look.note({ event });
@@ -337,6 +355,12 @@ export class Dispatcher {
       since: this.since ?? now,
       now,
     });
+    look.settled = this.settledBy(left, last);
+    const waits = rollout?.waits(object, need === "urgent" || event === "finalize") ?? false;
+    if (waits && need !== undefined) {
+      this.places.leave(keyOf(metadata));
+      return look.skip("waits for its stage");
+    }
     look.nextLook = this.needs.nextLook(object, left.memory, now);
     const pauseMs = need === undefined ? this.restOf(its, now) : this.pauseBefore(object, its, need, now);
     const key = keyOf(metadata);
@@ -347,6 +371,19 @@ export class Dispatcher {
     this.places.leave(key);
     if (need !== undefined) park(look, pauseMs);
     else if (pauseMs > 0) look.end({ kind: "done", againAfterMs: pauseMs });
+  }
+
+  /** How a run with this program has left the object. Undefined: none has. */
+  private settledBy({ memory, conditions }: LeftByRun, last: LastRun | undefined): Settled | undefined {
+    if (memory.program === undefined || memory.program !== this.runs.program) return undefined;
+    const ready = conditions.find(({ type }) => type === "Ready");
+    if (last && last.routines >= MOST_ROUTINES)
+      return {
+        isReady: false,
+        failure: { reason: "AnswersDiffer", message: "it gets one run after another" },
+      };
+    const isFailing = ready?.status !== "True" && ready && !isWaitingReason(ready.reason);
+    return { isReady: ready?.status === "True", ...(isFailing && { failure: ready }) };
   }
 
   /** How long it is until an object of which only a child has reported gets a run. 0: never. */
@@ -424,7 +461,10 @@ export class Dispatcher {
           [OPERATOR_LABEL]: identityOf(operator),
           ...objectLabelsOf(uid),
         },
-        annotations: { [RUN_ANNOTATION]: mark },
+        annotations: {
+          [RUN_ANNOTATION]: mark,
+          ...(this.options.rollout?.withholds(uid) && { [WITHHOLD_ANNOTATION]: "true" }),
+        },
       },
       spec: {
         workflowTemplateRef: { name: workflowTemplateOf(operator.name) },

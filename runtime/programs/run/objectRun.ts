@@ -51,7 +51,7 @@ export class ObjectRun {
     private readonly options: ObjectRunOptions,
     private readonly parts: Pick<
       OneObjectOptions,
-      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "trace"
+      "resource" | "kinds" | "pool" | "fence" | "runName" | "program" | "withholds" | "trace"
     >,
   ) {
     const { patienceMs, changesPatienceMs = runSeconds(options.operator) * 1000, signal } = options;

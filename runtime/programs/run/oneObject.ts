@@ -46,6 +46,8 @@ export interface OneObjectOptions {
   readonly runName: (report: ReconcileReport) => string | undefined;
   /** A fingerprint of the program that runs: see `programOfRun`. */
   readonly program: string | undefined;
+  /** Whether the first answer must not lead to deletions: see `WITHHOLD_ANNOTATION`. @default it may */
+  readonly withholds?: boolean | undefined;
   /** Whether the run will have ended after this many milliseconds. */
   readonly isBeyondRun: (afterMs: number) => boolean;
   /** The trace of the run. @default none */
@@ -77,6 +79,8 @@ export class OneObject {
   private firstDueAt: string | undefined;
   /** Whether the last reconcile was interrupted. */
   private wasInterrupted = false;
+  /** Whether an answer was applied. */
+  private hasSucceeded = false;
 
   constructor(private readonly options: OneObjectOptions) {
     const { client, resource, kinds, operator, instance, pool, runName } = options;
@@ -124,6 +128,7 @@ export class OneObject {
         return gathered;
       },
       recordOf: runName,
+      rollout: { waits: () => false, withholds: () => options.withholds === true && !this.hasSucceeded },
       footprintOf: (uid, againAfterMs) => this.footprintOf(uid, againAfterMs),
     });
     const events = new EventWriter({ controller: fieldManager, instance, onDrop: ignore });
@@ -153,6 +158,7 @@ export class OneObject {
     const context = { client, fence: fence.assert, startedByHand, trace };
     const outcome = await this.reconciler.reconcile(name, attempt, context);
     this.wasInterrupted = outcome.report.result !== "succeeded";
+    this.hasSucceeded ||= !this.wasInterrupted;
     const run = runName(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
     const message = messageAbout(outcome, resource, record);

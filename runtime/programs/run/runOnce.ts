@@ -1,3 +1,4 @@
+import { annotated, WITHHOLD_ANNOTATION } from "../../base/names";
 import { programOfRun } from "../../engine/dispatch/footprint";
 import { HandlerPool } from "../../handler/handlerPool";
 import type { HandlerTransport } from "../../handler/handlerTransport";
@@ -96,6 +97,7 @@ async function reconciled(
     // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it is.
     runName: (report) => (isRecorded(report, "changes") ? name : undefined),
     program: programOfRun(workflow),
+    withholds: annotated(workflow.metadata, WITHHOLD_ANNOTATION),
   });
   const outcome = await run.finish().catch((error: unknown) => {
     trace?.finish(resultOfError(error).message);

@@ -8,9 +8,18 @@ export class Crash {
   constructor(readonly words: string) {}
 }
 
+/** An answer that comes late. */
+export class Late {
+  /** @param ms after this time, in milliseconds */
+  constructor(
+    readonly ms: number,
+    readonly answer: JsonObject,
+  ) {}
+}
+
 /** Handler processes that are none. @param answer undefined: the process is dead, and says nothing */
 export function inProcess(
-  answer: (question: HandlerRequest) => JsonObject | Crash | undefined,
+  answer: (question: HandlerRequest) => JsonObject | Crash | Late | undefined,
 ): HandlerTransport {
   return {
     start: (listener) => ({
@@ -22,9 +31,13 @@ export function inProcess(
           listener.log(Buffer.from(answered.words));
           return void setImmediate(() => listener.exited({ code: 1, signal: null }));
         }
+        const isLate = answered instanceof Late;
+        const content = isLate ? answered.answer : answered;
         // JavaScript has no such number.
-        const line = JSON.stringify({ id: question.id, ...answered }).replace(/"number:(\d+)"/g, "$1");
-        setImmediate(() => listener.output(Buffer.from(`${line}\n`)));
+        const line = JSON.stringify({ id: question.id, ...content }).replace(/"number:(\d+)"/g, "$1");
+        const say = () => listener.output(Buffer.from(`${line}\n`));
+        if (isLate) setTimeout(say, answered.ms);
+        else setImmediate(say);
       },
       end: () => setImmediate(() => listener.exited({ code: 0, signal: null })),
       kill: () => setImmediate(() => listener.exited({ code: null, signal: "SIGKILL" })),

@@ -9,7 +9,7 @@ import type { JsonObject, Manifest } from "../../../runtime/base/objects";
 import type { HandlerQuestion } from "../../../runtime/handler/contract";
 import type { Operator } from "../../../runtime/operator/definition";
 import type { Objects } from "../../objects";
-import type { Crash } from "./inProcess";
+import type { Crash, Late } from "./inProcess";
 
 /** Where a scenario takes place. */
 export interface Ground {
@@ -28,8 +28,8 @@ export interface Ground {
 /** Something that users or other controllers do. */
 export type Act = (ground: Ground) => Promise<unknown>;
 
-/** A handler in this process. */
-export type Handler = (question: HandlerQuestion) => JsonObject | Crash;
+/** A handler in this process. It hangs if it answers undefined. */
+export type Handler = (question: HandlerQuestion) => JsonObject | Crash | Late | undefined;
 
 /** What an operator is given, and what becomes of it. */
 export interface Scenario {

@@ -64,8 +64,6 @@ const PATIENCE_MS = 160_000;
 const QUIET_MS = 8_000;
 /** Whoever is not at rest by then hangs, in milliseconds. */
 const LONGEST_MS = 15 * 60_000;
-/** Whoever does more than this at once never ends: in requests, answers and reports of watches. */
-const MOST_AT_ONCE = 20_000;
 const RANDOM = Math.random;
 
 /** Numbers that look random and are the same in each world, so that each run of a scenario takes the same way. */
@@ -97,6 +95,12 @@ export class NetWorld implements World {
   handler: Handler = answerOf;
   /** The handler of the processes that begin after one has died. @default the same */
   nextHandler: Handler | undefined;
+  /** What tells the program of the next process from every other. @default nobody knows */
+  program: string | undefined;
+  /** How long a lease holds, in seconds. By default it is not renewed: nothing that is compared depends on that. */
+  leaseSeconds = 3_600;
+  /** Whoever does more than this at once never ends: in requests, answers and reports of watches. */
+  mostAtOnce = 20_000;
   /** Whether what is late arrives only when a test says so. */
   holdsLate = false;
   private engine: Engine | undefined;
@@ -156,8 +160,8 @@ export class NetWorld implements World {
       namespace: "argosy",
       identity: process,
       usedPollMs: 5_000,
-      // So that it is not renewed: nothing that is compared depends on that.
-      leaseSeconds: 3_600,
+      leaseSeconds: this.leaseSeconds,
+      program: this.program,
       onReport: (report) => void this.reports.push(report),
       onNotice: (notice) => void this.notices.push(`${process}: ${notice}`),
     });
@@ -233,7 +237,7 @@ export class NetWorld implements World {
   /** Lets everything go on that needs no time. */
   private async settle(): Promise<void> {
     let idle = 0;
-    const most = this.https.activity + MOST_AT_ONCE;
+    const most = this.https.activity + this.mostAtOnce;
     for (let seen = this.https.activity; idle < 4; idle = seen === this.https.activity ? idle + 1 : 0) {
       seen = this.https.activity;
       if (seen > most) throw new Error("no rest: it does the same again and again, without any time between");
