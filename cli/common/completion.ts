@@ -80,15 +80,15 @@ compdef _argosy argosy
 
 function fish(commands: readonly Described[]): string {
   const lines = commands.flatMap(({ name, summary, command }) => [
-    `complete -c argosy -f -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}`,
+    `complete -c argosy -f -n __fish_use_subcommand -a ${name} -d ${quotedInFish(summary)}`,
     ...optionsOf(command).map((option) => {
       const names = flagsOf(option).map((each) =>
         each.startsWith("--") ? `-l ${each.slice(2)}` : `-s ${each.slice(1)}`,
       );
-      const choices = option.argChoices ? ` -x -a ${quoted(option.argChoices.join(" "))}` : " -r -F";
+      const choices = option.argChoices ? ` -x -a ${quotedInFish(option.argChoices.join(" "))}` : " -r -F";
       const value = hasValue(option) ? choices : "";
-      const seen = quoted(`__fish_seen_subcommand_from ${name}`);
-      return `complete -c argosy -n ${seen} ${names.join(" ")}${value} -d ${quoted(option.description)}`;
+      const seen = quotedInFish(`__fish_seen_subcommand_from ${name}`);
+      return `complete -c argosy -n ${seen} ${names.join(" ")}${value} -d ${quotedInFish(option.description)}`;
     }),
   ]);
   return `# Completion of argosy in fish. In ~/.config/fish/config.fish: argosy completion fish | source
@@ -109,7 +109,12 @@ function hasValue({ required, optional }: Option): boolean {
   return required || optional;
 }
 
-/** A word of a shell, whatever is in it. fish reads a backslash in quotes as an escape, so both are escaped outside of them. */
+/** A word of a shell, whatever is in it. */
 function quoted(text: string): string {
-  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "'\\''")}'`;
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The same in fish, which reads a backslash in quotes as an escape. */
+function quotedInFish(text: string): string {
+  return quoted(text.replaceAll("\\", "\\\\"));
 }

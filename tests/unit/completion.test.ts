@@ -42,6 +42,8 @@ describe("argosy completion", () => {
 
   it("has every command and option for the other shells", async () => {
     const [zsh, fish] = [await scriptFor("zsh"), await scriptFor("fish")];
+    // A colon would end a description of zsh.
+    assert.ok(zsh.includes("(default\\: the kind in lower case)"));
     for (const { name, command } of commands()) {
       const [line = ""] = zsh.split("\n").filter((each) => each.startsWith(`    ${name}) _arguments `));
       const lines = fish.split("\n").filter((each) => each.includes(`__fish_seen_subcommand_from ${name}'`));
