@@ -14,7 +14,7 @@ import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
 import { customResourceDefinition } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
-import { conditionOf } from "./support/useOperator";
+import { conditionOf, UNTOUCHED } from "./support/useOperator";
 
 const GROUP = "debugged.example.com";
 
@@ -98,7 +98,7 @@ describe("argosy dev --debug", function () {
   }
 
   async function isUnhandled(kind: string, name: string): Promise<void> {
-    assert.equal((await api.get(object(kind, name)))["status"], undefined);
+    assert.deepEqual((await api.get(object(kind, name)))["status"], UNTOUCHED);
   }
 
   /** The entry of launch.json, which must be there. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/base/objects";
 import { always, eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
-import { answering, useOperator } from "./support/useOperator";
+import { answering, UNTOUCHED, useOperator } from "./support/useOperator";
 
 describe("the engine reconciles an object", function () {
   this.timeout(60_000);
@@ -32,7 +32,7 @@ describe("the engine reconciles an object", function () {
     await eventually(() => assert.equal(engine.reportsOf("paused")[0]?.skipped, "paused"));
     await always(() => api.assertGone(here("kept-back")), { forMs: 500 });
     assert.deepEqual(operator.calls("paused"), []);
-    assert.equal((await api.get(object))["status"], undefined);
+    assert.deepEqual((await api.get(object))["status"], UNTOUCHED);
 
     await api.annotate(object, { "argosy.dev/paused": null });
     await bench.ready(object);

@@ -10,7 +10,7 @@ import { ApiProxy } from "./support/apiProxy";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { type RunBench, useRuns } from "./support/runs";
 import type { ObjectPlan, TestOperator } from "./support/testOperator";
-import { answering } from "./support/useOperator";
+import { answering, UNTOUCHED } from "./support/useOperator";
 
 /**
  * What the engine does in a pod of a Workflow, without the pod and without Argo: the test submits the Workflow, and
@@ -165,7 +165,7 @@ describe("the engine in a pod of its own", () => {
     client.apply = (...args) =>
       args[2].subresource === "status" ? Promise.reject(new Error("killed")) : apply.apply(client, args);
     await bench.submitted({ namespace, name: "demo" }, { client });
-    assert.equal((await api.get(manifest))["status"], undefined);
+    assert.deepEqual((await api.get(manifest))["status"], UNTOUCHED);
     await api.apply(object("demo", answering()));
     await bench.submitted({ namespace, name: "demo" });
     await api.assertGone(bench.inTest(configMap("old")));
@@ -178,7 +178,7 @@ describe("the engine in a pod of its own", () => {
     client.apply = (...args) =>
       args[2].subresource === "status" ? Promise.reject(new Error("killed")) : apply.apply(client, args);
     await bench.submitted({ namespace, name: "demo" }, { client });
-    assert.equal((await api.get(object("demo")))["status"], undefined);
+    assert.deepEqual((await api.get(object("demo")))["status"], UNTOUCHED);
     assert.equal((await bench.submitted({ namespace, name: "demo" })).exitCode, 0);
     assert.deepStrictEqual(
       operator
