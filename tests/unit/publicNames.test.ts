@@ -33,7 +33,14 @@ const PRINTED: readonly (readonly [command: string, file: string, name: string, 
 // and handlers. So UPDATE_GOLDEN only adds names. The line of a name that must go is removed by hand.
 describe("the golden file of names", () => {
   it("has all names by which users and other versions find something, and no release may take one away", () => {
-    assertOnlyGrows("names.txt", [...inCluster(), ...inPods(), ...reasons(), ...inCommands(), ...pages()]);
+    assertOnlyGrows("names.txt", [
+      ...inCluster(),
+      ...inPods(),
+      ...reasons(),
+      ...inCommands(),
+      ...pages(),
+      ...inPrograms(),
+    ]);
   });
 });
 
@@ -110,6 +117,28 @@ function inCommands(): string[] {
         .members.filter((member) => !left.includes(member.name))
         .map((member) => `argosy ${command} --json: ${member.name}`),
     ),
+  ];
+}
+
+/** What a program imports, in TypeScript by a name of the package, in another language by one of the plugin's schema. */
+function inPrograms(): string[] {
+  const read = (file: string) => readFileSync(path.join(PROJECT, file), "utf8");
+  const named = [...read("components/index.ts").matchAll(/^export (?:type )?\{([^}]+)\}/gm)]
+    .flatMap(([, list = ""]) => list.split(","))
+    .map((each) => each.trim().replace(/^type /, ""));
+  const declared = [
+    ...read("components/arguments/arguments.ts").matchAll(/^export (?:interface|type) (\w+)/gm),
+  ].map(([, name = ""]) => name);
+  const { name, exports: places, bin } = JSON.parse(read("package.json"));
+  const schema = JSON.parse(read("plugin/schema.json"));
+  const { properties, inputProperties } = schema.resources["argosy:index:Operators"];
+  return [
+    ...[...named, ...declared].map((each) => `package, export: ${each}`),
+    ...Object.keys(places).map((place) => `package, file: ${name}${place.slice(1)}`),
+    ...Object.keys(bin).map((command) => `package, command: ${command}`),
+    ...Object.keys({ ...schema.resources, ...schema.types }).map((token) => `plugin, type: ${token}`),
+    ...Object.keys(properties).map((each) => `plugin, output of Operators: ${each}`),
+    ...Object.keys(inputProperties).map((each) => `plugin, argument of Operators: ${each}`),
   ];
 }
 
