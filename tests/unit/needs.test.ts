@@ -62,7 +62,12 @@ const calm = (more: Partial<Circumstances> = {}): Circumstances => ({
 const needs = (operator: Partial<Operator> = {}) => new Needs({ ...OPERATOR, ...operator }, WIDGETS);
 const resource = { apiVersion: "v1", kind: "ConfigMap" };
 const child = (isReady: boolean) =>
-  ({ resource, namespace: "shop", name: "a", facts: { isReady, owned: "" } }) as unknown as Child;
+  ({
+    resource,
+    namespace: "shop",
+    name: "a",
+    facts: { isReady, owned: "", follows: [] },
+  }) as unknown as Child;
 
 describe("an object needs a run", () => {
   it("urgently, if no run has seen its generation, or none has left a verdict", () => {
