@@ -96,7 +96,7 @@ export class KubernetesClient {
   list(
     resource: Resource,
     selection: Selection,
-    onPage: (items: KubernetesObject[], resourceVersion: string) => void,
+    onPage: (items: KubernetesObject[], resourceVersion: string) => void | Promise<void>,
     signal?: AbortSignal,
   ): Promise<string> {
     return listPages((request) => this.send(request), resource, selection, onPage, signal);

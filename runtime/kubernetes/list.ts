@@ -52,7 +52,8 @@ const GROWTH = 2;
  * If etcd forgets the list's version before the last page, the pages that are left show what is there by then: the refusal (410) has
  * the token for them (kubernetes, staging/src/k8s.io/apiserver/pkg/storage/etcd3/errors.go, handleCompactedErrorForPaging). A watch
  * from the version of the first page shows what the earlier pages lack.
- * @param onPage called with each page's items and the version of the first page, so that a caller need not hold all objects
+ * @param onPage called with each page's items and the version of the first page, so that a caller need not hold all objects. The next
+ *   page is asked for when it has ended
  * @returns the resourceVersion from which a watch continues: that of the first page. "" if the API knows no versions
  * @throws what `send` throws. ApiUnreachableError for an answer that is not a list of the kind
  */
@@ -60,7 +61,7 @@ export async function listPages(
   send: Send,
   resource: Resource,
   selection: Selection,
-  onPage: (items: KubernetesObject[], resourceVersion: string) => void,
+  onPage: (items: KubernetesObject[], resourceVersion: string) => void | Promise<void>,
   signal?: AbortSignal,
 ): Promise<string> {
   let continueToken = "";
@@ -83,7 +84,7 @@ export async function listPages(
     const { body, length } = page;
     version ??= body.metadata.resourceVersion ?? "";
     const items = body.items ?? [];
-    onPage(
+    await onPage(
       items.map((item) => itemOf(resource, item, selection.metadataOnly)),
       version,
     );

@@ -1,5 +1,5 @@
 import { finished } from "node:stream/promises";
-import { setTimeout } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout } from "node:timers/promises";
 import { monotonicNow } from "../base/clock";
 import { readJson } from "../base/json";
 import { LineSplitter } from "../base/lines";
@@ -75,6 +75,8 @@ const LONGEST_RELIST_MS = 30_000;
 const RARELY_MS = 3_600_000;
 /** If a list of metadata shows more objects that are not known than this, whole objects are listed. */
 const MOST_READ = 100;
+/** So many objects of a list are taken in before other work has its turn. A page may have hundreds, and changes do not wait for them. */
+const AT_ONCE = 25;
 /** A watch has succeeded if it lasted for this long, in milliseconds. */
 const LASTING_MS = 4_000;
 
@@ -304,10 +306,14 @@ export class Reflector {
       sink.listing(isReset, version);
     };
     let size = 0;
-    const onPage = (items: KubernetesObject[], version: string) => {
+    const onPage = async (items: KubernetesObject[], version: string) => {
       begin(version);
       size += items.length;
-      for (const item of items) this.tell(item, (object) => sink.set(object, true));
+      for (const [index, item] of items.entries()) {
+        if (index % AT_ONCE === AT_ONCE - 1) await nextTurn();
+        this.stopping.signal.throwIfAborted();
+        this.tell(item, (object) => sink.set(object, true));
+      }
     };
     const version = await client.list(resource, this.options, onPage, this.stopping.signal);
     begin(version);

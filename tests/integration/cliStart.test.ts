@@ -89,7 +89,11 @@ describe("npm start", function () {
 
     const scenesNamespaces = async () => {
       const names: string[] = [];
-      await client.list(NAMESPACE, {}, (items) => names.push(...items.map(({ metadata }) => metadata.name)));
+      await client.list(
+        NAMESPACE,
+        {},
+        (items) => void names.push(...items.map(({ metadata }) => metadata.name)),
+      );
       return names.filter((name) => name.startsWith("argosy"));
     };
 

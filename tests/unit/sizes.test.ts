@@ -8,6 +8,7 @@ import type { KubernetesObject } from "../../runtime/base/objects";
 import { Store } from "../../runtime/observe/store";
 import { ChildStoreBench, child, manifest } from "./support/childStoreBench";
 import { CONFIG_MAPS, observed, widget } from "./support/objects";
+import { item as listed, ReflectorBench } from "./support/reflectorBench";
 import { json, TestApiServer } from "./support/testApiServer";
 
 /** With many objects: what is kept of each, and what each event and list costs. Counted, not timed. */
@@ -87,6 +88,27 @@ describe("the cost of size", function () {
         assert.equal(told[0]?.size, dropped > 0 ? 1 : undefined);
       }),
     );
+  });
+
+  it("is a few objects of a list at once, so that a change need not wait for all of them", async () => {
+    const items = Array.from({ length: 500 }, (_, at) => listed(`a-${at}`, "5"));
+    const bench = await ReflectorBench.begin();
+    bench.pages = [{ items, resourceVersion: "9" }];
+    let [isListed, seen, most] = [false, 0, 0];
+    const turn = () => {
+      most = Math.max(most, bench.told.length - seen);
+      seen = bench.told.length;
+      if (!isListed) setImmediate(turn);
+    };
+    turn();
+    try {
+      await bench.start();
+      assert.equal(bench.told.length, 502);
+      assert.ok(most <= 26, `${most} in one turn`);
+    } finally {
+      isListed = true;
+      await bench.end();
+    }
   });
 
   it("is no reconcile for what a list shows as the answers to our own writes did", async () => {
