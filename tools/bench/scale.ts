@@ -114,7 +114,7 @@ export function main(args: readonly string[]): Promise<number> {
     .option(
       "--memory <quantity>",
       "the memory limit of the runner's container, which determines its heap",
-      "1Gi",
+      "768Mi",
     )
     .option("--json", "print JSON instead of the table");
   return runCommand({ command, runUntil: (signal) => bench(command.opts(), signal) }, args);
