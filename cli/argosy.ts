@@ -13,6 +13,7 @@ const SUMMARIES = {
   start: "show the life of a custom resource on this machine",
   dev: "run the operators on this machine, and apply every edit",
   test: "run the fixtures of the handlers",
+  fuzz: "look for bugs in the handlers, and write each as a fixture",
   types: "write types of the custom resources for their handlers",
   files: "write the files of a handler, to build an image from them",
   render: "print the manifests of a stack, without a cluster",

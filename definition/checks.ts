@@ -1,7 +1,7 @@
 // Zod's errors in our words: complaints, remedies, "did you mean".
 import { z } from "zod";
 import { isRecord } from "../runtime/base/json";
-import type { JsonObject } from "../runtime/base/objects";
+import type { Json, JsonObject } from "../runtime/base/objects";
 import { didYouMean } from "./nearest";
 import type { Report } from "./problems";
 
@@ -137,6 +137,11 @@ export function filledListOf<Entry extends z.ZodType>(entry: Entry, remedy: stri
 /** An object with keys that the author chooses. All keys have one shape, and so have all values. */
 export function mapOf<Entry extends z.ZodType>(key: z.ZodType<string, string>, entry: Entry, remedy: string) {
   return z.record(key, entry, told(remedy));
+}
+
+/** Any value, as JSON has it. */
+export function anyValue() {
+  return z.custom<Json>(() => true);
 }
 
 /** An object with any fields, as JSON has it. */

@@ -89,6 +89,7 @@ const PARTS: Rooms = {
   inspect: ["common", "cluster", "errors"],
   local: ["common", "controlPlane", "cluster", "handler", "containers", "inspect"],
   fixtures: ["common", "handler", "cluster", "local"],
+  fuzz: ["common", "handler", "fixtures"],
   diff: ["common", "handler", "errors", "inspect"],
   record: ["common", "inspect", "fixtures", "diff"],
   debug: ["common", "controlPlane", "handler", "inspect", "local"],

@@ -67,6 +67,8 @@ export const FOLDERS: Readonly<Record<string, string>> = {
   "cli/errors/":
     "What each error code means: one table, for the command, docs/reference/errors.md and explain.",
   "cli/diff/": "What a handler would change: the engine's steps on a client that writes nothing.",
+  "cli/fuzz/":
+    "Looks for bugs in handlers: values (values.ts), lives and what goes wrong in them (cases.ts), the search, and a fixture of what it found.",
   "cli/record/": "A live object as a fixture: without noise, with fakes for the values of Secrets.",
   "cli/debug/": "One object's handler under a debugger, while the usual processes serve all others.",
   "cli/inspect/": "What a cluster reports about operators, objects and runs. explanation.ts combines it.",
@@ -81,6 +83,8 @@ export const FOLDERS: Readonly<Record<string, string>> = {
   ".ci/": "What the workflows run.",
   "tests/schemas/": "Argo's JSON schemas of the installed releases; trim.mjs generates them.",
   "tests/unit/": "No cluster.",
+  "tests/ported/":
+    "Operators that others have written with other tools, for argosy fuzz: it must find nothing in them.",
   "tests/package/": "The packed package as users install it, and this repository with other handlers.",
   "tests/golden/":
     "Every object of dev, what prod changes, the rights of every account with operators of every shape, and the names that no release may take away; UPDATE_GOLDEN=1 npm test -- --grep golden writes them.",

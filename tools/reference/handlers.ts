@@ -8,7 +8,7 @@ Every key of a request to a handler and of its answers, in JSON. This page is ge
 
 const FIXTURES = `# Fixtures
 
-Every field of \`fixtures/*.yaml\`. This page is generated from the types of the command \`argosy test\`. [Testing](../testing.md) has examples. A document that has \`on\` tests [an event from outside](../events.md#tests).
+Every field of \`fixtures/*.yaml\`. This page is generated from the types of the command \`argosy test\`. [Testing](../testing.md) has examples. A document that has \`on\` tests [an event from outside](../events.md#tests), and one that has \`fuzz\` is for [\`argosy fuzz\`](../testing.md#look-for-bugs).
 `;
 
 /** The title of a part, and the interface of its keys. */
@@ -30,8 +30,8 @@ export function contractKeysPage(): string {
 
 /** docs/reference/fixtures.md: every field of a fixture. */
 export function fixturesPage(): string {
-  const sources = new Sources(["cli/fixtures/fixture.ts"]);
-  const parts: Parts = { Fixture: "Fixture", "steps[]": "FixtureStep" };
+  const sources = new Sources(["cli/fixtures/fixture.ts", "cli/fixtures/fuzzing.ts"]);
+  const parts: Parts = { Fixture: "Fixture", "steps[]": "FixtureStep", fuzz: "Fuzzing" };
   return [FIXTURES, ...sectionsOf(sources, parts, "field")].join("\n");
 }
 
