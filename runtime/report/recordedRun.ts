@@ -47,14 +47,18 @@ const LONGEST_OUTPUT = 8 * 1024;
  * success after a failure is recorded even if it changed nothing, because the object's conditions change.
  */
 export function isRecorded(report: ReconcileReport, policy: Operator["record"]): boolean {
-  const { result, failure, changes, due = [], event, attempt, againAfterMs } = report;
+  const { result, failure, changes, due = [], attempt } = report;
   if (failure) return true;
   if (policy === "failures") return false;
   // The object changed meanwhile, or another process leads. The changes that the run made before that still count.
   if (result === "skipped") return changes.length > 0;
   if (policy === "all") return true;
-  const hasFinalized = event === "finalize" && againAfterMs === undefined;
-  return changes.length > 0 || due.length > 0 || attempt > 1 || hasFinalized;
+  return changes.length > 0 || due.length > 0 || attempt > 1 || hasFinalized(report);
+}
+
+/** Whether the object goes: neither its handler nor its children hold it any more. */
+function hasFinalized({ event, againAfterMs, ready }: ReconcileReport): boolean {
+  return event === "finalize" && againAfterMs === undefined && ready !== false;
 }
 
 /**
@@ -123,9 +127,11 @@ export function describeRun(report: ReconcileReport, runs = 1): string {
   const { failure, changes, due = [], skipped, namespace, event } = report;
   const done = describeChanges(changes, namespace);
   const wasDue = due.length > 0 ? `${due.join(", ")} due` : "";
+  const ended = hasFinalized(report) ? "finalized" : "not finalized yet";
+  const nothing = event === "finalize" ? ended : "nothing to change";
   const parts = failure
     ? [`${failure.reason}: ${failure.message}`, done && `before that: ${done}`, wasDue]
-    : [done || (event === "finalize" ? "finalized" : "nothing to change"), skipped ?? "", wasDue];
+    : [done || nothing, skipped ?? "", wasDue];
   const message = parts.filter((part) => part !== "").join("; ");
   return clean(runs > 1 ? `${runs} runs: ${message}` : message, LONGEST_MESSAGE);
 }

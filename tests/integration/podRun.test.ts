@@ -12,6 +12,8 @@ import { type RunBench, useRuns } from "./support/runs";
 import type { ObjectPlan, TestOperator } from "./support/testOperator";
 import { answering, UNTOUCHED } from "./support/useOperator";
 
+type Child = ReturnType<RunBench["inTest"]>;
+
 /**
  * What the engine does in a pod of a Workflow, without the pod and without Argo: the test submits the Workflow, and
  * the handler is a child process. The pod itself is tried in the e2e.
@@ -38,6 +40,25 @@ describe("the engine in a pod of its own", () => {
     const ready = await bench.readyOf(manifest);
     assert.equal(ready.status, "True");
     assert.equal(ready.message, `every child is applied and ready (run ${workflow})`);
+  });
+
+  it("deletes children in the reverse order of after, each when what follows it is gone", async () => {
+    const follows = (name: string, other: string) =>
+      configMap(name, {}, { annotations: { "argosy.dev/after": `ConfigMap/${other}` } });
+    await api.apply(object("demo", answering(configMap("a"), follows("b", "a"), follows("c", "b"))));
+    await bench.submitted({ namespace, name: "demo" });
+    const [a, b, c] = ["a", "b", "c"].map((name) => bench.inTest(configMap(name))) as [Child, Child, Child];
+    await api.patch(c, { metadata: { finalizers: ["example.com/hold"] } });
+    await api.delete(object("demo"));
+    const running = bench.submitted({ namespace, name: "demo" });
+    await eventually(async () => assert.ok((await api.get(c)).metadata.deletionTimestamp));
+    await aSecond();
+    assert.equal((await api.get(b)).metadata.deletionTimestamp, undefined);
+    await api.patch(c, { metadata: { finalizers: null } });
+    assert.equal((await running).exitCode, 0);
+    await api.assertGone(object("demo"));
+    await eventually(async () => assert.equal(await api.find(a), undefined));
+    assert.equal(operator.calls("demo").filter(({ event }) => event === "finalize").length, 1);
   });
 
   /** Without what a run asks only because it takes long: whether its Workflow still runs, and for changes of its object. */

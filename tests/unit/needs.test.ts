@@ -61,13 +61,8 @@ const calm = (more: Partial<Circumstances> = {}): Circumstances => ({
 
 const needs = (operator: Partial<Operator> = {}) => new Needs({ ...OPERATOR, ...operator }, WIDGETS);
 const resource = { apiVersion: "v1", kind: "ConfigMap" };
-const child = (isReady: boolean) =>
-  ({
-    resource,
-    namespace: "shop",
-    name: "a",
-    facts: { isReady, owned: "", follows: [] },
-  }) as unknown as Child;
+const child = (isReady: boolean, follows: readonly string[] = []) =>
+  ({ resource, namespace: "shop", name: "a", facts: { isReady, owned: "", follows } }) as unknown as Child;
 
 describe("an object needs a run", () => {
   it("urgently, if no run has seen its generation, or none has left a verdict", () => {
@@ -169,6 +164,14 @@ describe("an object needs a run", () => {
     assert.equal(needs().of(object, left(object), woken), "due");
     assert.equal(needs().of(object, left(object, ["False", "InvalidAnswer", "True"]), woken), "due");
     assert.equal(needs().of(object, left(object, ["False", "HandlerFailed"]), woken), "retry");
+  });
+
+  it("if somebody took away the finalizer for the order among its children", () => {
+    const children = [child(true, ["ConfigMap/shop/b"])];
+    const memory = { children: childrenFingerprint(children, OPERATOR) };
+    const held = seen("uid", { finalizers: ["order.argosy.dev/argosy.shop"] });
+    assert.equal(needs().of(held, left(held, undefined, memory), calm({ children })), undefined);
+    assert.equal(needs().of(seen(), left(seen(), undefined, memory), calm({ children })), "routine");
   });
 
   it("that it was asked about is deleted without our finalizer needs none", () => {

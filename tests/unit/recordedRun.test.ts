@@ -252,7 +252,13 @@ describe("which runs are recorded", () => {
   it("are also the success that ends a failure, and the end of an object", () => {
     assert.ok(isRecorded({ ...unchanged, attempt: 2 }, "changes"));
     assert.ok(isRecorded({ ...unchanged, event: "finalize" }, "changes"));
-    assert.ok(!isRecorded({ ...unchanged, event: "finalize", againAfterMs: 5_000 }, "changes"));
+    assert.equal(describeRun({ ...unchanged, event: "finalize" }), "finalized");
+    // Its handler has not finished, or children are still there.
+    for (const waits of [{ againAfterMs: 5_000 }, { ready: false }]) {
+      const waiting = { ...unchanged, event: "finalize", ...waits } as const;
+      assert.ok(!isRecorded(waiting, "changes"));
+      assert.equal(describeRun(waiting), "not finalized yet");
+    }
   });
 
   it("are none that did nothing, nor those that found no API server", () => {
