@@ -47,7 +47,7 @@ export default command({
         const session = deployedAs(operator, installed, options);
         await withPreviews(
           session,
-          { connection, ...(options.withSecrets && { withSecrets: true }) },
+          { connection, withSecrets: options.withSecrets, eventual: options.eventual },
           async (previews) => {
             const live = objects ?? (await liveObjects(previews, options.namespace));
             if (!live) {

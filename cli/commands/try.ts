@@ -38,7 +38,7 @@ export default command({
       const found: ObjectPreview[] = [];
       for (const { manifest, operator } of pairs) {
         const deployed = deployedAs(operator, installed, options);
-        const how = { connection, ...(options.withSecrets && { withSecrets: true }) };
+        const how = { connection, withSecrets: options.withSecrets, eventual: options.eventual };
         await withPreviews(deployed, how, async (session) => {
           const { customResource } = session.operator;
           const { namespace = options.namespace ?? client.namespace } = manifest.metadata;

@@ -73,6 +73,8 @@ export interface PreviewOptions
   readonly client: DryRunClient;
   /** Give the handler the values of Secrets. @default false */
   readonly withSecrets?: boolean | undefined;
+  /** Show the end: children are tried that wait for others, as if those were ready. @default false */
+  readonly eventual?: boolean | undefined;
 }
 
 /** The marks and similar fields that every child gets, which are not shown. */
@@ -148,7 +150,7 @@ class TriedObject {
   private written: Written | undefined;
 
   constructor(
-    options: PreviewOptions,
+    private readonly options: PreviewOptions,
     private readonly object: KubernetesObject,
     listed: ListedChildren,
     source: DirectUse,
@@ -166,7 +168,11 @@ class TriedObject {
       const memory = await this.observation.memory();
       const { children, made } = await this.asking.ask(memory);
       this.made = made;
-      this.desired = children.map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
+      this.desired = children.map(({ after, ...child }) => ({
+        ...child,
+        ...(after && !this.options.eventual && { after }),
+        isCreated: wasCreated(memory, child),
+      }));
       this.written = await writeChildren(
         this.observation.writing,
         this.object,

@@ -24,7 +24,9 @@ import { secretsOfEnvironment } from "./secretsOfEnvironment";
 /** The options of a session of previews. */
 export interface SessionOptions {
   readonly connection: ClusterConnection;
-  readonly withSecrets?: boolean;
+  readonly withSecrets?: boolean | undefined;
+  /** @see PreviewOptions.eventual */
+  readonly eventual?: boolean | undefined;
 }
 
 /** An operator of the working tree, ready to be asked about objects. */
@@ -44,7 +46,7 @@ const PROGRESS_MS = 2_000;
  */
 export async function withPreviews<Result>(
   { operator: given, home, usedSecrets, notes }: DeployedOperator,
-  { connection, withSecrets }: SessionOptions,
+  { connection, withSecrets, eventual }: SessionOptions,
   action: (session: PreviewSession) => Promise<Result>,
 ): Promise<Result> {
   checkCommand(given);
@@ -58,7 +60,17 @@ export async function withPreviews<Result>(
     const operator = await withServedKind(given, client);
     const { all: childResources } = await ServedKinds.of(operator, client);
     const resource = resourceOf(operator.customResource);
-    const options = { operator, resource, childResources, client, pool, home, usedSecrets, withSecrets };
+    const options = {
+      operator,
+      resource,
+      childResources,
+      client,
+      pool,
+      home,
+      usedSecrets,
+      withSecrets,
+      eventual,
+    };
     const unread: string[] = [];
     const secrets = await secretsOfEnvironment(client, given, home, (name) => unread.push(name));
     const previews = new Previews({ ...options, secrets, isUnread: unread.length > 0 });

@@ -22,6 +22,7 @@ import type { ObjectPreview } from "./preview";
 export const previewOptions = () => [
   flag("--details", "print a line for each field that would change"),
   flag("--with-secrets", "give the handlers the values of Secrets; they are never shown"),
+  flag("--eventual", "show the end: also try children that wait until others are ready"),
   option("--installation <name>", "the installation, if an operator is deployed more than once"),
   namespaceOption(
     "only this namespace; for a single object, its namespace (default: all namespaces; for an object, that of the context)",

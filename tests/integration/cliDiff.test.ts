@@ -222,6 +222,8 @@ describe("argosy diff and argosy try", function () {
     assert.deepEqual(previews[0]?.children[1]?.after, [
       { apiVersion: "batch/v1", kind: "Job", namespace: bench.namespace, name: "first" },
     ]);
+    const end = await previewed(3, "diff", "--eventual");
+    assert.deepEqual(childrenIn(end)?.sort(), ["created ConfigMap second", "created Job first"]);
   });
 
   it("try a child in a namespace that would only be created", async () => {
