@@ -278,6 +278,12 @@ describe("runFixtures", () => {
       [/^asked a second time: status: \.at: expected \d+, got \d+$/],
     ],
     [
+      "another answer in another process",
+      "{ children: [], status: { pid: process.pid } }",
+      "repeatable: later",
+      [/^asked a second time: status: \.pid: expected \d+, got \d+$/],
+    ],
+    [
       "an answer that never comes to rest",
       `{ children: [], status: { count: ((${status}).count ?? 0) + 1 } }`,
       "repeatable: applied",
