@@ -19,7 +19,7 @@ import {
   writesOf,
 } from "./play";
 import type { Values } from "./values";
-import { Violation } from "./violation";
+import { type Rule, Violation } from "./violation";
 
 /** What an object may be at a time. */
 interface State {
@@ -225,9 +225,10 @@ export class CaseRun {
     await this.assertApart(play, end, fresh, reference, last);
   }
 
-  private ruleOf(earlier: readonly Life[]): "history" | "disturbed" | "others" {
+  /** Without anything that could have been to blame, it is the process. */
+  private ruleOf(earlier: readonly Life[]): Rule {
     if (this.all.length > 1) return "history";
-    return this.given.troubles.length > 0 ? "disturbed" : earlier.length > 0 ? "others" : "history";
+    return this.given.troubles.length > 0 ? "disturbed" : earlier.length > 0 ? "others" : "differs";
   }
 
   /**

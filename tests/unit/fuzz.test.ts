@@ -97,6 +97,12 @@ const FAULTY: Readonly<Record<string, Faulty>> = {
     faulty: "return { children: [deployment(name + ++count, size, image)] };",
     mended: "return { children: [deployment(name, size, image)] };",
   },
+  "gives each process an order of its own": {
+    rules: ["differs", "later"],
+    before: "const order = process.pid;",
+    faulty: "return { children: [config(name, { order: String(order) })] };",
+    mended: 'return { children: [config(name, { order: "a" })] };',
+  },
   "reads the clock, in whole seconds": {
     rules: ["later"],
     faulty: "return { children: [], status: { at: Math.floor(Date.now() / 1000) } };",
