@@ -429,6 +429,18 @@ describe("an explanation", () => {
     assert.match(text, new RegExp(`^ {2}✘ second .* {2}trace ${traceId}$`, "m"));
   });
 
+  it("says how far a staged roll-out has come, as long as it has not come to its end", () => {
+    const state = { program: "new", since: at(60), stage: "first" } as const;
+    const rolloutIn = (rollout: Known["rollout"]) => explain(known({ rollout })).rollout;
+    assert.equal(rolloutIn(undefined), undefined);
+    assert.equal(rolloutIn({ ...state, stage: "done" }), undefined);
+    assert.equal(rolloutIn(state), `the new version is asked about its first objects since ${at(60)}`);
+    const halted = { ...state, stage: "rest", halted: { at: at(5), why: "three failed" } } as const;
+    assert.equal(rolloutIn(halted), `halted about all objects since ${at(5)}: three failed`);
+    const text = formatExplanation(explain(known({ rollout: halted })), NOW, (_, word) => word);
+    assert.match(text, /^ {2}roll-out {2}halted about all objects/m);
+  });
+
   it("is printed without anything that a terminal acts on", () => {
     const evil = "\u001b[2Joh\u202e no";
     const text = formatExplanation(
