@@ -17,6 +17,8 @@ const OF_KUBERNETES = 1;
 const IN_FLIGHT = 20;
 const POLL_MS = 500;
 const SERVED_TIMEOUT_MS = 60_000;
+/** The first changes do not count: they start the handler's process, which an operator of many objects has long had. */
+const WARM_UP = 5;
 /** A change that is not seen at the child by then counts as lost. */
 const LOST_MS = 30_000;
 
@@ -106,7 +108,7 @@ export class Greetings {
     let lost = 0;
     try {
       await this.rest(1_000);
-      for (let time = 0; time < times; time++) {
+      for (let time = -WARM_UP; time < times; time++) {
         const name = nameOf(Math.floor(Math.random() * this.size));
         const seen = new Promise<number>((resolve) => waiting.set(name, resolve));
         const changedAt = performance.now();
@@ -120,7 +122,7 @@ export class Greetings {
         const seenAt = await Promise.race([seen, this.rest(LOST_MS)]);
         waiting.delete(name);
         if (seenAt === undefined) lost++;
-        else latencies.push(seenAt - changedAt);
+        else if (time >= 0) latencies.push(seenAt - changedAt);
         await this.rest(restMs);
       }
     } finally {
