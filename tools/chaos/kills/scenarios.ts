@@ -205,10 +205,13 @@ const readied =
     await client.mergePatch(parts, { namespace, name }, { status: { conditions } }, "status");
   };
 /** Another program lets a child be held, or go. */
+/** Sets the finalizers of a child, if it is there: another handler may not want it. */
 const holding =
   (name: string, finalizers: string[] | null): Act =>
-  ({ objects, namespace }) =>
-    objects.patch({ ...CONFIG_MAP, metadata: { name, namespace } }, { metadata: { finalizers } });
+  async ({ objects, namespace }) => {
+    const reference = { ...CONFIG_MAP, metadata: { name, namespace } };
+    if (await objects.find(reference)) await objects.patch(reference, { metadata: { finalizers } });
+  };
 const role = ({ operator }: Ground) => child(ROLE, `${operator}-role`, { rules: [] });
 const never = {
   children: BASE.children.map((each) =>
