@@ -73,7 +73,7 @@ describe("a definition with watch", () => {
       /^finalize has no meaning with watch: nothing is written on objects/,
     ],
     [
-      "events from outside",
+      "events from outside that create objects",
       definition({
         on: {
           comment: {
@@ -83,7 +83,7 @@ describe("a definition with watch", () => {
           },
         },
       }),
-      /^on has no meaning with watch: events become custom resources of the operator's own kind\. /,
+      /^on\.comment\.create has no meaning with watch: nobody but their owners creates such objects\. /,
     ],
     [
       "roles of users",
